@@ -1,0 +1,60 @@
+"""The time, for everything that asks: expiry, idempotency tokens, timestamps.
+
+Nothing else in Isotone reads the system clock for meaning (a latency measurement is not meaning),
+so a test that passes a `ManualClock` decides what time it is everywhere.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Seconds since the Unix epoch."""
+
+    def now(self) -> float: ...
+
+
+class SystemClock:
+    """The machine's own time."""
+
+    __slots__ = ()
+
+    def now(self) -> float:
+        return time.time()
+
+
+class ManualClock:
+    """A clock that moves only when told to.
+
+    >>> clock = ManualClock(1_700_000_000)
+    >>> clock.advance(timedelta(hours=1))
+    >>> clock.now()
+    1700003600.0
+    """
+
+    __slots__ = ("_now",)
+
+    def __init__(self, now: float | datetime = 1_700_000_000.0) -> None:
+        self._now = 0.0
+        self.set(now)
+
+    def now(self) -> float:
+        return self._now
+
+    def set(self, now: float | datetime) -> None:
+        """Jump to an instant; a naive datetime is refused, because it names none."""
+        if isinstance(now, datetime):
+            if now.tzinfo is None:
+                raise ValueError("ManualClock needs a datetime with a time zone, not a naive one")
+            now = now.timestamp()
+        self._now = float(now)
+
+    def advance(self, by: float | timedelta) -> None:
+        """Move on by seconds or by a timedelta; backwards is refused."""
+        seconds = by.total_seconds() if isinstance(by, timedelta) else float(by)
+        if seconds < 0:
+            raise ValueError("ManualClock.advance moves forwards; use set() to go back")
+        self._now += seconds

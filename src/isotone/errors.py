@@ -1,0 +1,188 @@
+"""Every exception that Isotone raises.
+
+    IsotoneError
+    ├── ApiError                      an answer of the DynamoDB API, in AWS's words
+    │   ├── ValidationException, ResourceNotFoundException, … (one class an AWS error)
+    │   └── TransactionCanceledException, …
+    ├── StorageError                  the store under the database could not do its work
+    │   ├── StorageFull               no room left on the disk
+    │   ├── StorageBusy               another process kept the file locked for too long
+    │   └── StorageCorrupt            the file is not what was written
+    └── UsageError                    Isotone's own Python interface was used wrongly
+
+An `ApiError` is part of the protocol: it travels over HTTP and comes out of a client as the AWS SDKs
+know it. All others are ours and say what was wrong, with which value, and what to do.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+_DYNAMODB: Final = "com.amazonaws.dynamodb.v20120810#"
+_CORAL_VALIDATE: Final = "com.amazon.coral.validate#"
+_CORAL_SERVICE: Final = "com.amazon.coral.service#"
+
+
+class IsotoneError(Exception):
+    """The root of the tree."""
+
+
+class StorageError(IsotoneError):
+    """The store could not do its work; nothing half done remains."""
+
+
+class StorageFull(StorageError):
+    """The disk has no room: the write was undone, and writes succeed again once there is room."""
+
+
+class StorageBusy(StorageError):
+    """Another process held the file's write lock for longer than we wait."""
+
+
+class StorageCorrupt(StorageError):
+    """The file is damaged, or was not made by Isotone."""
+
+
+class UsageError(IsotoneError, ValueError):
+    """A call that cannot be meant as written."""
+
+
+class ApiError(IsotoneError):
+    """An error of the DynamoDB API: what the service answers instead of a result.
+
+    `members` are the further members of the error's body (`CancellationReasons`, `Item`).
+    """
+
+    status: ClassVar[int] = 400
+    namespace: ClassVar[str] = _DYNAMODB
+    message_member: ClassVar[str] = "message"
+
+    def __init__(self, message: str = "", **members: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.members = members
+
+    @property
+    def code(self) -> str:
+        """The name an SDK knows the error by, such as `ValidationException`."""
+        return type(self).__name__
+
+    def body(self) -> dict[str, Any]:
+        """The JSON object that the service sends."""
+        answer: dict[str, Any] = {"__type": self.namespace + self.code, **self.members}
+        if self.message:
+            answer[self.message_member] = self.message
+        return answer
+
+
+class ValidationException(ApiError):
+    """The request breaks a rule that does not depend on the table's state."""
+
+    namespace = _CORAL_VALIDATE
+
+
+class SerializationException(ApiError):
+    """The request body is not the JSON that the action expects."""
+
+    namespace = _CORAL_SERVICE
+    message_member = "Message"
+
+
+class UnknownOperationException(ApiError):
+    """The X-Amz-Target header names no action."""
+
+    namespace = _CORAL_SERVICE
+    message_member = "Message"
+
+
+class MissingAuthenticationTokenException(ApiError):
+    """The request is not signed."""
+
+    namespace = _CORAL_SERVICE
+
+
+class IncompleteSignatureException(ApiError):
+    """The Authorization header lacks a part of a signature."""
+
+    namespace = _CORAL_SERVICE
+
+
+class InvalidSignatureException(ApiError):
+    """The request is signed in two ways at once, or wrongly."""
+
+    namespace = _CORAL_SERVICE
+
+
+class AccessDeniedException(ApiError):
+    """The resource belongs to somebody else."""
+
+    namespace = _CORAL_SERVICE
+    message_member = "Message"
+
+
+class ConditionalCheckFailedException(ApiError):
+    """The condition of a write did not hold; `Item` is there where the request asked for it."""
+
+
+class TransactionCanceledException(ApiError):
+    """A transaction was refused as a whole; `CancellationReasons` has one entry an action."""
+
+    message_member = "Message"
+
+
+class TransactionConflictException(ApiError):
+    """Another transaction holds the item."""
+
+
+class TransactionInProgressException(ApiError):
+    """A transaction with the same token has not ended yet."""
+
+    message_member = "Message"
+
+
+class IdempotentParameterMismatchException(ApiError):
+    """A token was used again with other parameters."""
+
+    message_member = "Message"
+
+
+class ItemCollectionSizeLimitExceededException(ApiError):
+    """An item collection of a table with local indexes would outgrow 10 GB."""
+
+
+class LimitExceededException(ApiError):
+    """Too many of something at once."""
+
+
+class ProvisionedThroughputExceededException(ApiError):
+    """More units a second than were provisioned."""
+
+
+class RequestLimitExceeded(ApiError):
+    """More units a second than the account allows."""
+
+
+class ResourceInUseException(ApiError):
+    """The table or index is being made, changed or dropped, or the name is taken."""
+
+
+class ResourceNotFoundException(ApiError):
+    """There is no such table, index or resource."""
+
+
+class TableNotFoundException(ApiError):
+    """There is no such table (where the service uses this name for it)."""
+
+
+class TableInUseException(ApiError):
+    """The table is being made, changed or dropped (where the service uses this name for it)."""
+
+
+class IndexNotFoundException(ApiError):
+    """There is no such index (where the service uses this name for it)."""
+
+
+class InternalServerError(ApiError):
+    """Something broke on our side; nothing of the request was kept."""
+
+    status = 500

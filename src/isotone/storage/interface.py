@@ -1,0 +1,77 @@
+"""What the database needs of a store: named ordered maps from bytes to bytes, and transactions.
+
+A *tree* is one ordered map. Its keys are compared as unsigned bytes and nothing else; what they mean is
+the business of the layer above. Two stores keep this interface, `MemoryStore` and `SQLiteStore`, and
+they must be indistinguishable but by speed and by what survives a power cut.
+
+Ownership and concurrency. A store belongs to one `Engine`, which calls it from one thread at a time
+(it holds a lock). Bytes that come out may be kept. An iterator from `range` is valid until the next
+write to the store; the caller finishes or drops it before.
+
+Transactions nest. The outermost `with store.transaction():` commits when its block ends without an
+exception, and is undone when it ends with one; an inner one undoes or keeps its own part only. A write
+outside of any transaction is a defect and raises `UsageError`. When the outermost block has ended, the
+work is as durable as the store's durability says. When committing fails, the work has been undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+
+class Transaction(AbstractContextManager["Transaction"], Protocol):
+    """What `with store.transaction() as transaction:` gives."""
+
+    def rollback(self) -> None:
+        """Undo this transaction's work at the end of its block, without an exception."""
+
+
+class Store(Protocol):
+    """Named ordered maps of bytes, with nested transactions."""
+
+    def transaction(self) -> Transaction:
+        """Begin a transaction for writing, or a nested one inside the open one."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Make all reads inside the block see one moment, whatever other processes write."""
+
+    def create_tree(self, tree: str) -> None:
+        """Make an empty tree; its name is `[a-z0-9_]+`. It must not exist."""
+
+    def drop_tree(self, tree: str) -> None:
+        """Delete a tree with all that it holds. It must exist."""
+
+    def trees(self) -> list[str]:
+        """The names of all trees, sorted."""
+
+    def get(self, tree: str, key: bytes) -> bytes | None:
+        """The value at a key, or None. O(log n). Raises `NoSuchTree` for an unknown tree."""
+
+    def put(self, tree: str, key: bytes, value: bytes) -> None:
+        """Set the value at a key. O(log n)."""
+
+    def delete(self, tree: str, key: bytes) -> None:
+        """Remove a key; no error where there is none. O(log n)."""
+
+    def range(
+        self, tree: str, low: bytes, high: bytes | None, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The entries with `low <= key < high` in order of key, or in reverse order.
+
+        `high=None` means to the end. Lazy: reads only as many entries as are taken from it.
+        """
+
+    def changed_elsewhere(self) -> bool:
+        """Whether another process has committed since this was last asked (always False in memory)."""
+
+    def check(self) -> list[str]:
+        """What is wrong with the store's own structure, in words; empty where nothing is."""
+
+    def close(self) -> None:
+        """Give back files and memory. Closing twice does nothing."""
+
+
+class NoSuchTree(KeyError):
+    """A tree was asked for that does not exist: dropped, or never made."""
