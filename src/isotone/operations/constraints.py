@@ -1,0 +1,137 @@
+"""Which constraints of its shape a request breaks, in the service's sentences.
+
+The service checks all constraints before anything else, counts every one that is broken and lists the
+first ten, each with the value as Java prints it and the path of the member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+from zlib import crc32
+
+import msgspec
+
+from isotone.errors import ValidationException
+from isotone.operations.grammar import (
+    Constraints,
+    Mapping,
+    Record,
+    Scalar,
+    Sequence,
+    Shape,
+    Value,
+)
+
+_LISTED: Final = 10
+_NULL: Final = "Member must not be null"
+_VALUE_CLASS: Final = "com.amazonaws.dynamodb.v20120810.AttributeValue"
+
+
+def refusal(document: Any, shape: Record) -> ValidationException | None:
+    """The error for every broken constraint of a document that `serialization` has passed."""
+    problems = list(_record(document, shape, ""))
+    if not problems:
+        return None
+    counted = "1 validation error" if len(problems) == 1 else f"{len(problems)} validation errors"
+    return ValidationException(f"{counted} detected: {'; '.join(problems[:_LISTED])}")
+
+
+def violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
+    """A sentence for each constraint that `value` or something inside it breaks."""
+    if value is None:
+        yield problem("null", path, _NULL)
+        return
+    yield from (
+        problem(f"'{java_text(value, shape)}'", path, rule.sentence)
+        for rule in shape.constraints
+        if not rule.holds(value)
+    )
+    yield from _INSIDE[type(shape)](value, shape, path)
+
+
+def problem(value: str, path: str, sentence: str) -> str:
+    """One entry of the list: what was found where, and what it should be."""
+    return f"Value {value} at '{path}' failed to satisfy constraint: {sentence}"
+
+
+def _nothing(_: Any, __: Shape, ___: str) -> Iterator[str]:
+    yield from ()
+
+
+def _sequence(value: Any, shape: Sequence, path: str) -> Iterator[str]:
+    if isinstance(shape.member, Scalar):
+        if not all(_fits(member, shape.member.constraints) for member in value):
+            sentence = f"Member must satisfy constraint: {_bracketed(shape.member.constraints)}"
+            yield problem(f"'{java_text(value, shape)}'", path, sentence)
+        return
+    for place, member in enumerate(value, 1):
+        yield from violations(member, shape.member, f"{path}.{place}.member")
+
+
+def _mapping(value: Any, shape: Mapping, path: str) -> Iterator[str]:
+    if not all(_fits(key, shape.key.constraints) for key in value):
+        sentence = f"Map keys must satisfy constraint: {_bracketed(shape.key.constraints)}"
+        yield problem(f"'{java_text(value, shape)}'", path, sentence)
+    if not all(_fits(member, shape.value.constraints) for member in value.values()):
+        sentence = f"Map value must satisfy constraint: {_bracketed(shape.value.constraints)}"
+        yield problem(f"'{java_text(value, shape)}'", path, sentence)
+    for key, member in value.items():
+        yield from _INSIDE[type(shape.value)](member, shape.value, f"{path}.{key}.member")
+
+
+def _record(value: Any, shape: Record, path: str) -> Iterator[str]:
+    for member in shape.members.values():
+        place = f"{path}.{_decapitalized(member.name)}".lstrip(".")
+        found = value.get(member.name)
+        if member.checked_last or (found is None and not member.required):
+            continue
+        yield from violations(found, member.shape, place)
+
+
+_INSIDE: Final[dict[type, Callable[[Any, Any, str], Iterator[str]]]] = {
+    Scalar: _nothing,
+    Value: _nothing,
+    Sequence: _sequence,
+    Mapping: _mapping,
+    Record: _record,
+}
+
+
+def _fits(value: Any, constraints: Constraints) -> bool:
+    return value is not None and all(rule.holds(value) for rule in constraints)
+
+
+def _bracketed(constraints: Constraints) -> str:
+    """The rules on each member of a collection: there the longest length comes first."""
+    return f"[{', '.join(sorted((rule.sentence for rule in constraints), key=_rank))}]"
+
+
+def _rank(sentence: str) -> int:
+    return next(place for place, words in enumerate(("less", "greater", "")) if words in sentence)
+
+
+def java_text(value: Any, shape: Shape) -> str:
+    """A value as the service's own classes print it."""
+    if value is None:
+        return "null"
+    match shape:
+        case Scalar():
+            return str(value).lower() if isinstance(value, bool) else str(value)
+        case Value():
+            return f"{_VALUE_CLASS}@{crc32(msgspec.json.encode(value)):x}"
+        case Sequence():
+            return f"[{', '.join(java_text(member, shape.member) for member in value)}]"
+        case Mapping():
+            entries = (f"{key}={java_text(each, shape.value)}" for key, each in value.items())
+            return f"{{{', '.join(entries)}}}"
+        case Record():
+            members = (
+                f"{_decapitalized(name)}={java_text(value.get(name), member.shape)}"
+                for name, member in shape.members.items()
+            )
+            return f"{shape.name}({', '.join(members)})"
+
+
+def _decapitalized(name: str) -> str:
+    return name[0].lower() + name[1:]

@@ -1,0 +1,250 @@
+"""The request structures as a tree that the slow path can walk.
+
+`shapes` is the only description of a request. msgspec compiles it to the fast decoder, `shape_of` to
+this tree; the two therefore agree on what a request may be, and `serialization` and `constraints`
+only have to say it in AWS's words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import msgspec
+
+from isotone.operations.shapes.members import AttributeValue, Structure
+
+NAME_PATTERN: Final = "[a-zA-Z0-9_.-]+"
+_INTEGER_MAX: Final = 2**31 - 1
+_ARN_LENGTH: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One rule on a member, and the sentence that says it."""
+
+    sentence: str
+    holds: Callable[[Any], bool]
+
+
+Constraints: TypeAlias = tuple[Constraint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """Text, a number or a flag; `java` is the type that the service names in its errors."""
+
+    java: str
+    constraints: Constraints = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An attribute value, whose inside the requests' shapes do not judge."""
+
+    constraints: Constraints = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A list."""
+
+    member: Shape
+    constraints: Constraints = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A map from names to values of one shape."""
+
+    key: Scalar
+    value: Shape
+    constraints: Constraints = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a structure; one that is `checked_last` has sentences of its own."""
+
+    name: str
+    shape: Shape
+    required: bool
+    checked_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A structure."""
+
+    name: str
+    members: dict[str, Member]
+    constraints: Constraints = ()
+
+
+Shape: TypeAlias = Scalar | Value | Sequence | Mapping | Record
+
+
+@cache
+def shape_of(structure: type[Structure]) -> Record:
+    """The tree of a request structure; made once for each."""
+    hints = get_type_hints(structure, include_extras=True)
+    members = {}
+    for field in msgspec.structs.fields(structure):
+        annotation = _required_part(hints[field.name])
+        last = _extra(annotation).get("checked") == "last"
+        members[field.encode_name] = Member(
+            field.encode_name, _shape(annotation), field.required, checked_last=last
+        )
+    return Record(structure.__name__, members)
+
+
+def text_constraints(meta: msgspec.Meta) -> Constraints:
+    """The rules of a text, in the order in which the service reports them broken."""
+    rules = []
+    if meta.pattern is not None:
+        rules.append(_pattern(meta.pattern.removeprefix("^").removesuffix("$")))
+    return (*rules, *_length(meta))
+
+
+def _shape(annotation: Any) -> Shape:
+    annotation, meta = _split(annotation)
+    if annotation == AttributeValue:
+        return Value()
+    return _BUILDERS[get_origin(annotation) or _family(annotation)](annotation, meta)
+
+
+def _text(_: Any, meta: msgspec.Meta) -> Scalar:
+    if (meta.extra or {}).get("checked") == "name":
+        return Scalar("String", NAME_CONSTRAINTS)
+    return Scalar("String", text_constraints(meta))
+
+
+def _enum(annotation: Any, _: msgspec.Meta) -> Scalar:
+    values = get_args(annotation)
+    sentence = f"Member must satisfy enum value set: [{', '.join(values)}]"
+    return Scalar("String", (Constraint(sentence, frozenset(values).__contains__),))
+
+
+def _number(_: Any, meta: msgspec.Meta) -> Scalar:
+    java = "Integer" if meta.le is not None and meta.le <= _INTEGER_MAX else "Long"
+    return Scalar(java, _range(meta))
+
+
+def _flag(_: Any, __: msgspec.Meta) -> Scalar:
+    return Scalar("Boolean")
+
+
+def _sequence(annotation: Any, meta: msgspec.Meta) -> Sequence:
+    return Sequence(_shape(get_args(annotation)[0]), _length(meta))
+
+
+def _mapping(annotation: Any, meta: msgspec.Meta) -> Mapping:
+    key, value = map(_shape, get_args(annotation))
+    assert isinstance(key, Scalar)
+    return Mapping(key, value, _length(meta))
+
+
+def _record(annotation: Any, _: msgspec.Meta) -> Record:
+    return shape_of(annotation)
+
+
+_BUILDERS: Final[dict[Any, Callable[[Any, msgspec.Meta], Shape]]] = {
+    str: _text,
+    int: _number,
+    bool: _flag,
+    list: _sequence,
+    dict: _mapping,
+    Literal: _enum,
+    Structure: _record,
+}
+
+
+def _family(annotation: type) -> type:
+    return Structure if issubclass(annotation, Structure) else annotation
+
+
+def _required_part(annotation: Any) -> Any:
+    """X of `X | None`."""
+    if get_origin(annotation) in (Union, UnionType):
+        (annotation,) = (part for part in get_args(annotation) if part is not NoneType)
+    return annotation
+
+
+def _split(annotation: Any) -> tuple[Any, msgspec.Meta]:
+    if get_origin(annotation) is Annotated:
+        bare, meta = get_args(annotation)
+        return bare, meta
+    return annotation, msgspec.Meta()
+
+
+def _extra(annotation: Any) -> dict[str, Any]:
+    return _split(annotation)[1].extra or {}
+
+
+def _length(meta: msgspec.Meta) -> Constraints:
+    rules = []
+    if meta.min_length is not None:
+        rules.append(at_least(meta.min_length))
+    if meta.max_length is not None:
+        rules.append(at_most(meta.max_length))
+    return tuple(rules)
+
+
+def _range(meta: msgspec.Meta) -> Constraints:
+    """A bound that the Java type has anyway is no rule: what lies beyond it is clamped."""
+    rules = []
+    low, high = meta.ge, meta.le
+    if low is not None and low > -(2**31):
+        rules.append(_bound("greater", low, lambda value: value >= low))
+    if high is not None and high < _INTEGER_MAX:
+        rules.append(_bound("less", high, lambda value: value <= high))
+    return tuple(rules)
+
+
+def _bound(side: str, bound: float, holds: Callable[[Any], bool]) -> Constraint:
+    return Constraint(f"Member must have value {side} than or equal to {bound}", holds)
+
+
+def _pattern(pattern: str) -> Constraint:
+    matches = re.compile(pattern).fullmatch
+    sentence = f"Member must satisfy regular expression pattern: {pattern}"
+    return Constraint(sentence, lambda text: matches(text) is not None)
+
+
+def at_least(length: int) -> Constraint:
+    """The rule that a text, list or map is no shorter."""
+    sentence = f"Member must have length greater than or equal to {length}"
+    return Constraint(sentence, lambda value: len(value) >= length)
+
+
+def at_most(length: int) -> Constraint:
+    """The rule that a text, list or map is no longer."""
+    sentence = f"Member must have length less than or equal to {length}"
+    return Constraint(sentence, lambda value: len(value) <= length)
+
+
+def _unless_arn(rule: Constraint) -> Constraint:
+    def holds(text: str) -> bool:
+        return rule.holds(text) or (text.startswith("arn:") and len(text) <= _ARN_LENGTH)
+
+    return Constraint(rule.sentence, holds)
+
+
+# What a data-plane call says of a TableName that is no ARN and no name.
+NAME_CONSTRAINTS: Final[Constraints] = tuple(
+    _unless_arn(rule) for rule in (_pattern(NAME_PATTERN), at_least(3), at_most(255))
+)

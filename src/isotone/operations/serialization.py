@@ -1,0 +1,172 @@
+"""From JSON to a document of the right types, as the service's own parser does it.
+
+A null is an absent member, a decimal where a whole number is wanted loses its fraction, and a number
+beyond the Java type is clamped to it. Everything else that has the wrong type is refused, in the order
+in which it stands in the body. Constraints come later (`constraints`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from isotone.errors import SerializationException
+from isotone.operations.grammar import Mapping, Record, Scalar, Sequence, Shape, Value
+
+_MODEL: Final = "com.amazonaws.dynamodb.v20120810."
+_STRUCTURE: Final = "Start of structure or map found where not expected"
+_FIELD: Final = "Unexpected field type"
+_TOKEN: Final = "Unexpected token received from parser"
+
+_CLASSES: Final = {
+    "String": "java.lang.String",
+    "Integer": "java.lang.Integer",
+    "Long": "java.lang.Long",
+    "Boolean": "java.lang.Boolean",
+    "ByteBuffer": "java.nio.ByteBuffer",
+}
+_RANGES: Final = {"Integer": 2**31 - 1, "Long": 2**63 - 1}
+_JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "String": (str,),
+    "ByteBuffer": (str,),
+    "Boolean": (bool,),
+    "Integer": (int, float),
+    "Long": (int, float),
+}
+
+# The members of an attribute value.
+VALUE_SHAPES: Final[dict[str, Shape]] = {
+    "S": Scalar("String"),
+    "N": Scalar("String"),
+    "B": Scalar("ByteBuffer"),
+    "BOOL": Scalar("Boolean"),
+    "NULL": Scalar("Boolean"),
+    "SS": Sequence(Scalar("String")),
+    "NS": Sequence(Scalar("String")),
+    "BS": Sequence(Scalar("ByteBuffer")),
+    "L": Sequence(Value()),
+    "M": Mapping(Scalar("String"), Value()),
+}
+
+
+def parse(body: bytes) -> Any:
+    """The JSON of a body; anything else is refused without a word, as the service does."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise SerializationException from None
+
+
+def conform(document: Any, shape: Shape) -> Any:
+    """The document with the types of `shape` and without nulls; SerializationException if it has others."""
+    return _CONFORM[type(shape)](document, shape)
+
+
+def _scalar(document: Any, shape: Scalar) -> Any:
+    if isinstance(document, dict):
+        raise SerializationException(_STRUCTURE)
+    if isinstance(document, list):
+        raise SerializationException(f"Unrecognized collection type class {_CLASSES[shape.java]}")
+    token = _token(document)
+    accepted = _JSON_TYPES[shape.java]
+    if isinstance(document, accepted) and (bool in accepted or not isinstance(document, bool)):
+        return _clamped(document, shape.java)
+    if shape.java == "Boolean" and token == "STRING_VALUE":
+        raise SerializationException(_TOKEN)
+    raise SerializationException(f"{token} cannot be converted to {shape.java}")
+
+
+def _token(document: Any) -> str:
+    """What the service's parser calls a JSON scalar."""
+    if isinstance(document, bool):
+        return "TRUE_VALUE" if document else "FALSE_VALUE"
+    return {int: "NUMBER_VALUE", float: "DECIMAL_VALUE", str: "STRING_VALUE"}[type(document)]
+
+
+def _clamped(document: Any, java: str) -> Any:
+    largest = _RANGES.get(java)
+    if largest is None:
+        return document
+    return int(max(-largest - 1, min(largest, document)))
+
+
+def _value(document: Any, shape: Value) -> Any:
+    if document is None:
+        return {}
+    if isinstance(document, list):
+        raise SerializationException(f"Unrecognized collection type {java_type(shape)}")
+    if not isinstance(document, dict):
+        raise SerializationException(_FIELD)
+    return {
+        name: conform(document[name], VALUE_SHAPES[name])
+        for name in document
+        if name in VALUE_SHAPES and document[name] is not None
+    }
+
+
+def _sequence(document: Any, shape: Sequence) -> Any:
+    if isinstance(document, dict):
+        raise SerializationException(_STRUCTURE)
+    if not isinstance(document, list):
+        raise SerializationException(_FIELD)
+    return [
+        conform(member, shape.member)
+        if member is not None or isinstance(shape.member, Value)
+        else None
+        for member in document
+    ]
+
+
+def _mapping(document: Any, shape: Mapping) -> Any:
+    if isinstance(document, list):
+        raise SerializationException(f"Unrecognized collection type {java_type(shape)}")
+    if not isinstance(document, dict):
+        raise SerializationException(_FIELD)
+    return {
+        name: conform(value, shape.value)
+        for name, value in document.items()
+        if value is not None or isinstance(shape.value, Value)
+    }
+
+
+def _record(document: Any, shape: Record) -> Any:
+    if isinstance(document, list):
+        raise SerializationException(f"Unrecognized collection type {java_type(shape)}")
+    if not isinstance(document, dict):
+        raise SerializationException(_FIELD)
+    return {
+        name: conform(value, shape.members[name].shape)
+        for name, value in document.items()
+        if value is not None and name in shape.members
+    }
+
+
+_CONFORM: Final[dict[type, Callable[[Any, Any], Any]]] = {
+    Scalar: _scalar,
+    Value: _value,
+    Sequence: _sequence,
+    Mapping: _mapping,
+    Record: _record,
+}
+
+
+def java_type(shape: Shape) -> str:
+    """The service's name of a shape's type: a class where it is no collection."""
+    name = _java_name(shape)
+    return name if isinstance(shape, Mapping | Sequence) else f"class {name}"
+
+
+def _java_name(shape: Shape) -> str:
+    match shape:
+        case Scalar():
+            return _CLASSES[shape.java]
+        case Value():
+            return _MODEL + "AttributeValue"
+        case Record():
+            return _MODEL + shape.name
+        case Sequence():
+            return f"java.util.List<{_java_name(shape.member)}>"
+        case Mapping():
+            return f"java.util.Map<java.lang.String, {_java_name(shape.value)}>"
