@@ -1,0 +1,254 @@
+"""The gate: attribute values as requests bring them, made valid and put into normal form.
+
+What passes is in DynamoDB's normal form: exactly one known type in each value, numbers as
+`number.canonical_number` writes them, sets without duplicates, base64 in its one canonical spelling.
+So two scalars of one type are equal exactly when their texts are. An item's size is counted on the
+way, because the walk passes every byte anyway.
+
+Nothing is copied that need not change: a value in normal form comes back as the same object. The
+rules that hold for key attributes alone (not empty, limited in size) are not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from isotone import limits
+from isotone.errors import ValidationException
+from isotone.values import shape
+from isotone.values.number import NOT_A_NUMBER, canonical_number
+from isotone.values.size import (
+    COLLECTION_OVERHEAD,
+    ELEMENT_OVERHEAD,
+    number_size,
+    text_size,
+)
+from isotone.values.types import AttributeValue, Item
+
+__all__ = ["AttributeValue", "Item", "canonical_item", "canonical_value"]
+
+NO_TYPE: Final = (
+    "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+)
+MANY_TYPES: Final = (
+    "Supplied AttributeValue has more than one datatypes set, "
+    "must contain exactly one of the supported datatypes"
+)
+TOO_DEEP: Final = (
+    "Nesting Levels have exceeded supported limits: "
+    "Attributes in the item have nested levels beyond supported limit"
+)
+DUPLICATE_NUMBERS: Final = "Input collection contains duplicates"
+_INVALID: Final = "One or more parameter values were invalid: "
+NULL_NOT_TRUE: Final = _INVALID + "Null attribute value types must have the value of true"
+EMPTY_SET: Final = {
+    "SS": _INVALID + "An string set  may not be empty",
+    "NS": _INVALID + "An number set  may not be empty",
+    "BS": _INVALID + "Binary sets should not be empty",
+}
+NULL_MEMBER: Final = {
+    "SS": _INVALID + "An string set may not have a null string as a member",
+    "NS": NOT_A_NUMBER,
+    "BS": _INVALID + "Binary sets may not contain null or empty values",
+}
+
+Measured = tuple[AttributeValue, int]
+
+
+class _Misshapen(Exception):
+    """A value is not what JSON of an attribute value looks like; `shape` finds the words."""
+
+
+def canonical_item(item: Item) -> tuple[Item, int]:
+    """The item with every value in normal form, and the item's size in bytes.
+
+    One pass, and the same objects where nothing had to change.
+
+    >>> canonical_item({"id": {"S": "a"}, "n": {"N": "+7.0"}})
+    ({'id': {'S': 'a'}, 'n': {'N': '7'}}, 6)
+
+    Raises `ValidationException`, or `SerializationException` where anything in the item is not even
+    shaped like a value, as the service decodes all of a request before it checks any of it.
+    """
+    try:
+        return _measured_members(item, 1)
+    except (_Misshapen, ValidationException):
+        shape.check_item(item)
+        raise
+
+
+def canonical_value(value: AttributeValue) -> Measured:
+    """One value in normal form, and its size in bytes without a name; raises as `canonical_item`."""
+    try:
+        return _measured(value, 1)
+    except (_Misshapen, ValidationException):
+        shape.check_value(value)
+        raise
+
+
+def _measured_members(members: Item, depth: int) -> tuple[Item, int]:
+    size = 0
+    changed: Item = {}
+    for name, value in members.items():
+        try:
+            ((code, content),) = value.items()
+            rule = _RULES[code]
+        except _NOT_ONE_KNOWN_TYPE:
+            canonical, value_size = _sole_type(value, depth)
+        else:
+            canonical, value_size = rule(value, content, depth)
+        size += value_size + (len(name) if name.isascii() else text_size(name))
+        if canonical is not value:
+            changed[name] = canonical
+    return ({**members, **changed} if changed else members), size
+
+
+def _measured(value: AttributeValue, depth: int) -> Measured:
+    try:
+        ((code, content),) = value.items()
+        rule = _RULES[code]
+    except _NOT_ONE_KNOWN_TYPE:
+        return _sole_type(value, depth)
+    return rule(value, content, depth)
+
+
+# What unpacking and looking up raise for two members, an unknown one, and no dict at all.
+_NOT_ONE_KNOWN_TYPE: Final = (ValueError, KeyError, AttributeError)
+
+
+def _sole_type(value: Any, depth: int) -> Measured:
+    """The slow road for what is not a dict with one known type: find the one that counts."""
+    if type(value) is not dict:
+        raise _misfit(value)
+    known = shape.known_members(value)
+    # The service checks what each type holds before it counts the types.
+    measured = [_RULES[code]({code: content}, content, depth) for code, content in known.items()]
+    if not measured:
+        raise ValidationException(NO_TYPE)
+    if len(measured) > 1:
+        raise ValidationException(MANY_TYPES)
+    return measured[0]
+
+
+def _misfit(content: Any) -> Exception:
+    """The error for content of a wrong JSON type; null is as good as absent."""
+    return ValidationException(NO_TYPE) if content is None else _Misshapen()
+
+
+def _string(value: AttributeValue, text: Any, _depth: int) -> Measured:
+    if type(text) is not str:
+        raise _misfit(text)
+    return value, len(text) if text.isascii() else text_size(text)
+
+
+def _number(value: AttributeValue, text: Any, _depth: int) -> Measured:
+    if type(text) is not str:
+        raise _misfit(text)
+    canonical = canonical_number(text)
+    return (value if canonical is text else {"N": canonical}), number_size(canonical)
+
+
+def _binary(value: AttributeValue, base64: Any, _depth: int) -> Measured:
+    if type(base64) is not str:
+        raise _misfit(base64)
+    return value, len(shape.decode_base64(base64))
+
+
+def _boolean(value: AttributeValue, content: Any, _depth: int) -> Measured:
+    if type(content) is not bool:
+        raise _misfit(content)
+    return value, 1
+
+
+def _null(value: AttributeValue, content: Any, _depth: int) -> Measured:
+    if type(content) is not bool:
+        raise _misfit(content)
+    if not content:
+        raise ValidationException(NULL_NOT_TRUE)
+    return value, 1
+
+
+def _string_set(value: AttributeValue, members: Any, _depth: int) -> Measured:
+    _check_members("SS", members)
+    if len(set(members)) < len(members):
+        raise ValidationException(
+            f"{_INVALID}Input collection [{', '.join(members)}] contains duplicates."
+        )
+    return value, sum(map(text_size, members))
+
+
+def _number_set(value: AttributeValue, members: Any, _depth: int) -> Measured:
+    _check_members("NS", members)
+    canonical = [canonical_number(member) for member in members]
+    if len(set(canonical)) < len(canonical):
+        raise ValidationException(DUPLICATE_NUMBERS)
+    return (value if canonical == members else {"NS": canonical}), sum(map(number_size, canonical))
+
+
+def _binary_set(value: AttributeValue, members: Any, _depth: int) -> Measured:
+    _check_members("BS", members)
+    size = sum(len(shape.decode_base64(member)) for member in members)
+    if len(set(members)) < len(members):
+        # The missing blank is AWS's.
+        raise ValidationException(
+            f"{_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates."
+        )
+    return value, size
+
+
+def _check_members(code: str, members: Any) -> None:
+    """Refuse what is not a list of texts with something in it."""
+    if type(members) is not list:
+        raise _misfit(members)
+    if not members:
+        raise ValidationException(EMPTY_SET[code])
+    for member in members:
+        if member is None:
+            raise ValidationException(NULL_MEMBER[code])
+        if type(member) is not str:
+            raise _Misshapen
+
+
+def _list(value: AttributeValue, elements: Any, depth: int) -> Measured:
+    if type(elements) is not list:
+        raise _misfit(elements)
+    _check_depth(elements, depth)
+    size = COLLECTION_OVERHEAD + ELEMENT_OVERHEAD * len(elements)
+    canonical = []
+    changed = False
+    for element in elements:
+        element_canonical, element_size = _measured(element, depth + 1)
+        canonical.append(element_canonical)
+        size += element_size
+        changed = changed or element_canonical is not element
+    return ({"L": canonical} if changed else value), size
+
+
+def _map(value: AttributeValue, members: Any, depth: int) -> Measured:
+    if type(members) is not dict:
+        raise _misfit(members)
+    _check_depth(members, depth)
+    canonical, size = _measured_members(members, depth + 1)
+    size += COLLECTION_OVERHEAD + ELEMENT_OVERHEAD * len(members)
+    return (value if canonical is members else {"M": canonical}), size
+
+
+def _check_depth(elements: Any, depth: int) -> None:
+    # The scalar inside 31 lists or maps is on level 32, the last that there may be.
+    if depth >= limits.NESTING_DEPTH and elements:
+        raise ValidationException(TOO_DEEP)
+
+
+_RULES: Final[dict[str, Callable[[AttributeValue, Any, int], Measured]]] = {
+    "S": _string,
+    "N": _number,
+    "B": _binary,
+    "BOOL": _boolean,
+    "NULL": _null,
+    "SS": _string_set,
+    "NS": _number_set,
+    "BS": _binary_set,
+    "L": _list,
+    "M": _map,
+}

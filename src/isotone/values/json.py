@@ -1,0 +1,194 @@
+"""Python's own values and DynamoDB JSON, and base64 for clients that speak bytes.
+
+`to_wire` and `from_wire` translate as boto3's serializers do: numbers are `int` or `Decimal` going in
+and `Decimal` coming out, a Python set is a string, number or binary set by what is in it, and a float
+is refused, because it has already lost the decimal digits that were meant.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from decimal import Decimal
+from typing import Any, Final
+
+from isotone.errors import UsageError
+from isotone.values.number import canonical_number
+from isotone.values.types import AttributeValue, Item
+
+BYTES_TYPES: Final = (bytes, bytearray, memoryview)
+
+
+def item_to_wire(item: Mapping[str, Any]) -> Item:
+    """An item of Python values as DynamoDB JSON; raises as `to_wire` does."""
+    return {name: to_wire(value) for name, value in item.items()}
+
+
+def item_from_wire(item: Item) -> dict[str, Any]:
+    """An item of DynamoDB JSON as Python values."""
+    return {name: from_wire(value) for name, value in item.items()}
+
+
+def to_wire(value: Any) -> AttributeValue:
+    """A Python value as DynamoDB JSON.
+
+    >>> to_wire({"name": "Ann", "age": 42, "tags": ["x", None]})
+    {'M': {'name': {'S': 'Ann'}, 'age': {'N': '42'}, 'tags': {'L': [{'S': 'x'}, {'NULL': True}]}}}
+
+    Raises `UsageError` for types that DynamoDB has no counterpart of, floats among them, and
+    `ValidationException` for numbers that do not fit DynamoDB's.
+    """
+    convert = _BY_CLASS.get(type(value)) or _converter_of_base_class(value)
+    return convert(value)
+
+
+def from_wire(value: AttributeValue) -> Any:
+    """The Python value of DynamoDB JSON in normal form.
+
+    >>> from_wire({"NS": ["1", "2.5"]}) == {Decimal("1"), Decimal("2.5")}
+    True
+    """
+    ((code, content),) = value.items()
+    return _FROM_WIRE[code](content)
+
+
+def text_of_bytes(raw: bytes | bytearray | memoryview) -> str:
+    """Base64, as JSON carries binary values."""
+    return b2a_base64(raw, newline=False).decode()
+
+
+def bytes_to_base64(value: AttributeValue) -> AttributeValue:
+    """One value with bytes wherever it is binary, as JSON has it; the same object without binary."""
+    return _with_binary(value, _text_of_any)
+
+
+def base64_to_bytes(value: AttributeValue) -> AttributeValue:
+    """The reverse of `bytes_to_base64`, which is what the AWS SDKs show their users."""
+    return _with_binary(value, a2b_base64)
+
+
+def item_bytes_to_base64(item: Item) -> Item:
+    """`bytes_to_base64` for all values of an item; the same object where nothing is binary."""
+    return _members_with_binary(item, _text_of_any)
+
+
+def item_base64_to_bytes(item: Item) -> Item:
+    """`base64_to_bytes` for all values of an item; the same object where nothing is binary."""
+    return _members_with_binary(item, a2b_base64)
+
+
+def _text_of_any(content: Any) -> Any:
+    """Base64 of bytes; anything else is left for the database to refuse in AWS's words."""
+    return text_of_bytes(content) if isinstance(content, BYTES_TYPES) else content
+
+
+def _with_binary(value: AttributeValue, convert: Callable[[Any], Any]) -> AttributeValue:
+    for code, content in value.items():
+        if code == "B":
+            return {**value, "B": convert(content)}
+        if code == "BS":
+            return {**value, "BS": [convert(member) for member in content]}
+        if code == "M":
+            members = _members_with_binary(content, convert)
+            return value if members is content else {**value, "M": members}
+        if code == "L":
+            elements = [_with_binary(element, convert) for element in content]
+            same = all(new is old for new, old in zip(elements, content, strict=True))
+            return value if same else {**value, "L": elements}
+    return value
+
+
+def _members_with_binary(members: Item, convert: Callable[[Any], Any]) -> Item:
+    changed: Item = {}
+    for name, value in members.items():
+        if not value.keys() <= _WITHOUT_BINARY:
+            new = _with_binary(value, convert)
+            if new is not value:
+                changed[name] = new
+    return {**members, **changed} if changed else members
+
+
+_WITHOUT_BINARY: Final = frozenset({"S", "N", "BOOL", "NULL", "SS", "NS"})
+
+
+def _converter_of_base_class(value: Any) -> Callable[[Any], AttributeValue]:
+    """For a subclass of a type that is known, and for the abstract kinds."""
+    for kind, convert in _BY_BASE_CLASS:
+        if isinstance(value, kind):
+            return convert
+    raise UsageError(
+        f"{value!r} is of type {type(value).__name__}, which has no counterpart in DynamoDB; "
+        "use str, int, Decimal, bytes, bool, None, list, dict or a set of one type"
+    )
+
+
+def _refuse_float(value: float) -> AttributeValue:
+    raise UsageError(
+        f"{value!r} is a float, which is not exact; use Decimal({str(value)!r}) instead"
+    )
+
+
+def _number(value: int | Decimal) -> AttributeValue:
+    return {"N": canonical_number(str(value))}
+
+
+def _set(values: AbstractSet[Any]) -> AttributeValue:
+    """A set by the one type that all its members have."""
+    members = [to_wire(value) for value in values]
+    codes = {code for member in members for code in member}
+    if len(codes) != 1 or not codes <= {"S", "N", "B"}:
+        raise UsageError(
+            f"{values!r} cannot be a set in DynamoDB: give it at least one member, "
+            "and only strings, only numbers or only bytes"
+        )
+    (code,) = codes
+    return {code + "S": [member[code] for member in members]}
+
+
+def _list(values: Iterable[Any]) -> AttributeValue:
+    return {"L": [to_wire(value) for value in values]}
+
+
+def _map(values: Mapping[str, Any]) -> AttributeValue:
+    return {"M": item_to_wire(values)}
+
+
+_BY_CLASS: Final[dict[type, Callable[[Any], AttributeValue]]] = {
+    str: lambda value: {"S": value},
+    bool: lambda value: {"BOOL": value},
+    int: _number,
+    Decimal: _number,
+    float: _refuse_float,
+    bytes: lambda value: {"B": text_of_bytes(value)},
+    type(None): lambda _: {"NULL": True},
+    list: _list,
+    tuple: _list,
+    dict: _map,
+    set: _set,
+    frozenset: _set,
+}
+
+_BY_BASE_CLASS: Final[list[tuple[Any, Callable[[Any], AttributeValue]]]] = [
+    (str, lambda value: {"S": str(value)}),
+    (int, lambda value: _number(int(value))),
+    (Decimal, _number),
+    (float, _refuse_float),
+    (BYTES_TYPES, lambda value: {"B": text_of_bytes(value)}),
+    (Mapping, _map),
+    (AbstractSet, _set),
+    ((list, tuple), _list),
+]
+
+_FROM_WIRE: Final[dict[str, Callable[[Any], Any]]] = {
+    "S": lambda text: text,
+    "N": Decimal,
+    "B": a2b_base64,
+    "BOOL": lambda flag: flag,
+    "NULL": lambda _: None,
+    "SS": set,
+    "NS": lambda members: set(map(Decimal, members)),
+    "BS": lambda members: set(map(a2b_base64, members)),
+    "L": lambda elements: [from_wire(element) for element in elements],
+    "M": item_from_wire,
+}

@@ -1,0 +1,106 @@
+"""DynamoDB's numbers: decimals of up to 38 significant digits, always as text, never through float.
+
+The normal form is how DynamoDB prints a number: plain notation with no exponent, no plus sign, no
+leading and no trailing zeros, and one zero, `0`. Two numbers are equal exactly when their normal forms
+are the same text.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Context, Decimal
+from typing import Final
+
+from isotone import limits
+from isotone.errors import ValidationException
+
+NOT_A_NUMBER: Final = "The parameter cannot be converted to a numeric value"
+TOO_MANY_DIGITS: Final = "Attempting to store more than 38 significant digits in a Number"
+OVERFLOW: Final = (
+    "Number overflow. Attempting to store a number with magnitude larger than supported range"
+)
+UNDERFLOW: Final = (
+    "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+)
+
+# Any decimal in a normal form that is short enough to have at most 38 digits.
+_is_plain: Final = re.compile(
+    r"0|-?[1-9][0-9]{0,37}|-?(?:0|[1-9][0-9]{0,17})\.[0-9]{0,18}[1-9]"
+).fullmatch
+_parse: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,10}))?").fullmatch
+
+# A sum spans at most 126 digits before the point and 168 after it, so this context never rounds.
+_EXACT: Final = Context(prec=300)
+
+
+def canonical_number(text: str) -> str:
+    """The normal form of a number as a request writes it; the same object where it is normal.
+
+    >>> canonical_number("+01.50e1")
+    '15'
+
+    Raises `ValidationException` for anything that DynamoDB does not take as a number.
+    """
+    if _is_plain(text):
+        return text
+    normal = _normal_form(text)
+    return text if normal == text else normal
+
+
+def _normal_form(text: str) -> str:
+    if not text:
+        raise ValidationException(NOT_A_NUMBER)
+    match = _parse(text)
+    if match is None or not (match[2] or match[3]):
+        raise ValidationException(f"{NOT_A_NUMBER}: {text}")
+    sign, whole, fraction, exponent = match.groups("")
+    unpadded = (whole + fraction).lstrip("0")
+    if not unpadded:
+        return "0"
+    digits = unpadded.rstrip("0")
+    point = len(unpadded) - len(fraction) + int(exponent or 0)
+    _check_range(point - 1, len(digits))
+    plain = _place_point(digits, point)
+    return "-" + plain if sign == "-" else plain
+
+
+def _check_range(magnitude: int, digits: int) -> None:
+    """Refuse a number by the exponent of its first digit, then by its count of digits."""
+    if magnitude > limits.NUMBER_MAX_EXPONENT:
+        raise ValidationException(OVERFLOW)
+    if magnitude < limits.NUMBER_MIN_EXPONENT:
+        raise ValidationException(UNDERFLOW)
+    if digits > limits.NUMBER_DIGITS:
+        raise ValidationException(TOO_MANY_DIGITS)
+
+
+def _place_point(digits: str, point: int) -> str:
+    """Write digits in plain notation, with the decimal point after the first `point` of them."""
+    if point <= 0:
+        return "0." + "0" * -point + digits
+    if point >= len(digits):
+        return digits + "0" * (point - len(digits))
+    return f"{digits[:point]}.{digits[point:]}"
+
+
+def add(augend: str, addend: str) -> str:
+    """The exact sum of two normal numbers, in normal form.
+
+    Raises `ValidationException` where the sum has over 38 digits or leaves the range: DynamoDB never
+    rounds.
+    """
+    if "." in augend or "." in addend:
+        return canonical_number(str(_EXACT.add(Decimal(augend), Decimal(addend))))
+    return canonical_number(str(int(augend) + int(addend)))
+
+
+def subtract(minuend: str, subtrahend: str) -> str:
+    """The exact difference of two normal numbers, in normal form; raises as `add` does."""
+    if "." in minuend or "." in subtrahend:
+        return canonical_number(str(_EXACT.subtract(Decimal(minuend), Decimal(subtrahend))))
+    return canonical_number(str(int(minuend) - int(subtrahend)))
+
+
+def to_decimal(text: str) -> Decimal:
+    """The number as a Decimal, exactly."""
+    return Decimal(text)

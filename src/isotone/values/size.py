@@ -1,0 +1,77 @@
+"""How many bytes DynamoDB counts for a value and for an item.
+
+The rules are those of AWS's "DynamoDB item sizes and formats": names and strings by their UTF-8 bytes,
+binary by its raw bytes, null and booleans one byte, sets the sum of their members, lists and maps
+three bytes and one more for each element. All functions take values in normal form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from isotone.values.types import AttributeValue, Item
+
+COLLECTION_OVERHEAD: Final = 3  # a list or a map, whatever it holds
+ELEMENT_OVERHEAD: Final = 1  # each element of a list or a map
+
+
+def item_size(item: Item) -> int:
+    """The size of an item: its names and its values."""
+    return sum(text_size(name) + value_size(value) for name, value in item.items())
+
+
+def value_size(value: AttributeValue) -> int:
+    """The size of one value, without a name."""
+    ((code, content),) = value.items()
+    return _SIZES[code](content)
+
+
+def text_size(text: str) -> int:
+    """The length in UTF-8. O(1) for ASCII."""
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def number_size(text: str) -> int:
+    """One byte for each pair of digits, one more, and one for a minus sign.
+
+    Pairs are counted from the decimal point outwards, because the service keeps numbers in base 100,
+    and pairs of zeros at either end are not kept: `100` has one pair, `1.5` has two.
+    """
+    if text == "0":
+        return 1
+    negative = text[0] == "-"
+    whole, _, fraction = (text[1:] if negative else text).partition(".")
+    pairs = (len(whole) + 1) // 2 + (len(fraction) + 1) // 2
+    if not fraction:
+        pairs -= (len(whole) - len(whole.rstrip("0"))) // 2
+    elif whole == "0":
+        pairs -= 1 + (len(fraction) - len(fraction.lstrip("0"))) // 2
+    return 1 + pairs + negative
+
+
+def binary_size(base64: str) -> int:
+    """The count of raw bytes that a padded base64 text stands for."""
+    return len(base64) // 4 * 3 - base64.count("=", -2)
+
+
+def _list_size(values: list[AttributeValue]) -> int:
+    return COLLECTION_OVERHEAD + sum(value_size(value) + ELEMENT_OVERHEAD for value in values)
+
+
+def _map_size(members: Item) -> int:
+    return COLLECTION_OVERHEAD + item_size(members) + ELEMENT_OVERHEAD * len(members)
+
+
+_SIZES: Final[dict[str, Callable[[Any], int]]] = {
+    "S": text_size,
+    "N": number_size,
+    "B": binary_size,
+    "BOOL": lambda _: 1,
+    "NULL": lambda _: 1,
+    "SS": lambda members: sum(map(text_size, members)),
+    "NS": lambda members: sum(map(number_size, members)),
+    "BS": lambda members: sum(map(binary_size, members)),
+    "L": _list_size,
+    "M": _map_size,
+}
