@@ -16,9 +16,12 @@ work is as durable as the store's durability says. When committing fails, the wo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
+
+from isotone.errors import UsageError
 
 
 class Transaction(AbstractContextManager["Transaction"], Protocol):
@@ -75,3 +78,13 @@ class Store(Protocol):
 
 class NoSuchTree(KeyError):
     """A tree was asked for that does not exist: dropped, or never made."""
+
+
+_TREE_NAME = re.compile(r"[a-z0-9_]+")
+
+
+def checked_tree_name(tree: str) -> str:
+    """The name itself. Raises `UsageError` for anything but lower-case letters, digits and `_`."""
+    if not _TREE_NAME.fullmatch(tree):
+        raise UsageError(f"{tree!r} cannot name a tree; use lower-case letters, digits and _")
+    return tree

@@ -1,0 +1,227 @@
+"""A store in memory: a dict to look up by key, and a sorted list of its keys to read in order.
+
+Transactions are an undo log. Each write notes what it replaced; a rollback plays the notes backwards,
+so that beginning costs nothing and undoing costs what was done. `fork` shares every tree between the
+two stores until one of them writes to it, and only then copies that tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NoReturn
+
+from sortedcontainers import SortedList
+
+from isotone.errors import UsageError
+from isotone.storage.interface import NoSuchTree, checked_tree_name
+
+
+class MemoryStore:
+    """Ordered trees that live as long as the process.
+
+    >>> store = MemoryStore()
+    >>> with store.transaction():
+    ...     store.create_tree("fruit")
+    ...     store.put("fruit", b"pear", b"green")
+    ...     store.put("fruit", b"apple", b"red")
+    >>> list(store.range("fruit", b"", None))
+    [(b'apple', b'red'), (b'pear', b'green')]
+    """
+
+    __slots__ = ("_depth", "_trees", "_undo")
+
+    def __init__(self) -> None:
+        self._trees: dict[str, _Tree] = {}
+        self._undo: list[_Note] = []
+        self._depth = 0
+
+    def transaction(self) -> _MemoryTransaction:
+        """Begin a transaction, or a nested one. O(1); a rollback is O(writes undone)."""
+        return _MemoryTransaction(self)
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Do nothing: nobody else can write. O(1)."""
+        return _SNAPSHOT
+
+    def create_tree(self, tree: str) -> None:
+        """Make an empty tree. O(1)."""
+        self._require_transaction()
+        if checked_tree_name(tree) in self._trees:
+            raise UsageError(f"there is a tree {tree!r} already; drop it before making it again")
+        self._undo.append((None, tree, None))
+        self._trees[tree] = _Tree({}, SortedList())
+
+    def drop_tree(self, tree: str) -> None:
+        """Delete a tree with all that it holds. O(1)."""
+        self._require_transaction()
+        try:
+            dropped = self._trees.pop(tree)
+        except KeyError:
+            raise NoSuchTree(tree) from None
+        self._undo.append((None, tree, dropped))
+
+    def trees(self) -> list[str]:
+        """The names of all trees, sorted."""
+        return sorted(self._trees)
+
+    def get(self, tree: str, key: bytes) -> bytes | None:
+        """The value at a key, or None. O(1)."""
+        try:
+            return self._trees[tree].values.get(key)
+        except KeyError:
+            raise NoSuchTree(tree) from None
+
+    def put(self, tree: str, key: bytes, value: bytes) -> None:
+        """Set the value at a key. O(log n) for a new key, O(1) for one that is there."""
+        branch = self._writable(tree)
+        values = branch.values
+        replaced = values.get(key)
+        if replaced is None:
+            branch.keys.add(key)
+        self._undo.append((branch, key, replaced))
+        values[key] = value
+
+    def delete(self, tree: str, key: bytes) -> None:
+        """Remove a key; no error where there is none. O(log n)."""
+        branch = self._writable(tree)
+        removed = branch.values.pop(key, None)
+        if removed is not None:
+            branch.keys.remove(key)
+            self._undo.append((branch, key, removed))
+
+    def range(
+        self, tree: str, low: bytes, high: bytes | None, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The entries with `low <= key < high` in order. O(log n), then O(1) an entry."""
+        try:
+            branch = self._trees[tree]
+        except KeyError:
+            raise NoSuchTree(tree) from None
+        value_at = branch.values.__getitem__
+        keys = branch.keys.irange(low, high, inclusive=(True, False), reverse=reverse)
+        return ((key, value_at(key)) for key in keys)
+
+    def changed_elsewhere(self) -> bool:
+        """False: memory is nobody else's."""
+        return False
+
+    def check(self) -> list[str]:
+        """Where the dict and the sorted keys of a tree disagree. O(n log n)."""
+        return [
+            f"tree {name}: the sorted keys are not the keys of its {len(branch.values)} values"
+            for name, branch in sorted(self._trees.items())
+            if list(branch.keys) != sorted(branch.values)
+        ]
+
+    def fork(self) -> MemoryStore:
+        """An independent store with the same content. O(trees) now, O(n) at a tree's first write.
+
+        Both stores pay that first write. Raises `UsageError` inside a transaction.
+        """
+        if self._depth:
+            raise UsageError("fork() inside a transaction would copy half a change; end it first")
+        for branch in self._trees.values():
+            branch.shared = True
+        twin = MemoryStore()
+        twin._trees = self._trees.copy()
+        return twin
+
+    def close(self) -> None:
+        """Forget everything; any later use raises `UsageError`."""
+        self._trees = _Closed()
+        self._undo = []
+
+    def _writable(self, tree: str) -> _Tree:
+        if not self._depth:
+            self._require_transaction()
+        try:
+            branch = self._trees[tree]
+        except KeyError:
+            raise NoSuchTree(tree) from None
+        if branch.shared:
+            branch = self._trees[tree] = _Tree(branch.values.copy(), SortedList(branch.keys))
+        return branch
+
+    def _require_transaction(self) -> None:
+        if not self._depth:
+            raise UsageError("a write needs an open transaction: with store.transaction(): ...")
+
+    def _undo_to(self, mark: int) -> None:
+        undo = self._undo
+        while len(undo) > mark:
+            branch, name, former = undo.pop()
+            if branch is not None:
+                branch.restore(name, former)
+            elif former is None:
+                del self._trees[name]
+            else:
+                self._trees[name] = former
+
+
+class _Tree:
+    """One ordered map; `shared` while a fork may still see it, and then nobody writes to it."""
+
+    __slots__ = ("keys", "shared", "values")
+
+    def __init__(self, values: dict[bytes, bytes], keys: SortedList) -> None:
+        self.values = values
+        self.keys = keys
+        self.shared = False
+
+    def restore(self, key: bytes, former: bytes | None) -> None:
+        """Set a key to what it was before a write; None is absence."""
+        if former is None:
+            del self.values[key]
+            self.keys.remove(key)
+            return
+        if key not in self.values:
+            self.keys.add(key)
+        self.values[key] = former
+
+
+# (tree, key, former value), or (None, name, former tree) for a tree that was made or dropped.
+_Note = tuple[_Tree | None, Any, Any]
+
+
+class _MemoryTransaction:
+    __slots__ = ("_mark", "_store", "_unwanted")
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._mark = 0
+        self._unwanted = False
+
+    def rollback(self) -> None:
+        """Undo this transaction's work at the end of its block."""
+        self._unwanted = True
+
+    def __enter__(self) -> _MemoryTransaction:
+        store = self._store
+        self._mark = len(store._undo)
+        store._depth += 1
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        store = self._store
+        if kind is not None or self._unwanted:
+            store._undo_to(self._mark)
+        store._depth -= 1
+        if not store._depth:
+            store._undo.clear()
+
+
+class _Closed(dict[str, _Tree]):
+    """What stands for the trees of a closed store."""
+
+    def __missing__(self, tree: str) -> NoReturn:
+        raise UsageError("the store is closed; open it again to use it")
+
+    def __contains__(self, tree: object) -> bool:
+        return self.__missing__(str(tree))
+
+    def __iter__(self) -> Iterator[str]:
+        self.__missing__("")
+
+
+_SNAPSHOT: AbstractContextManager[None] = nullcontext()

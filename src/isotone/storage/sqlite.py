@@ -1,0 +1,344 @@
+"""A store in an SQLite file: one b-tree (a WITHOUT ROWID table) for each tree.
+
+Reads outside of a transaction begin and end their own read transaction inside SQLite; nothing is left
+open when a call returns, so that no reader holds the log back. A `range` holds its read transaction
+only as long as its iterator lives.
+
+Nested transactions are savepoints, made at the first write inside: a nested transaction that only
+reads costs no SQL. `_depth` counts the open transactions and `_ready` those of them that have been
+begun in SQLite, so that the one comparison in each write tells whether there is more to do: savepoints
+to make, or a reason to refuse.
+
+SQLite may undo the whole transaction by itself, when the disk is full for instance. Then `_ready` is
+`_LOST` until the outermost block has ended: every write is refused, nothing can commit, and the
+outermost block raises even where an inner one has swallowed the error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Final, NoReturn
+from weakref import WeakSet
+
+import apsw
+
+from isotone.errors import StorageError, UsageError
+from isotone.storage import integrity
+from isotone.storage.faults import meaning
+from isotone.storage.file import Durability, connect
+from isotone.storage.interface import checked_tree_name
+from isotone.storage.statements import PREFIX, StatementsByTree
+
+_LOST: Final = -1
+
+
+class SQLiteStore:
+    """Ordered trees in an SQLite file, which several processes may have open.
+
+    >>> store = SQLiteStore(":memory:")
+    >>> with store.transaction():
+    ...     store.create_tree("fruit")
+    ...     store.put("fruit", b"apple", b"red")
+    >>> store.get("fruit", b"apple")
+    b'red'
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_connection",
+        "_depth",
+        "_execute",
+        "_ready",
+        "_seen_version",
+        "_snapshots",
+        "_statements",
+        "path",
+    )
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        durability: Durability = "disk",
+        *,
+        busy_timeout: float = 5.0,
+    ) -> None:
+        self.path = os.fspath(path)
+        self._connection: Any = connect(self.path, durability, busy_timeout)
+        self._execute: Any = self._connection.cursor().execute
+        self._statements = StatementsByTree()
+        self._depth = 0
+        self._ready = 1
+        self._snapshots = 0
+        self._seen_version = self._data_version()
+        _OPEN.add(self)
+
+    def transaction(self) -> _SQLiteTransaction:
+        """Take the file's write lock until the block ends; nested ones are savepoints.
+
+        Raises `StorageBusy` where another process keeps the lock for longer than `busy_timeout`.
+        """
+        return _SQLiteTransaction(self)
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Make all reads inside the block see the moment of the first of them.
+
+        A transaction is a snapshot already. One cannot begin inside of a snapshot.
+        """
+        return _Snapshot(self)
+
+    def create_tree(self, tree: str) -> None:
+        """Make an empty tree."""
+        sql = self._statements[checked_tree_name(tree)].create
+        if tree in self.trees():
+            raise UsageError(f"there is a tree {tree!r} already; drop it before making it again")
+        self._write(sql, tree)
+
+    def drop_tree(self, tree: str) -> None:
+        """Delete a tree with all that it holds."""
+        self._write(self._statements[tree].drop, tree)
+
+    def trees(self) -> list[str]:
+        """The names of all trees, sorted."""
+        try:
+            rows = self._execute(_TREES).fetchall()
+        except apsw.Error as error:
+            raise self._failure(error) from error
+        return [name for (name,) in rows]
+
+    def get(self, tree: str, key: bytes) -> bytes | None:
+        """The value at a key, or None. O(log n)."""
+        try:
+            value: bytes | None = self._execute(self._statements[tree].get, (key,)).get
+        except apsw.Error as error:
+            raise self._failure(error, tree) from error
+        return value
+
+    def put(self, tree: str, key: bytes, value: bytes) -> None:
+        """Set the value at a key. O(log n)."""
+        if self._depth != self._ready:
+            self._make_ready()
+        try:
+            self._execute(self._statements[tree].put, (key, value))
+        except apsw.Error as error:
+            raise self._failure(error, tree) from error
+
+    def delete(self, tree: str, key: bytes) -> None:
+        """Remove a key; no error where there is none. O(log n)."""
+        if self._depth != self._ready:
+            self._make_ready()
+        try:
+            self._execute(self._statements[tree].delete, (key,))
+        except apsw.Error as error:
+            raise self._failure(error, tree) from error
+
+    def range(
+        self, tree: str, low: bytes, high: bytes | None, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The entries with `low <= key < high` in order. O(log n), then O(1) an entry."""
+        bounds = (low,) if high is None else (low, high)
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute(self._statements[tree].range[high is None, reverse], bounds)
+        except apsw.Error as error:
+            raise self._failure(error, tree) from error
+        return self._entries(cursor, tree)
+
+    def changed_elsewhere(self) -> bool:
+        """Whether another connection has committed since this was last asked. O(1).
+
+        Inside a snapshot or a transaction it tells about commits before that began.
+        """
+        version = self._data_version()
+        changed = version != self._seen_version
+        self._seen_version = version
+        return changed
+
+    def check(self) -> list[str]:
+        """What SQLite finds wrong with the file. Reads all of it."""
+        return integrity.check_file(self._execute, self._statements, self.trees())
+
+    def close(self) -> None:
+        """Give the file back; the last process to do so folds the log into it."""
+        _OPEN.discard(self)
+        connection = self._connection
+        self._become(_Gone("the store is closed; open it again to use it"))
+        if not isinstance(connection, _Gone):
+            connection.close(True)
+
+    def _entries(self, cursor: apsw.Cursor, tree: str) -> Iterator[tuple[bytes, bytes]]:
+        try:
+            yield from cursor
+        except apsw.Error as error:
+            raise self._failure(error, tree) from error
+        finally:
+            cursor.close(True)
+
+    def _data_version(self) -> int:
+        try:
+            version: int = self._execute("PRAGMA data_version").get
+        except apsw.Error as error:
+            raise self._failure(error) from error
+        return version
+
+    def _write(self, sql: str, tree: str) -> None:
+        if self._depth != self._ready:
+            self._make_ready()
+        try:
+            self._execute(sql)
+        except apsw.Error as error:
+            raise self._failure(error, tree) from error
+
+    def _make_ready(self) -> None:
+        """Make the savepoints of nested transactions that write for the first time, or refuse."""
+        if not self._depth:
+            raise UsageError("a write needs an open transaction: with store.transaction(): ...")
+        if self._ready == _LOST:
+            raise self._lost()
+        while self._ready < self._depth:
+            self._command(f"SAVEPOINT level{self._ready + 1}")
+            self._ready += 1
+
+    def _command(self, sql: str) -> None:
+        try:
+            self._execute(sql)
+        except apsw.Error as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: apsw.Error, tree: str = "") -> Exception:
+        """Our exception for SQLite's, having noticed if SQLite has undone the transaction."""
+        if self._depth and not self._connection.in_transaction:
+            self._ready = _LOST
+        return meaning(error, self.path, tree, self._connection.system_errno)
+
+    def _lost(self) -> StorageError:
+        return StorageError(
+            f"an earlier error undid this transaction on {self.path}: nothing of it was kept, "
+            "begin it again"
+        )
+
+    def _become(self, gone: _Gone) -> None:
+        self._connection = gone
+        self._execute = gone.refuse
+
+    def _disown(self) -> None:
+        """In a forked child: leave the parent's connection alone, for good.
+
+        SQLite forbids even to close it here, so that it must never be collected either.
+        """
+        if not isinstance(self._connection, _Gone):
+            import ctypes  # slow to import, and hardly ever needed
+
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
+            self._become(_Gone(f"{self.path} was opened before fork(); open it anew in the child"))
+
+
+_TREES: Final = (
+    f"SELECT substr(name, {len(PREFIX) + 1}) AS tree FROM sqlite_schema"
+    f" WHERE type = 'table' AND name GLOB '{PREFIX}*' ORDER BY tree"
+)
+
+
+class _SQLiteTransaction:
+    __slots__ = ("_store", "_unwanted")
+
+    def __init__(self, store: SQLiteStore) -> None:
+        self._store = store
+        self._unwanted = False
+
+    def rollback(self) -> None:
+        """Undo this transaction's work at the end of its block."""
+        self._unwanted = True
+
+    def __enter__(self) -> _SQLiteTransaction:
+        store = self._store
+        if not store._depth:
+            if store._snapshots:
+                raise UsageError("a transaction cannot begin inside of a snapshot; end that first")
+            store._command("BEGIN IMMEDIATE")
+        store._depth += 1
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        undo = kind is not None or self._unwanted
+        if self._store._depth == 1:
+            self._end_outermost(undo, kind is None)
+        else:
+            self._end_nested(undo)
+
+    def _end_nested(self, undo: bool) -> None:
+        store = self._store
+        level = store._depth
+        try:
+            if store._ready == level:
+                if undo:
+                    store._command(f"ROLLBACK TO level{level}")
+                store._command(f"RELEASE level{level}")
+        finally:
+            store._depth = level - 1
+            if store._ready == level:
+                store._ready = level - 1
+
+    def _end_outermost(self, undo: bool, silent: bool) -> None:
+        store = self._store
+        lost = store._ready == _LOST
+        try:
+            if not lost:
+                store._command("ROLLBACK" if undo else "COMMIT")
+            elif silent and not undo:
+                raise store._lost()
+        finally:
+            if store._connection.in_transaction:
+                store._execute("ROLLBACK")
+            store._depth = 0
+            store._ready = 1
+
+
+class _Snapshot:
+    __slots__ = ("_store",)
+
+    def __init__(self, store: SQLiteStore) -> None:
+        self._store = store
+
+    def __enter__(self) -> None:
+        store = self._store
+        if not store._depth and not store._snapshots:
+            store._command("BEGIN")
+        store._snapshots += 1
+
+    def __exit__(self, *_: object) -> None:
+        store = self._store
+        store._snapshots -= 1
+        if not store._depth and not store._snapshots:
+            store._command("COMMIT")
+
+
+class _Gone:
+    """What stands for the connection of a store that cannot be used any more."""
+
+    __slots__ = ("_why",)
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def refuse(self, *_: object) -> NoReturn:
+        raise UsageError(self._why)
+
+    cursor = refuse
+
+    @property
+    def in_transaction(self) -> bool:
+        return False
+
+
+_OPEN: WeakSet[SQLiteStore] = WeakSet()
+
+
+def _disown_all() -> None:
+    for store in list(_OPEN):
+        store._disown()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_disown_all)

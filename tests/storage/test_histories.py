@@ -1,0 +1,195 @@
+"""Every store, driven by the same random history, is what a dict of dicts would be."""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from isotone.storage import integrity
+from isotone.storage.interface import NoSuchTree, Store
+from isotone.storage.memory import MemoryStore
+from isotone.storage.sqlite import SQLiteStore
+
+TREES = st.sampled_from(["a", "b", "sqlite_c", "tree_d", "0"])
+# Few distinct bytes, so that keys collide, share prefixes and lie at both ends.
+KEYS = st.lists(st.sampled_from([b"\x00", b"a", b"b", b"\xff"]), max_size=4).map(b"".join)
+VALUES = st.binary(max_size=3) | st.integers(0, 3).map(lambda size: bytes(20_000 * size))
+Model = dict[str, dict[bytes, bytes]]
+
+
+def entries(model: Model, tree: str, low: bytes, high: bytes | None, reverse: bool):
+    found = [
+        (key, value)
+        for key, value in model[tree].items()
+        if low <= key and (high is None or key < high)
+    ]
+    return sorted(found, reverse=reverse)
+
+
+class Stores(RuleBasedStateMachine):
+    """The model is copied whole at each `begin`, so that a rollback needs no cleverness."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cleanup = ExitStack()
+        self.model: Model = {}
+        self.former: list[Model] = []
+        self.open: list[list] = []
+
+    @initialize()
+    def start(self) -> None:
+        folder = self.cleanup.enter_context(tempfile.TemporaryDirectory())
+        self.file = Path(folder) / "store.db"
+        self.stores: list[Store] = [
+            MemoryStore(),
+            SQLiteStore(":memory:"),
+            SQLiteStore(self.file, durability="none"),
+        ]
+
+    def teardown(self) -> None:
+        for store in getattr(self, "stores", ()):
+            store.close()
+        self.cleanup.close()
+
+    @rule()
+    def begin(self) -> None:
+        if len(self.open) == 5:
+            return
+        transactions = [store.transaction() for store in self.stores]
+        for transaction in transactions:
+            transaction.__enter__()
+        self.open.append(transactions)
+        self.former.append(copy.deepcopy(self.model))
+
+    @precondition(lambda self: self.open)
+    @rule(how=st.sampled_from(["keep", "keep", "rollback", "exception"]))
+    def end(self, how: str) -> None:
+        former = self.former.pop()
+        if how != "keep":
+            self.model = former
+        for transaction in self.open.pop():
+            if how == "rollback":
+                transaction.rollback()
+            raised = (ValueError, ValueError(), None) if how == "exception" else (None,) * 3
+            assert not transaction.__exit__(*raised)
+
+    @precondition(lambda self: self.open)
+    @rule(tree=TREES)
+    def create_or_drop(self, tree: str) -> None:
+        if tree in self.model:
+            del self.model[tree]
+        else:
+            self.model[tree] = {}
+        for store in self.stores:
+            (store.create_tree if tree in self.model else store.drop_tree)(tree)
+
+    @precondition(lambda self: self.open)
+    @rule(tree=TREES, entries=st.dictionaries(KEYS, VALUES, min_size=1, max_size=5))
+    def put(self, tree: str, entries: dict[bytes, bytes]) -> None:
+        for store in self.stores:
+            for key, value in entries.items():
+                if tree in self.model:
+                    store.put(tree, key, value)
+                else:
+                    with pytest.raises(NoSuchTree):
+                        store.put(tree, key, value)
+        if tree in self.model:
+            self.model[tree].update(entries)
+
+    @precondition(lambda self: self.open)
+    @rule(tree=TREES, key=KEYS)
+    def delete(self, tree: str, key: bytes) -> None:
+        for store in self.stores:
+            if tree in self.model:
+                store.delete(tree, key)
+            else:
+                with pytest.raises(NoSuchTree):
+                    store.delete(tree, key)
+        self.model.get(tree, {}).pop(key, None)
+
+    @rule(tree=TREES, key=KEYS)
+    def get(self, tree: str, key: bytes) -> None:
+        for store in self.stores:
+            if tree in self.model:
+                assert store.get(tree, key) == self.model[tree].get(key)
+            else:
+                with pytest.raises(NoSuchTree):
+                    store.get(tree, key)
+
+    @rule(
+        tree=TREES,
+        low=KEYS,
+        high=KEYS | st.none(),
+        reverse=st.booleans(),
+        limit=st.none() | st.integers(0, 3),
+    )
+    def range(
+        self, tree: str, low: bytes, high: bytes | None, reverse: bool, limit: int | None
+    ) -> None:
+        for store in self.stores:
+            if tree in self.model:
+                found = store.range(tree, low, high, reverse=reverse)
+                wanted = entries(self.model, tree, low, high, reverse)[:limit]
+                assert list(islice(found, limit)) == wanted
+            else:
+                with pytest.raises(NoSuchTree):
+                    store.range(tree, low, high, reverse=reverse)
+
+    @precondition(lambda self: not self.open)
+    @rule()
+    def reopen(self) -> None:
+        self.stores.pop().close()
+        self.stores.append(SQLiteStore(self.file, durability="none"))
+
+    @precondition(lambda self: not self.open)
+    @rule()
+    def fork(self) -> None:
+        parent = self.stores[0]
+        self.stores[0] = parent.fork()
+        with parent.transaction():
+            for tree in parent.trees():
+                parent.put(tree, b"only the parent has this", b"")
+
+    @invariant()
+    def same_trees_and_sound(self) -> None:
+        for store in getattr(self, "stores", ()):
+            assert store.trees() == sorted(self.model)
+            assert store.check() == []
+            assert not store.changed_elsewhere()
+
+    @precondition(lambda self: not self.open)
+    @invariant()
+    def same_entries(self) -> None:
+        for store in getattr(self, "stores", ()):
+            assert integrity.check(store) == []
+            for tree in self.model:
+                for reverse in (False, True):
+                    found = list(store.range(tree, b"", None, reverse=reverse))
+                    assert found == entries(self.model, tree, b"", None, reverse)
+
+
+def test_all_stores_keep_the_same_history() -> None:
+    run_state_machine_as_test(
+        Stores,
+        settings=settings(
+            max_examples=60,
+            stateful_step_count=40,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        ),
+    )
