@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from isotone.errors import ApiError
 from isotone.operations.grammar import Mapping, Record, Scalar, Sequence, Shape, Value, shape_of
-from isotone.operations.requests import decode, decoder, explain
+from isotone.operations.decoding import decode, decoder, explain
 from isotone.operations.shapes import REQUESTS
 
 botocore = pytest.importorskip("botocore")

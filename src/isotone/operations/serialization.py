@@ -14,6 +14,7 @@ import msgspec
 
 from isotone.errors import SerializationException
 from isotone.operations.grammar import Mapping, Record, Scalar, Sequence, Shape, Value
+from isotone.values.shape import check_value
 
 _MODEL: Final = "com.amazonaws.dynamodb.v20120810."
 _STRUCTURE: Final = "Start of structure or map found where not expected"
@@ -25,29 +26,13 @@ _CLASSES: Final = {
     "Integer": "java.lang.Integer",
     "Long": "java.lang.Long",
     "Boolean": "java.lang.Boolean",
-    "ByteBuffer": "java.nio.ByteBuffer",
 }
 _RANGES: Final = {"Integer": 2**31 - 1, "Long": 2**63 - 1}
 _JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
     "String": (str,),
-    "ByteBuffer": (str,),
     "Boolean": (bool,),
     "Integer": (int, float),
     "Long": (int, float),
-}
-
-# The members of an attribute value.
-VALUE_SHAPES: Final[dict[str, Shape]] = {
-    "S": Scalar("String"),
-    "N": Scalar("String"),
-    "B": Scalar("ByteBuffer"),
-    "BOOL": Scalar("Boolean"),
-    "NULL": Scalar("Boolean"),
-    "SS": Sequence(Scalar("String")),
-    "NS": Sequence(Scalar("String")),
-    "BS": Sequence(Scalar("ByteBuffer")),
-    "L": Sequence(Value()),
-    "M": Mapping(Scalar("String"), Value()),
 }
 
 
@@ -92,18 +77,9 @@ def _clamped(document: Any, java: str) -> Any:
     return int(max(-largest - 1, min(largest, document)))
 
 
-def _value(document: Any, shape: Value) -> Any:
-    if document is None:
-        return {}
-    if isinstance(document, list):
-        raise SerializationException(f"Unrecognized collection type {java_type(shape)}")
-    if not isinstance(document, dict):
-        raise SerializationException(_FIELD)
-    return {
-        name: conform(document[name], VALUE_SHAPES[name])
-        for name in document
-        if name in VALUE_SHAPES and document[name] is not None
-    }
+def _value(document: Any, _: Value) -> Any:
+    check_value(document)
+    return {} if document is None else document
 
 
 def _sequence(document: Any, shape: Sequence) -> Any:
