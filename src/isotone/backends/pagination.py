@@ -1,0 +1,190 @@
+"""Paginators: a call repeated until the service has no further page, as botocore's do it.
+
+`PaginationConfig` has botocore's members. `PageSize` is the limit of each call. `MaxItems` bounds what
+all pages give together; where it cuts a page, `resume_token` (the full result's `NextToken`) says after
+which key and how many items of the page have been given already, and `StartingToken` goes on there.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple, Protocol
+
+import msgspec
+
+from isotone.backends.failures import pagination_error
+from isotone.backends.responses import restore_binary
+from isotone.errors import UsageError
+
+_GIVEN: Final = "boto_truncate_amount"
+
+
+class Paging(NamedTuple):
+    """Which members of an action's request and response carry its paging."""
+
+    input_token: str
+    output_token: str
+    limit: str | None
+    results: tuple[str, ...]  # summed over pages; the first holds the items
+    singles: tuple[str, ...] = ()  # taken from the first page
+
+
+_ITEMS: Final = Paging(
+    "ExclusiveStartKey",
+    "LastEvaluatedKey",
+    "Limit",
+    ("Items", "Count", "ScannedCount"),
+    ("ConsumedCapacity",),
+)
+
+PAGINATED: Final[Mapping[str, Paging]] = {
+    "list_backups": Paging(
+        "ExclusiveStartBackupArn", "LastEvaluatedBackupArn", "Limit", ("BackupSummaries",)
+    ),
+    "list_tables": Paging(
+        "ExclusiveStartTableName", "LastEvaluatedTableName", "Limit", ("TableNames",)
+    ),
+    "list_tags_of_resource": Paging("NextToken", "NextToken", None, ("Tags",)),
+    "query": _ITEMS,
+    "scan": _ITEMS,
+}
+
+
+class Calls(Protocol):
+    """A client, as far as a paginator or waiter needs one: its methods by name."""
+
+    def __getattribute__(self, name: str, /) -> Any: ...
+
+
+class Paginator:
+    """`client.get_paginator(name)`."""
+
+    def __init__(self, client: Calls, operation_name: str) -> None:
+        if operation_name not in PAGINATED:
+            raise UsageError(f"Operation cannot be paginated: {operation_name}")
+        self._method = getattr(client, operation_name)
+        self._paging = PAGINATED[operation_name]
+
+    def paginate(
+        self, *, PaginationConfig: Mapping[str, Any] | None = None, **request: Any
+    ) -> PageIterator:
+        """The pages of a call with these arguments; nothing is asked before they are iterated."""
+        return PageIterator(self._method, self._paging, dict(PaginationConfig or {}), request)
+
+
+class PageIterator:
+    """Pages, each a response of the action. Costs one call a page."""
+
+    def __init__(
+        self, method: Any, paging: Paging, config: dict[str, Any], request: dict[str, Any]
+    ) -> None:
+        self._method = method
+        self._paging = paging
+        self._request = request
+        self._max_items = None if config.get("MaxItems") is None else int(config["MaxItems"])
+        self._start = _decode_token(config.get("StartingToken"))
+        self._page_size(config.get("PageSize"))
+        self.resume_token: str | None = None
+        self.non_aggregate_part: dict[str, Any] = {}
+
+    def _page_size(self, page_size: Any) -> None:
+        if page_size is None:
+            return
+        if self._paging.limit is None:
+            raise pagination_error(
+                "PageSize parameter is not supported for the pagination interface for this operation."
+            )
+        self._request[self._paging.limit] = int(page_size)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        token, skip = self._start
+        left = self._max_items
+        page = self._first(token, skip)
+        while True:
+            given = self._cut(page, left)
+            if given is not None:
+                self.resume_token = self._encode_token(token, skip + given)
+            yield page
+            if left is not None:
+                left -= self._count(page)
+            previous, token, skip = token, page.get(self._paging.output_token), 0
+            if token is None or given is not None:
+                return
+            if left == 0:
+                self.resume_token = self._encode_token(token, 0)
+                return
+            if token == previous:
+                raise pagination_error(f"The same next token was received twice: {token}")
+            page = self._ask(token)
+
+    def _count(self, page: dict[str, Any]) -> int:
+        return len(page.get(self._paging.results[0], ()))
+
+    def _cut(self, page: dict[str, Any], left: int | None) -> int | None:
+        """Leave only as many items as may still be given; how many, or None where all may."""
+        if left is None or self._count(page) <= left:
+            return None
+        primary = self._paging.results[0]
+        page[primary] = page[primary][:left]
+        return left
+
+    def _first(self, token: Any, skip: int) -> dict[str, Any]:
+        """The first page, without what an earlier run has given of it and counted."""
+        page = self._ask(token)
+        singles = self._paging.singles
+        self.non_aggregate_part = {name: page[name] for name in singles if name in page}
+        if self._start != (None, 0):
+            primary, *others = self._paging.results
+            page[primary] = page.get(primary, [])[skip:]
+            page.update(dict.fromkeys(others, 0))
+        return page
+
+    def _ask(self, token: Any) -> dict[str, Any]:
+        request = self._request
+        if token is not None:
+            request = {**request, self._paging.input_token: token}
+        page: dict[str, Any] = self._method(**request)
+        return page
+
+    def build_full_result(self) -> dict[str, Any]:
+        """All pages as one response: items in one list, counts summed. Costs one call a page."""
+        full: dict[str, Any] = {}
+        for page in self:
+            for name in self._paging.results:
+                if name in page:
+                    full[name] = full[name] + page[name] if name in full else page[name]
+        full |= self.non_aggregate_part
+        if self.resume_token is not None:
+            full["NextToken"] = self.resume_token
+        return full
+
+    def search(self, expression: str) -> Iterator[Any]:
+        """What a JMESPath expression finds in each page; needs the `jmespath` package."""
+        import jmespath  # type: ignore[import-untyped]
+
+        compiled = jmespath.compile(expression)
+        for page in self:
+            found = compiled.search(page)
+            if isinstance(found, list):
+                yield from found
+            else:
+                yield found
+
+    def _encode_token(self, token: Any, given: int) -> str:
+        resume = {self._paging.input_token: token, _GIVEN: given or None}
+        present = {name: value for name, value in resume.items() if value is not None}
+        return b64encode(msgspec.json.encode(present)).decode()
+
+
+def _decode_token(token: Any) -> tuple[Any, int]:
+    """Where to start, and how many items of that page to leave out."""
+    if token is None:
+        return None, 0
+    try:
+        resume = msgspec.json.decode(b64decode(token, validate=True), type=dict[str, Any])
+        given = int(resume.pop(_GIVEN, 0))
+    except (ValueError, TypeError):
+        raise pagination_error(f"Bad starting token: {token}") from None
+    restore_binary(resume)
+    return next(iter(resume.values()), None), given

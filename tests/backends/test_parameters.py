@@ -1,0 +1,154 @@
+"""The oracle is botocore's own validator and serializer, asked for the same request."""
+
+from __future__ import annotations
+
+import enum
+import io
+import json
+from typing import Any
+
+import botocore.session
+import pytest
+from boto3.dynamodb.types import Binary
+from botocore.serialize import create_serializer
+from botocore.validate import ParamValidator
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isotone.backends.failures import ParamValidationError
+from isotone.backends.parameters import encode_request
+
+MODEL = botocore.session.Session().get_service_model("dynamodb")
+
+
+class Color(str, enum.Enum):  # noqa: UP042
+    """A str that is also an enum member, as application code passes for names."""
+
+    RED = "red"
+
+
+def botocore_report(operation: str, request: dict[str, Any]) -> str:
+    shape = MODEL.operation_model(operation).input_shape
+    return ParamValidator().validate(request, shape).generate_report()
+
+
+def botocore_body(operation: str, request: dict[str, Any]) -> Any:
+    serializer = create_serializer("json", include_validation=False)
+    model = MODEL.operation_model(operation)
+    return json.loads(serializer.serialize_to_request(request, model)["body"])
+
+
+ACCEPTED: list[tuple[str, dict[str, Any]]] = [
+    ("GetItem", {"TableName": "t", "Key": {"pk": {"S": "a"}, "sk": {"N": "1"}}}),
+    ("GetItem", {"TableName": "t", "Key": {"pk": {"B": b"\x00\xff"}}, "ConsistentRead": True}),
+    ("GetItem", {"TableName": Color.RED, "Key": {"pk": {"S": Color.RED}}}),
+    ("PutItem", {"TableName": "t", "Item": {"a": {"B": "text is sent as UTF-8: é"}}}),
+    ("PutItem", {"TableName": "t", "Item": {"a": {"B": bytearray(b"x")}}}),
+    ("PutItem", {"TableName": "t", "Item": {"a": {"BS": (b"x", bytearray(b"y"))}}}),
+    (
+        "PutItem",
+        {"TableName": "t", "Item": {"a": {"M": {"b": {"L": [{"B": b"x"}, {"NULL": True}]}}}}},
+    ),
+    ("PutItem", {"TableName": "t", "Item": {"a": {"L": ()}, "e": {"M": {}}, "s": {"S": ""}}}),
+    ("Query", {"TableName": "t", "Limit": 1, "KeyConditionExpression": "pk = :a"}),
+    ("BatchWriteItem", {"RequestItems": {"t": [{"PutRequest": {"Item": {"a": {"N": "1"}}}}]}}),
+    (
+        "TransactWriteItems",
+        {"TransactItems": [{"Delete": {"TableName": "t", "Key": {"a": {"S": "b"}}}}]},
+    ),
+    ("ListTables", {}),
+    (
+        "UpdateTable",
+        {"TableName": "t", "ReplicaUpdates": [{"Create": {"RegionName": "eu-west-1"}}]},
+    ),
+]
+
+REFUSED: list[tuple[str, dict[str, Any]]] = [
+    ("GetItem", {}),
+    ("GetItem", {"TableName": "", "Key": {}}),
+    ("GetItem", {"TableName": 1, "Key": {"pk": {"S": "a"}}}),
+    ("GetItem", {"TableName": "t", "Key": [("pk", "a")]}),
+    ("GetItem", {"TableName": "t", "Key": {"pk": "a"}}),
+    ("GetItem", {"TableName": "t", "Key": {"pk": {"S": b"bytes are not text"}}}),
+    ("GetItem", {"TableName": "t", "Key": {"pk": {"N": 1}}}),
+    (
+        "GetItem",
+        {"TableName": "t", "Key": {"pk": {"N": 1.5, "X": 1}}, "Keys": {}, "tablename": "t"},
+    ),
+    ("GetItem", {"TableName": "t", "Key": {"pk": {"S": None}}, "ConsistentRead": "yes"}),
+    ("GetItem", {"TableName": "t", "Key": {"pk": {"B": 12}}}),
+    ("GetItem", {"TableName": "t", "Key": {"pk": {"M": {"a": {"L": [{"S": "x"}, {"S": 1}]}}}}}),
+    ("GetItem", {"TableName": "t", "Key": {1: {"S": "a"}}}),
+    ("Query", {"TableName": "t", "Limit": 0}),
+    ("Scan", {"TableName": "t", "Segment": -1, "TotalSegments": 0, "AttributesToGet": []}),
+    ("BatchGetItem", {"RequestItems": {"t": {"Keys": []}}}),
+    ("BatchWriteItem", {"RequestItems": {"t": [{"PutRequest": {}}]}}),
+    ("TransactWriteItems", {"TransactItems": [{"Update": {"TableName": "t"}}]}),
+    ("CreateTable", {"TableName": "t", "KeySchema": [{"AttributeName": "a"}]}),
+    ("UpdateTimeToLive", {"TableName": "t", "TimeToLiveSpecification": {"Enabled": True}}),
+]
+
+
+@pytest.mark.parametrize(("operation", "request_"), ACCEPTED)
+def test_sends_what_botocore_sends(operation: str, request_: dict[str, Any]) -> None:
+    assert json.loads(encode_request(operation, request_)) == botocore_body(operation, request_)
+
+
+@pytest.mark.parametrize(("operation", "request_"), REFUSED)
+def test_refuses_in_botocores_words(operation: str, request_: dict[str, Any]) -> None:
+    with pytest.raises(ParamValidationError) as refused:
+        encode_request(operation, request_)
+    report = botocore_report(operation, request_)
+    assert report
+    assert str(refused.value) == f"Parameter validation failed:\n{report}"
+
+
+def test_sends_files_and_boto3_binaries_as_bytes() -> None:
+    item = {"a": {"B": Binary(b"abc")}, "b": {"BS": [io.BytesIO(b"abc"), memoryview(b"abd")]}}
+    body = json.loads(encode_request("PutItem", {"TableName": "t", "Item": item}))
+    assert body["Item"] == {"a": {"B": "YWJj"}, "b": {"BS": ["YWJj", "YWJk"]}}
+
+
+def test_passes_undeclared_actions_on() -> None:
+    assert encode_request("CreateBackup", {"BackupName": "b"}) == b'{"BackupName":"b"}'
+
+
+def test_leaves_the_request_as_it_was() -> None:
+    request = {"TableName": "t", "Item": {"a": {"B": "text"}}}
+    encode_request("PutItem", request)
+    assert request == {"TableName": "t", "Item": {"a": {"B": "text"}}}
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.binary(max_size=3)
+names = st.sampled_from(["S", "N", "B", "SS", "BS", "M", "L", "NULL", "BOOL", "Z"])
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=2),
+    max_leaves=6,
+)
+
+
+@given(value=values, limit=scalars)
+def test_agrees_with_botocore_on_any_request(value: Any, limit: Any) -> None:
+    request = {"TableName": "t", "ExclusiveStartKey": {"pk": value}, "Limit": limit}
+    report = botocore_report("Query", request)
+    if report:
+        with pytest.raises(ParamValidationError) as refused:
+            encode_request("Query", request)
+        assert str(refused.value) == f"Parameter validation failed:\n{report}"
+    else:
+        assert json.loads(encode_request("Query", request)) == botocore_body("Query", request)
+
+
+def test_declared_requests_have_botocores_members() -> None:
+    """Every member that botocore declares, in its order, so that reports name them alike."""
+    from isotone.backends import parameters
+    from isotone.backends.parameter_faults import members, required
+
+    for operation in MODEL.operation_names:
+        shape = parameters._declared(operation)
+        if shape is None:
+            continue
+        theirs = MODEL.operation_model(operation).input_shape
+        assert list(members(shape)) == list(theirs.members), operation
+        assert set(required(shape)) == set(theirs.required_members), operation
