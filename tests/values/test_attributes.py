@@ -38,7 +38,9 @@ normal_values = st.recursive(
     scalars,
     lambda inner: st.one_of(
         st.fixed_dictionaries({"L": st.lists(inner, max_size=4)}),
-        st.fixed_dictionaries({"M": st.dictionaries(st.text(max_size=5), inner, max_size=4)}),
+        st.fixed_dictionaries(
+            {"M": st.dictionaries(st.text(min_size=1, max_size=5), inner, max_size=4)}
+        ),
     ),
     max_leaves=12,
 )
@@ -90,6 +92,25 @@ def test_normal_forms(given_value: dict[str, Any], normal: dict[str, Any]) -> No
     ]
     assert canonical["before"] is item["before"]
     assert size == item_size(canonical)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "Empty attribute name"),
+        ("n" * 65536, "Attribute name is too large, must be less than 65536 bytes"),
+        ("é" * 32768, "Attribute name is too large, must be less than 65536 bytes"),
+    ],
+)
+def test_names(name: str, message: str) -> None:
+    for item in ({name: {"S": "a"}}, {"a": {"L": [{"M": {name: {"S": "a"}}}]}}):
+        with pytest.raises(ValidationException) as refusal:
+            canonical_item(item)
+        assert refusal.value.message == message
+
+
+def test_the_longest_name() -> None:
+    assert canonical_item({"n" * 65535: {"S": "a"}})[1] == 65536
 
 
 def test_what_is_given_is_not_changed() -> None:
@@ -196,10 +217,11 @@ def test_shape_is_checked_before_meaning() -> None:
 def test_levels(code: str) -> None:
     accepted = nested(31, code, {"S": "x"})
     assert canonical_value(accepted)[0] is accepted
-    assert canonical_value(nested(31, code, {code: [] if code == "L" else {}}))
-    for wrappers in (32, 33, 400):
+    empty: dict[str, Any] = {"L": []} if code == "L" else {"M": {}}
+    assert canonical_value(nested(30, code, empty))
+    for refused in (nested(31, code, empty), *(nested(n, code, {"S": "x"}) for n in (32, 33, 400))):
         with pytest.raises(ValidationException) as refusal:
-            canonical_item({"a": nested(wrappers, code, {"S": "x"})})
+            canonical_item({"a": refused})
         assert refusal.value.message == TOO_DEEP
 
 

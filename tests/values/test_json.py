@@ -35,7 +35,8 @@ python_values = st.recursive(
         *(st.sets(member, min_size=1, max_size=4) for member in members),
     ),
     lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4)
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(min_size=1, max_size=4), inner, max_size=4)
     ),
     max_leaves=12,
 )
@@ -65,6 +66,8 @@ def test_round_trip(value: Any) -> None:
         ((1, "a"), {"L": [{"N": "1"}, {"S": "a"}]}),
         (OrderedDict(a=1), {"M": {"a": {"N": "1"}}}),
         (enum.IntEnum("Size", "S M").M, {"N": "2"}),
+        (enum.StrEnum("Colour", "RED").RED, {"S": "red"}),
+        (enum.Enum("Mixed", {"A": "a"}, type=str).A, {"S": "a"}),
     ],
 )
 def test_python_to_wire(value: Any, wire: dict[str, Any]) -> None:

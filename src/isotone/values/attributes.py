@@ -39,6 +39,8 @@ TOO_DEEP: Final = (
     "Nesting Levels have exceeded supported limits: "
     "Attributes in the item have nested levels beyond supported limit"
 )
+EMPTY_NAME: Final = "Empty attribute name"
+LONG_NAME: Final = "Attribute name is too large, must be less than 65536 bytes"
 DUPLICATE_NUMBERS: Final = "Input collection contains duplicates"
 _INVALID: Final = "One or more parameter values were invalid: "
 NULL_NOT_TRUE: Final = _INVALID + "Null attribute value types must have the value of true"
@@ -98,7 +100,10 @@ def _measured_members(members: Item, depth: int) -> tuple[Item, int]:
             canonical, value_size = _sole_type(value, depth)
         else:
             canonical, value_size = rule(value, content, depth)
-        size += value_size + (len(name) if name.isascii() else text_size(name))
+        name_size = len(name) if name.isascii() else text_size(name)
+        if not 0 < name_size <= limits.ATTRIBUTE_NAME_SIZE:
+            raise ValidationException(LONG_NAME if name else EMPTY_NAME)
+        size += name_size + value_size
         if canonical is not value:
             changed[name] = canonical
     return ({**members, **changed} if changed else members), size
@@ -213,7 +218,7 @@ def _check_members(code: str, members: Any) -> None:
 def _list(value: AttributeValue, elements: Any, depth: int) -> Measured:
     if type(elements) is not list:
         raise _misfit(elements)
-    _check_depth(elements, depth)
+    _check_depth(depth)
     size = COLLECTION_OVERHEAD + ELEMENT_OVERHEAD * len(elements)
     canonical = []
     changed = False
@@ -228,15 +233,15 @@ def _list(value: AttributeValue, elements: Any, depth: int) -> Measured:
 def _map(value: AttributeValue, members: Any, depth: int) -> Measured:
     if type(members) is not dict:
         raise _misfit(members)
-    _check_depth(members, depth)
+    _check_depth(depth)
     canonical, size = _measured_members(members, depth + 1)
     size += COLLECTION_OVERHEAD + ELEMENT_OVERHEAD * len(members)
     return (value if canonical is members else {"M": canonical}), size
 
 
-def _check_depth(elements: Any, depth: int) -> None:
-    # The scalar inside 31 lists or maps is on level 32, the last that there may be.
-    if depth >= limits.NESTING_DEPTH and elements:
+def _check_depth(depth: int) -> None:
+    # The last of 32 levels is for scalars and sets: a list or a map there is refused, even an empty one.
+    if depth >= limits.NESTING_DEPTH:
         raise ValidationException(TOO_DEEP)
 
 

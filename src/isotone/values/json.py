@@ -170,7 +170,7 @@ _BY_CLASS: Final[dict[type, Callable[[Any], AttributeValue]]] = {
 }
 
 _BY_BASE_CLASS: Final[list[tuple[Any, Callable[[Any], AttributeValue]]]] = [
-    (str, lambda value: {"S": str(value)}),
+    (str, lambda value: {"S": str.__str__(value)}),  # of an enumeration too, its value
     (int, lambda value: _number(int(value))),
     (Decimal, _number),
     (float, _refuse_float),
