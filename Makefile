@@ -1,0 +1,52 @@
+# Everything works from a bare clone: each target makes .venv when it is not there.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PORT   ?= 8000
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format lock bench oracle crash clients clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): requirements/dev.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+demo: $(READY) ## serve sample tables (PORT=8000) and say how to connect
+	@$(BIN)/isotone demo --port $(PORT)
+
+test: $(READY) ## run the tests
+	$(BIN)/pytest -n auto
+
+check: $(READY) ## lint, format, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest tests/test_layers.py
+
+format: $(READY) ## put the code into form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY) ## measure us and our peers in the same run (installs the peers it can)
+	$(BIN)/python -m bench.peers
+	$(BIN)/python -m bench
+
+oracle: $(READY) ## compare answers with Amazon's DynamoDB Local (needs Java and Maven)
+	ISOTONE_ORACLE=1 $(BIN)/pytest tests/oracle
+
+crash: $(READY) ## the long form of the crash tests: a hundred kills
+	ISOTONE_KILLS=100 $(BIN)/pytest tests/crash
+
+lock: ## pin the development set anew
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet pip-tools
+	$(BIN)/pip-compile --quiet --upgrade --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements/dev.txt pyproject.toml
+
+clean: ## remove what was built
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

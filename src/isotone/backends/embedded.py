@@ -1,0 +1,163 @@
+"""The database inside this process: the one place where the library's stack meets the database's.
+
+>>> import isotone
+>>> with isotone.open(":memory:") as database:
+...     database.client().list_tables()["TableNames"]
+[]
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from os import PathLike, fspath
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self
+
+from isotone.clock import Clock
+from isotone.engine import integrity, maintenance
+from isotone.engine.engine import Engine
+from isotone.errors import ApiError
+from isotone.operations.dispatch import Service
+from isotone.storage.interface import Store
+from isotone.storage.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from isotone.backends.client import Client
+
+MEMORY = ":memory:"
+Durability = Literal["disk", "process", "none"]
+
+_WAKING = frozenset({"UpdateTable", "UpdateTimeToLive"})
+
+
+def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
+    path: str | PathLike[str] = MEMORY,
+    *,
+    durability: Durability = "disk",
+    clock: Clock | None = None,
+    region: str = "us-east-1",
+    account: str = "000000000000",
+) -> Database:
+    """Open a database: a file, which is made where there is none, or memory.
+
+    `durability` says when a write is answered: "disk", when it will survive a power cut; "process",
+    when it will survive the death of the process; "none", at once. It has no meaning in memory.
+
+    Raises `StorageCorrupt` for a file that is no Isotone database, `StorageError` for one that
+    cannot be opened.
+    """
+    return Database(
+        Engine(_store(fspath(path), durability), clock=clock, region=region, account=account)
+    )
+
+
+def _store(path: str, durability: Durability) -> Store:
+    if path == MEMORY:
+        return MemoryStore()
+    from isotone.storage.sqlite import SQLiteStore
+
+    return SQLiteStore(path, durability=durability)
+
+
+class Database:
+    """One open database: DynamoDB's API as method calls, from any thread.
+
+    Background work (filling a new index, deleting expired items) runs in a thread of its own, which
+    exists only while there is such work. A server that has a timer calls `maintain` instead.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._service = Service(engine)
+        self._worker: _Worker | None = None
+        self._worker_lock = threading.Lock()
+
+    def execute(self, operation: str, body: bytes) -> bytes:
+        """Carry out one request, JSON to JSON; raises `ApiError` as the service would answer it."""
+        answer = self._service.execute(operation, body)
+        if operation in _WAKING:
+            self._wake()
+        return answer
+
+    def execute_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+        """Carry out requests in one transaction, each answered as if it had come alone."""
+        return self._service.execute_many(requests)
+
+    def is_write(self, operation: str) -> bool:
+        """Whether requests of this action gain from being committed together."""
+        return self._service.is_write(operation)
+
+    def client(self) -> Client:
+        """A client with the methods, arguments and answers of boto3's low-level one."""
+        from isotone.backends.client import Client
+
+        return Client(self.execute)
+
+    def maintain(self) -> float:
+        """Do a slice of background work; the seconds after which to call again."""
+        return self._service.maintain()
+
+    def finish_maintenance(self) -> None:
+        """Do all background work that is due, and return when it is done."""
+        maintenance.finish(self.engine)
+
+    def check(self) -> list[str]:
+        """What is wrong with the data, in words; empty where nothing is. Reads everything once."""
+        return integrity.check(self.engine)
+
+    def rolled_back(self) -> AbstractContextManager[None]:
+        """Undo all that is written inside the block, at the cost of what was written."""
+        return self.engine.rolled_back()
+
+    def close(self) -> None:
+        """Stop background work and close the file. Closing twice does nothing."""
+        with self._worker_lock:
+            worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.stop()
+        self._service.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _wake(self) -> None:
+        with self._worker_lock:
+            if self._worker is None:
+                self._worker = _Worker(self._service)
+            self._worker.wake()
+
+
+class _Worker:
+    """A daemon thread that maintains a database in the background."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._due = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="isotone-maintenance", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        self._due.set()
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._due.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self._due.clear()
+            delay = self._service.maintain()
+            if delay:
+                self._due.wait(delay)

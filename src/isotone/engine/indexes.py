@@ -1,0 +1,140 @@
+"""Index entries: what an item looks like in each index, and what changes when the item does.
+
+An index is sparse by nature: an item without the index's key attributes has no entry. The expiry index
+of a table with a TimeToLive attribute is one more index, known to nobody but the sweep in `ttl`.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import NamedTuple, Protocol
+
+from isotone import limits
+from isotone.codec import encode_number
+from isotone.engine.keyspace import Keyspace
+from isotone.engine.record import SIZE_BYTES, pack
+from isotone.engine.schema import IndexSchema, TableSchema, TimeToLive
+from isotone.errors import ValidationException
+from isotone.values.attributes import Item
+from isotone.values.size import item_size
+
+
+class Entry(NamedTuple):
+    """One index entry: its physical key and its record."""
+
+    key: bytes
+    record: bytes
+
+
+class Index(Protocol):
+    """Anything that keeps one entry for each item that belongs in it."""
+
+    tree: str
+
+    def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
+        """The entry of an item that lies at `key` as `record`, or None where it has none."""
+
+
+class SecondaryIndex:
+    """A local or global secondary index."""
+
+    __slots__ = ("_kept", "keyspace", "kind", "name", "schema", "table", "tree")
+
+    def __init__(self, schema: IndexSchema, table: TableSchema, keyspace: Keyspace) -> None:
+        self.schema = schema
+        self.name = schema.name
+        self.kind = schema.kind
+        self.tree = schema.tree
+        self.keyspace = Keyspace(schema.keys)
+        self.table = keyspace
+        self._kept = projected_names(schema, table)
+
+    def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
+        if not self.keyspace.has_key(item):
+            return None
+        if self._kept is not None:
+            kept = self._kept
+            item = {name: value for name, value in item.items() if name in kept}
+            record = pack(item, item_size(item))
+        return Entry(self.keyspace.key(item) + self.table.suffix(item), record)
+
+    def covers(self, names: frozenset[str]) -> bool:
+        """Whether entries carry all these attributes."""
+        return self._kept is None or names <= self._kept
+
+    def missing(self, names: frozenset[str]) -> list[str]:
+        """Which of these attributes the entries do not carry."""
+        return [] if self._kept is None else sorted(names - self._kept)
+
+    def check(self, item: Item) -> None:
+        """Refuse an item whose attribute cannot be this index's key."""
+        for part in self.schema.keys.parts:
+            value = item.get(part.name)
+            if value is None:
+                continue
+            if part.type not in value:
+                raise ValidationException(
+                    "One or more parameter values were invalid: Type mismatch for Index Key "
+                    f"{part.name} Expected: {part.type} Actual: {next(iter(value))} "
+                    f"IndexName: {self.name}"
+                )
+            text = value[part.type]
+            if not text:
+                raise ValidationException(
+                    "One or more parameter values are not valid. A value specified for a secondary "
+                    "index key is not supported. The AttributeValue for a key attribute cannot "
+                    f"contain an empty {'string' if part.type == 'S' else 'binary'} value. "
+                    f"IndexName: {self.name}, IndexKey: {part.name}"
+                )
+            if len(text) > limits.SORT_KEY_SIZE // 4:
+                self._check_size(item)
+
+    def _check_size(self, item: Item) -> None:
+        for parts, limit, words in (
+            (self.schema.keys.partition, limits.PARTITION_KEY_SIZE, "hashkey"),
+            (self.schema.keys.sort, limits.SORT_KEY_SIZE, "rangekey"),
+        ):
+            for part in parts:
+                if part.name in item and item_size({"": item[part.name]}) > limit:
+                    raise ValidationException(
+                        f"One or more parameter values were invalid: Size of {words} has exceeded "
+                        f"the maximum size limit of {limit} bytes"
+                    )
+
+
+_NO_SIZE = bytes(SIZE_BYTES)
+
+
+class ExpiryIndex:
+    """Items with an expiry, in the order in which they expire; a record's body is the item's key."""
+
+    __slots__ = ("attribute", "tree")
+
+    def __init__(self, ttl: TimeToLive) -> None:
+        self.attribute = ttl.attribute
+        self.tree = ttl.tree
+
+    def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
+        text = item.get(self.attribute, {}).get("N")
+        if text is None:
+            return None
+        return Entry(encode_number(text) + key, _NO_SIZE + key)
+
+
+def expiry_of(item: Item, attribute: str) -> float | None:
+    """When an item expires, in seconds since the epoch, or None where it never does."""
+    text = item.get(attribute, {}).get("N")
+    if text is None:
+        return None
+    try:
+        return float(Decimal(text))
+    except (InvalidOperation, OverflowError):
+        return None
+
+
+def projected_names(index: IndexSchema, table: TableSchema) -> frozenset[str] | None:
+    """The attributes that an index's entries carry; None means all."""
+    if index.projection.kind == "ALL":
+        return None
+    names = frozenset(index.keys.names) | frozenset(table.keys.names)
+    return names | frozenset(index.projection.names)

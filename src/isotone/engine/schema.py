@@ -1,0 +1,108 @@
+"""What a table is: its keys, its indexes, and the settings that an API call can change.
+
+These structs are the catalog's record of a table, stored as JSON in the file. They know nothing of
+the API's own vocabulary of descriptions (that is `operations/describe.py`) and nothing of bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from isotone.values.attributes import AttributeValue
+
+IndexKind = Literal["local", "global"]
+IndexStatus = Literal["CREATING", "ACTIVE", "DELETING"]
+BillingMode = Literal["PROVISIONED", "PAY_PER_REQUEST"]
+ProjectionKind = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+
+
+class KeyPart(msgspec.Struct, frozen=True):
+    """One key attribute: its name and its type, S, N or B."""
+
+    name: str
+    type: Literal["S", "N", "B"]
+
+
+class KeySchema(msgspec.Struct, frozen=True):
+    """The key of a table or an index: what groups items, and what orders them inside a group.
+
+    A table and a local index have one partition attribute and at most one sort attribute; a global
+    index has up to four of each.
+    """
+
+    partition: tuple[KeyPart, ...]
+    sort: tuple[KeyPart, ...] = ()
+
+    @property
+    def parts(self) -> tuple[KeyPart, ...]:
+        return self.partition + self.sort
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(part.name for part in self.parts)
+
+
+class Projection(msgspec.Struct, frozen=True):
+    """Which attributes an index entry carries besides the keys."""
+
+    kind: ProjectionKind = "ALL"
+    names: tuple[str, ...] = ()
+
+
+class Throughput(msgspec.Struct, frozen=True):
+    """Provisioned units a second, and the record of their changes."""
+
+    read: int = 0
+    write: int = 0
+    increased: float | None = None
+    decreased: float | None = None
+    decreases_today: int = 0
+
+
+class IndexSchema(msgspec.Struct, frozen=True):
+    """One secondary index; while it is CREATING, its backfill's progress is kept in the store."""
+
+    name: str
+    kind: IndexKind
+    keys: KeySchema
+    projection: Projection
+    tree: str
+    status: IndexStatus = "ACTIVE"
+    throughput: Throughput = Throughput()
+    settings: dict[str, Any] = {}
+
+
+class TimeToLive(msgspec.Struct, frozen=True):
+    """The attribute that holds an item's expiry, and the index that finds the expired."""
+
+    attribute: str
+    tree: str
+
+
+class TableSchema(msgspec.Struct, frozen=True):
+    """One table. A change makes a new struct, so that a reader never sees half of one."""
+
+    name: str
+    id: str
+    created: float
+    keys: KeySchema
+    tree: str
+    attributes: dict[str, str]
+    indexes: tuple[IndexSchema, ...] = ()
+    billing: BillingMode = "PROVISIONED"
+    throughput: Throughput = Throughput()
+    on_demand_since: float | None = None
+    deletion_protection: bool = False
+    ttl: TimeToLive | None = None
+    tags: dict[str, str] = {}
+    settings: dict[str, Any] = {}
+    """Members of CreateTable that are recorded and described but change nothing here."""
+
+    def index(self, name: str) -> IndexSchema | None:
+        return next((index for index in self.indexes if index.name == name), None)
+
+    def key_of(self, item: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
+        """The table's key attributes of an item."""
+        return {name: item[name] for name in self.keys.names}

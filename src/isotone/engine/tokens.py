@@ -1,0 +1,61 @@
+"""Transaction tokens: a request that is sent again within ten minutes is answered, not repeated."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import islice
+
+from isotone import limits
+from isotone.engine.engine import TOKENS, Engine
+from isotone.errors import IdempotentParameterMismatchException
+
+_TIME = 8
+_SLICE = 100
+
+
+def seen(engine: Engine, token: str, request: bytes) -> bool:
+    """Whether a token was used before for this request; used for another one, it is refused."""
+    stored = engine.store.get(TOKENS, b"t" + token.encode())
+    if stored is None:
+        return False
+    if int.from_bytes(stored[:_TIME], "big") < _now(engine):
+        return False
+    if stored[_TIME:] != _digest(request):
+        raise IdempotentParameterMismatchException(
+            "ClientRequestToken is being used with different request parameters"
+        )
+    return True
+
+
+def remember(engine: Engine, token: str, request: bytes) -> None:
+    """Note, in the transaction of the request itself, that it was carried out."""
+    until = (_now(engine) + limits.TOKEN_LIFETIME * 1000).to_bytes(_TIME, "big")
+    engine.store.put(TOKENS, b"t" + token.encode(), until + _digest(request))
+    engine.store.put(TOKENS, b"e" + until + token.encode(), b"")
+
+
+def forget_old(engine: Engine) -> None:
+    """Drop tokens whose time has passed."""
+    high = b"e" + _now(engine).to_bytes(_TIME, "big")
+    with engine.reading:
+        if next(engine.store.range(TOKENS, b"e", high), None) is None:
+            return
+    with engine.writing:
+        for key, _ in list(islice(engine.store.range(TOKENS, b"e", high), _SLICE)):
+            _forget(engine, key)
+
+
+def _forget(engine: Engine, expiry_key: bytes) -> None:
+    engine.store.delete(TOKENS, expiry_key)
+    until, token_key = expiry_key[1 : 1 + _TIME], b"t" + expiry_key[1 + _TIME :]
+    stored = engine.store.get(TOKENS, token_key)
+    if stored is not None and stored[:_TIME] == until:  # else it was used anew since
+        engine.store.delete(TOKENS, token_key)
+
+
+def _now(engine: Engine) -> int:
+    return int(engine.clock.now() * 1000)
+
+
+def _digest(request: bytes) -> bytes:
+    return hashlib.sha256(request).digest()

@@ -1,0 +1,21 @@
+"""UntagResource: take tags from a table; a tag that is not there is no error."""
+
+from __future__ import annotations
+
+import msgspec
+
+from isotone.engine.engine import Engine
+from isotone.operations.action import Action, Answer
+from isotone.operations.shapes.settings import UntagResource
+from isotone.operations.tables import table_of_arn
+
+
+def run(engine: Engine, request: UntagResource) -> Answer:
+    with engine.writing:
+        schema = table_of_arn(engine, request.resource_arn).schema
+        tags = {key: value for key, value in schema.tags.items() if key not in request.tag_keys}
+        engine.catalog.save(msgspec.structs.replace(schema, tags=tags))
+    return {}
+
+
+ACTION = Action("UntagResource", run)
