@@ -1,0 +1,133 @@
+"""When the service runs which request: reads at once, the writes of one event-loop turn together.
+
+A write is acknowledged when it is on disk, and reaching the disk costs the same for one write as for
+a hundred. So the writes that arrive in one turn of the event loop, from however many connections, go to
+the service as one group, which it commits once; nobody is answered before. While one group commits, the
+next one gathers in the sockets' buffers: the busier the server, the larger the groups.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from isotone.errors import ApiError, InternalServerError, IsotoneError
+from isotone.server.exchange import Call
+
+Result = bytes | ApiError
+Answer = Callable[[Result], None]
+
+_IDLE_MAINTENANCE: Final = 1.0  # seconds between looks for background work when there was none
+_DATA_OPERATIONS: Final = frozenset(
+    {
+        "BatchGetItem",
+        "BatchWriteItem",
+        "DeleteItem",
+        "DescribeTable",
+        "GetItem",
+        "ListTables",
+        "PutItem",
+        "Query",
+        "Scan",
+        "TransactGetItems",
+        "TransactWriteItems",
+        "UpdateItem",
+    }
+)
+
+log = logging.getLogger("isotone.server")
+
+
+class Service(Protocol):
+    """What the server needs of a database; `operations.dispatch.Service` is the real one."""
+
+    def execute(self, operation: str, body: bytes) -> bytes: ...
+
+    def execute_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]: ...
+
+    def is_write(self, operation: str) -> bool: ...
+
+    def maintain(self) -> float | None: ...
+
+    def close(self) -> None: ...
+
+
+class Dispatcher:
+    """Runs calls on one service, on the thread of one event loop."""
+
+    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop) -> None:
+        self._service = service
+        self._loop = loop
+        self._is_write = service.is_write
+        self._execute = service.execute
+        self._group: list[tuple[Call, Answer]] = []
+        self._maintenance: asyncio.TimerHandle | None = None
+
+    def submit(self, call: Call, answer: Answer) -> Result | None:
+        """The result of a call; or None when it joined a group, whose commit passes it to `answer`."""
+        if self._is_write(call.operation):
+            if not self._group:
+                self._loop.call_soon(self.commit)
+            self._group.append((call, answer))
+            return None
+        try:
+            return self._execute(call.operation, call.body)
+        except ApiError as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - the connection outlives whatever went wrong
+            return _unexpected(error, call.operation)
+        finally:
+            if call.operation not in _DATA_OPERATIONS:
+                self.maintain_soon()
+
+    def commit(self) -> None:
+        """Run the writes that wait, as one group, and answer them."""
+        group, self._group = self._group, []
+        if not group:
+            return
+        requests = [(call.operation, call.body) for call, _ in group]
+        results: Sequence[Result]
+        try:
+            results = self._service.execute_many(requests)
+        except Exception as error:  # noqa: BLE001 - what was committed is unknown: nobody is told yes
+            operations = sorted({operation for operation, _ in requests})
+            results = [_unexpected(error, ", ".join(operations))] * len(group)
+        for (_, answer), result in zip(group, results, strict=True):
+            answer(result)
+        if not _DATA_OPERATIONS.issuperset(operation for operation, _ in requests):
+            self.maintain_soon()
+
+    def maintain_soon(self) -> None:
+        """Look for background work in the next turn: there may be new one."""
+        self._maintain_in(0.0)
+
+    def stop_maintenance(self) -> None:
+        """Do no more background work."""
+        if self._maintenance is not None:
+            self._maintenance.cancel()
+            self._maintenance = None
+
+    def _maintain_in(self, seconds: float) -> None:
+        self.stop_maintenance()
+        self._maintenance = self._loop.call_later(seconds, self._maintain)
+
+    def _maintain(self) -> None:
+        try:
+            seconds = self._service.maintain()
+        except Exception:
+            log.exception("background work failed; it will be tried again")
+            seconds = None
+        self._maintain_in(_IDLE_MAINTENANCE if seconds is None else max(seconds, 0.0))
+
+
+def _unexpected(error: Exception, operation: str) -> InternalServerError:
+    """An `IsotoneError` (a full disk, a locked file) says itself what is wrong and what to do."""
+    if isinstance(error, IsotoneError):
+        log.error("%s failed: %s", operation, error)
+        return InternalServerError(str(error))
+    log.error("%s failed unexpectedly", operation, exc_info=error)
+    return InternalServerError(
+        "The server encountered an internal error trying to fulfill the request."
+    )

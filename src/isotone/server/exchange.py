@@ -1,0 +1,227 @@
+"""DynamoDB's JSON 1.0 protocol, without a socket: requests to operations, results to response bytes.
+
+A request passes the gates in the order of the real service: method and path, content type, body
+encoding, target, signature. The first that refuses decides the answer:
+
+    not POST, another path or content type  404 with a line of XML, before anything else is looked at
+    no target                               UnknownOperationException
+    a body over 16 MB                       413, empty
+    no signature, or half of one            MissingAuthenticationToken-, IncompleteSignatureException
+    anything else                           a `Call` for the service, which knows actions and JSON
+
+Nearly every request is the same but for its body, so there are two ways through. `read` recognises the
+ordinary request by a few comparisons; whatever it does not recognise goes to `_read_carefully`, which
+follows the rules one by one. Both give the same answer for what both understand.
+
+Header names come in the spelling of the client. A client spells them the same way each time, so a
+`Spelling`, found by the tuple of names, says where the headers that matter are.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from isotone.errors import ApiError, SerializationException, UnknownOperationException
+from isotone.server.auth import signature_error
+from isotone.server.response import (
+    JSON_1_0,
+    NOT_FOUND,
+    ORDINARY,
+    TOO_LARGE,
+    WRAPPED_JSON,
+    Page,
+    Refusal,
+    Style,
+)
+
+BODY_LIMIT: Final = 16 * 1024 * 1024  # a request body, also after it was decompressed
+_REMEMBERED: Final = 512  # spellings and targets that are kept; nobody honest uses as many
+
+_TARGET: Final = re.compile(rb"DynamoDB(?:Streams)?_20120810\.([A-Za-z]+)")
+_CONTENT_TYPES: Final = {JSON_1_0: ORDINARY, b"application/json": WRAPPED_JSON}
+_PREFLIGHT_MAX_AGE: Final = b"172800"
+
+
+class Spelling(NamedTuple):
+    """Where one client's requests have the headers that matter; b"" where it sends none."""
+
+    target: bytes
+    content_type: bytes
+    content_length: bytes
+    accept_encoding: bytes
+    authorization: bytes
+    expect: bytes
+    ordinary: bool  # dated, and nothing in it needs care
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A request that is the service's to answer, and the form the answer takes."""
+
+    operation: str
+    body: bytes
+    style: Style
+
+
+_spellings: dict[tuple[bytes, ...], Spelling] = {}
+_operations: dict[bytes, str] = {}
+
+
+def spelling(headers: Mapping[bytes, bytes]) -> Spelling:
+    """How the client that sent these headers spells them."""
+    names = tuple(headers)
+    known = _spellings.get(names)
+    if known is None:
+        if len(_spellings) >= _REMEMBERED:
+            _spellings.clear()
+        known = _spellings[names] = _learn(names)
+    return known
+
+
+def _learn(names: tuple[bytes, ...]) -> Spelling:
+    by_lower = {name.lower(): name for name in names}
+    find = by_lower.get
+    dated = b"x-amz-date" in by_lower or b"date" in by_lower
+    careful = b"origin" in by_lower or b"content-encoding" in by_lower
+    return Spelling(
+        target=find(b"x-amz-target", b""),
+        content_type=find(b"content-type", b""),
+        content_length=find(b"content-length", b""),
+        accept_encoding=find(b"accept-encoding", b""),
+        authorization=find(b"authorization", b""),
+        expect=find(b"expect", b""),
+        ordinary=dated and not careful and len(by_lower) == len(names),
+    )
+
+
+def read(
+    method: bytes, url: bytes, headers: Mapping[bytes, bytes], spelled: Spelling, body: bytes
+) -> Call | Page | Refusal:
+    """The call that a request makes, or the ready answer to one that makes none."""
+    get = headers.get
+    if (
+        spelled.ordinary
+        and url == b"/"
+        and method == b"POST"
+        and get(spelled.content_type) == JSON_1_0
+        and get(spelled.accept_encoding, b"identity") == b"identity"
+    ):
+        operation = _operations.get(get(spelled.target, b""))
+        if operation is not None and _is_signed(get(spelled.authorization, b"")):
+            return Call(operation, body, ORDINARY)
+    return _read_carefully(method, url, {name.lower(): headers[name] for name in headers}, body)
+
+
+def _is_signed(authorization: bytes) -> bool:
+    return (
+        authorization.startswith(b"AWS4-")
+        and b" Credential=" in authorization
+        and b" SignedHeaders=" in authorization
+        and b" Signature=" in authorization
+        and b"=," not in authorization
+        and not authorization.endswith(b"=")
+    )
+
+
+def _read_carefully(
+    method: bytes, url: bytes, headers: Mapping[bytes, bytes], body: bytes
+) -> Call | Page | Refusal:
+    path, _, query = url.partition(b"?")
+    if method != b"POST" or path != b"/":
+        return _other_method(method, path, headers)
+    style = _style(headers)
+    if style is None:
+        return NOT_FOUND._replace(cors=b"origin" in headers)
+    try:
+        body = _decoded(headers.get(b"content-encoding", b""), body)
+        if len(body) > BODY_LIMIT:
+            return TOO_LARGE
+        operation = _operation(headers.get(b"x-amz-target", b""))
+        refused = signature_error(headers, query)
+        if refused is not None:
+            _require_object(body)
+            raise refused
+    except ApiError as error:
+        return Refusal(error, style)
+    return Call(operation, body, style)
+
+
+def _other_method(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) -> Page:
+    cors = b"origin" in headers
+    if method == b"GET" and path == b"/":
+        host = headers.get(b"host", b"").partition(b":")[0]
+        region = host.split(b".")[1] if host.startswith(b"dynamodb.") else b"us-east-1"
+        return Page(200, b"healthy: dynamodb.%b.amazonaws.com " % region, cors)
+    if method == b"OPTIONS" and cors:
+        return Page(200, b"", cors, _preflight(headers))
+    body = b"" if method == b"HEAD" else NOT_FOUND.body
+    return NOT_FOUND._replace(cors=cors, body=body)
+
+
+def _preflight(headers: Mapping[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:
+    """The service allows whatever a browser asks for."""
+    asked = (
+        (b"Access-Control-Allow-Headers", headers.get(b"access-control-request-headers")),
+        (b"Access-Control-Allow-Methods", headers.get(b"access-control-request-method")),
+        (b"Access-Control-Max-Age", _PREFLIGHT_MAX_AGE),
+    )
+    return tuple((name, value) for name, value in asked if value is not None)
+
+
+def _style(headers: Mapping[bytes, bytes]) -> Style | None:
+    content_type = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    style = _CONTENT_TYPES.get(content_type)
+    if style is None:
+        return None
+    gzip = _accepts_gzip(headers.get(b"accept-encoding", b""))
+    return style._replace(cors=b"origin" in headers, gzip=gzip)
+
+
+def _accepts_gzip(accepted: bytes) -> bool:
+    for choice in accepted.lower().split(b","):
+        coding, _, quality = choice.partition(b";")
+        if coding.strip() in (b"gzip", b"*"):
+            return quality.replace(b" ", b"").rstrip(b".0") != b"q="
+    return False
+
+
+def _decoded(encoding: bytes, body: bytes) -> bytes:
+    """The body without its gzip; never more than one byte over the limit, whatever it would grow to."""
+    coding = encoding.strip().lower()
+    if coding in (b"", b"identity"):
+        return body
+    if coding != b"gzip":
+        raise SerializationException()
+    inflate = zlib.decompressobj(wbits=31)
+    try:
+        decoded = inflate.decompress(body, BODY_LIMIT + 1)
+    except zlib.error:
+        raise SerializationException() from None
+    if not inflate.eof and len(decoded) <= BODY_LIMIT:
+        raise SerializationException()
+    return decoded
+
+
+def _operation(target: bytes) -> str:
+    operation = _operations.get(target)
+    if operation is not None:
+        return operation
+    match = _TARGET.fullmatch(target)
+    if match is None:
+        raise UnknownOperationException()
+    operation = match[1].decode()
+    if len(_operations) < _REMEMBERED:
+        _operations[target] = operation
+    return operation
+
+
+def _require_object(body: bytes) -> None:
+    """The service finds out that a body is no JSON before it looks for a signature."""
+    try:
+        msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except msgspec.MsgspecError:
+        raise SerializationException() from None

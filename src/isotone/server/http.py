@@ -1,0 +1,289 @@
+"""One HTTP/1.1 connection: requests in, answers out in the order of the requests.
+
+States. A connection reads a request, submits it, and writes the answer. While an answer is outstanding
+(a write waits for its group) or the peer does not read (the transport asked to pause), further pipelined
+requests go to the backlog, and the backlog is worked off in order when that is over. A connection that
+has said its last word is *deaf*: it discards what still comes, so that the peer gets to read the answer
+before the socket goes.
+
+Nothing here throws a connection's trouble at anybody else: malformed bytes get a 400 and the end of
+their own connection, a slow peer gets a 408, a peer that vanished is forgotten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, cast
+
+import httptools
+
+from isotone.server.dispatcher import Dispatcher, Result
+from isotone.server.exchange import BODY_LIMIT, Call, Spelling, read, spelling
+from isotone.server.response import (
+    BAD_REQUEST,
+    HEAD_TOO_LARGE,
+    TIMED_OUT,
+    TOO_LARGE,
+    Page,
+    Refusal,
+    Style,
+    render_page,
+    render_result,
+)
+
+HEAD_LIMIT: Final = 32 * 1024  # bytes of request line and headers
+_BACKLOG_LIMIT: Final = 32  # pipelined requests beyond which no more are read
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How many seconds a connection may take; looked at once in `sweep` seconds."""
+
+    head: float = 20.0  # for the headers of a request
+    request: float = 120.0  # for a whole request
+    idle: float = 300.0  # between two requests
+    farewell: float = 3.0  # to read our last answer and hang up
+    sweep: float = 1.0
+
+
+class Connection(asyncio.Protocol):
+    """The server's side of one connection, from `connection_made` to `connection_lost`."""
+
+    __slots__ = (
+        "_backlog",
+        "_blocked",
+        "_body",
+        "_deaf",
+        "_dispatcher",
+        "_finishing",
+        "_headers",
+        "_in_head",
+        "_on_lost",
+        "_outstanding",
+        "_parser",
+        "_quiet",
+        "_received",
+        "_spelling",
+        "_transport",
+        "_url",
+        "on_body",
+        "on_url",
+    )
+
+    def __init__(
+        self, dispatcher: Dispatcher, on_lost: Callable[[Connection], None] | None = None
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._on_lost = on_lost
+        self._transport: asyncio.Transport
+        self._url: list[bytes] = []
+        self._headers: dict[bytes, bytes] = {}
+        self._body: list[bytes] = []
+        self.on_url = self._url.append
+        self.on_body = self._body.append
+        self._spelling: Spelling
+        self._received = 0  # bytes since the last whole request
+        self._in_head = True
+        self._quiet = 0.0  # seconds since anything happened, as the sweep counts them
+        self._outstanding: tuple[Style, bool] | None = None
+        self._backlog: deque[tuple[Call | Page | Refusal, bool]] = deque()
+        self._blocked = False
+        self._finishing = False  # the next answer is the last one
+        self._deaf = False
+        self._parser = httptools.HttpRequestParser(self)
+
+    # What the transport tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._deaf:
+            return
+        if not self._received:
+            self._quiet = 0.0
+        self._received += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._decline_upgrade(data[upgrade.args[0] :])
+        except httptools.HttpParserError:
+            self._refuse(BAD_REQUEST)
+        if self._received > HEAD_LIMIT and not self._deaf:
+            self._check_size()
+
+    def eof_received(self) -> bool:
+        """Keep our side open as long as there are answers to give."""
+        self._finishing = True
+        return self._outstanding is not None or bool(self._backlog)
+
+    def pause_writing(self) -> None:
+        self._blocked = True
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._blocked = False
+        self._work_off_backlog()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deaf = True
+        self._backlog.clear()
+        if self._on_lost is not None:
+            self._on_lost(self)
+
+    # What the parser tells; on_url and on_body append to their lists
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers[name] = value
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._spelling = spelled = spelling(self._headers)
+        length = self._headers.get(spelled.content_length, b"0")
+        if len(length) >= 8 and int(length) > BODY_LIMIT:
+            self._refuse(TOO_LARGE)
+        elif self._received > HEAD_LIMIT and _size(self._headers) > HEAD_LIMIT:
+            self._refuse(HEAD_TOO_LARGE)
+        elif spelled.expect and self._is_free():
+            self._transport.write(_CONTINUE)
+
+    def on_message_complete(self) -> None:
+        if self._deaf or self._parser.should_upgrade():
+            return
+        body = self._body
+        request = read(
+            self._parser.get_method(),
+            self._url[0] if len(self._url) == 1 else b"".join(self._url),
+            self._headers,
+            self._spelling,
+            body[0] if len(body) == 1 else b"".join(body),
+        )
+        keep_alive = self._parser.should_keep_alive()
+        self._url.clear()
+        self._headers.clear()
+        body.clear()
+        self._received = 0
+        self._in_head = True
+        if self._is_free():
+            self._start(request, keep_alive)
+        else:
+            self._backlog.append((request, keep_alive))
+            if len(self._backlog) >= _BACKLOG_LIMIT:
+                self._transport.pause_reading()
+
+    def _decline_upgrade(self, rest: bytes) -> None:
+        """Read the same request as one that does not ask for HTTP/2, whose body the parser left."""
+        method, url = self._parser.get_method(), b"".join(self._url)
+        if method == b"CONNECT":
+            return self._refuse(BAD_REQUEST)
+        kept = {name: value for name, value in self._headers.items() if name.lower() != b"upgrade"}
+        head = b"".join(b"%b: %b\r\n" % header for header in kept.items())
+        self._url.clear()
+        self._headers.clear()
+        self._received = 0
+        self._parser = httptools.HttpRequestParser(self)
+        return self.data_received(b"%b %b HTTP/1.1\r\n%b\r\n%b" % (method, url, head, rest))
+
+    # Requests and answers
+
+    def _is_free(self) -> bool:
+        return self._outstanding is None and not self._backlog and not self._blocked
+
+    def _is_last(self) -> bool:
+        return self._finishing and not self._backlog
+
+    def _start(self, request: Call | Page | Refusal, keep_alive: bool) -> None:
+        keep_alive = keep_alive and not self._is_last()
+        if type(request) is Call:
+            result = self._dispatcher.submit(request, self._answer)
+            if result is None:
+                self._outstanding = request.style, keep_alive
+            else:
+                self._send(render_result(request.style, result, keep_alive=keep_alive), keep_alive)
+        elif type(request) is Refusal:
+            rendered = render_result(request.style, request.error, keep_alive=keep_alive)
+            self._send(rendered, keep_alive)
+        elif type(request) is Page:
+            self._send(render_page(request, keep_alive=keep_alive), keep_alive)
+
+    def _answer(self, result: Result) -> None:
+        """The outstanding answer has come."""
+        assert self._outstanding is not None
+        style, keep_alive = self._outstanding
+        self._outstanding = None
+        keep_alive = keep_alive and not self._is_last()
+        self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
+        if self._backlog or self._blocked:
+            self._work_off_backlog()
+
+    def _send(self, response: bytes, keep_alive: bool) -> None:
+        if self._transport.is_closing():
+            return
+        self._transport.write(response)
+        if not keep_alive:
+            self._end()
+
+    def _work_off_backlog(self) -> None:
+        while self._backlog and self._outstanding is None and not self._blocked:
+            request, keep_alive = self._backlog.popleft()
+            self._start(request, keep_alive)
+        if not (self._blocked or self._backlog or self._transport.is_closing()):
+            self._transport.resume_reading()
+
+    # The end
+
+    def _check_size(self) -> None:
+        if self._in_head:
+            self._refuse(HEAD_TOO_LARGE)
+        elif self._received > BODY_LIMIT + HEAD_LIMIT:
+            self._refuse(TOO_LARGE)
+
+    def _refuse(self, page: Page) -> None:
+        """Answer what cannot be answered otherwise, in its turn, and hang up."""
+        if self._is_free():
+            self._start(page, keep_alive=False)
+        else:
+            self._backlog.append((page, False))
+        self._deaf = True
+
+    def _end(self) -> None:
+        """Nothing more will be said: let the peer read it, then go."""
+        self._deaf = True
+        self._backlog.clear()
+        self._quiet = 0.0
+        if self._received and self._transport.can_write_eof():
+            self._transport.write_eof()
+        else:
+            self._transport.close()
+
+    def finish(self) -> None:
+        """Close once what has been asked is answered."""
+        self._finishing = True
+        if self._outstanding is None and not self._backlog and not self._received:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._transport.abort()
+
+    def sweep(self, seconds: float, patience: Patience) -> None:
+        """Note that time has passed, and hang up where it was too much."""
+        if self._outstanding is not None:
+            return
+        self._quiet += seconds
+        if self._deaf or self._transport.is_closing():
+            if self._quiet > patience.farewell:
+                self._transport.abort()
+        elif self._received or self._blocked:
+            if self._quiet > (patience.head if self._in_head else patience.request):
+                self._refuse(TIMED_OUT)
+        elif self._quiet > patience.idle:
+            self._transport.close()
+
+
+def _size(headers: dict[bytes, bytes]) -> int:
+    return sum(len(name) + len(value) for name, value in headers.items())

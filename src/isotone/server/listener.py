@@ -1,0 +1,264 @@
+"""An address, the connections that came to it, and a clean stop.
+
+Stopping is: accept no more, let the requests that were received be answered, close the connections,
+close the service. A connection that has not finished its request within the grace is cut off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Final, cast
+
+from isotone.errors import UsageError
+from isotone.server.dispatcher import Dispatcher, Service
+from isotone.server.http import Connection, Patience
+from isotone.server.response import OVERLOADED, render_page
+
+_GRACE: Final = 5.0  # seconds that a stop waits for requests on their way
+_BACKLOG: Final = 1024  # connections that the kernel keeps for us
+_MOST_CONNECTIONS: Final = 4096
+_SPARE_FILES: Final = 64  # descriptors that connections leave to the database
+
+log = logging.getLogger("isotone.server")
+
+
+class Listener:
+    """Serves one service on one address, on the running event loop."""
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        patience: Patience | None = None,
+        most_connections: int | None = None,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._dispatcher = Dispatcher(service, self._loop)
+        self._patience = patience or Patience()
+        self._most_connections = most_connections or _affordable_connections()
+        self._connections: set[Connection] = set()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._server: asyncio.AbstractServer | None = None
+
+    async def start(self, host: str, port: int) -> str:
+        """Listen; the URL that clients use. Port 0 takes a free one. Raises `UsageError`."""
+        listening = bind(host, port)
+        self._server = await self._loop.create_server(
+            self._welcome, sock=listening, backlog=_BACKLOG
+        )
+        self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
+        self._dispatcher.maintain_soon()
+        return url_of(listening)
+
+    async def stop(self, grace: float = _GRACE) -> None:
+        """Stop accepting, answer what was asked, close every connection."""
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._connections):
+            connection.finish()
+        self._dispatcher.commit()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._empty.wait(), grace)
+        for connection in list(self._connections):
+            connection.abort()
+        self._dispatcher.stop_maintenance()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        await asyncio.sleep(0)  # lets the aborted connections say goodbye to their sockets
+
+    def _welcome(self) -> asyncio.BaseProtocol:
+        if len(self._connections) >= self._most_connections:
+            return _TurnedAway()
+        connection = Connection(self._dispatcher, self._farewell)
+        self._connections.add(connection)
+        self._empty.clear()
+        return connection
+
+    def _farewell(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        if not self._connections:
+            self._empty.set()
+
+    def _sweep(self) -> None:
+        for connection in list(self._connections):
+            connection.sweep(self._patience.sweep, self._patience)
+        self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
+
+
+class _TurnedAway(asyncio.Protocol):
+    """One connection too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        writing = cast(asyncio.WriteTransport, transport)
+        writing.write(render_page(OVERLOADED, keep_alive=False))
+        writing.close()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that is bound to the address. Raises `UsageError` that says why there is none."""
+    if not 0 <= port <= 65535:
+        raise UsageError(f"cannot listen on port {port}: ports are 0 (any free one) to 65535")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except socket.gaierror as error:
+        raise UsageError(f"cannot listen on {host}: {error.strerror}") from None
+    listening = socket.socket(family, kind, protocol)
+    if os.name == "posix":
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise UsageError(_refusal(host, port, error)) from None
+    return listening
+
+
+def _refusal(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"port {port} of {host} is in use by another program; "
+            "choose another port, or 0 for any free one"
+        )
+    if error.errno == errno.EACCES:
+        return f"port {port} may not be used by this user; choose one above 1023"
+    return f"cannot listen on {host}:{port}: {error.strerror}"
+
+
+def url_of(listening: socket.socket) -> str:
+    """Where a client on this machine finds the socket."""
+    host, port = listening.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):
+        host = "localhost"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _affordable_connections() -> int:
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return _MOST_CONNECTIONS
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return _MOST_CONNECTIONS
+    return max(min(_MOST_CONNECTIONS, files - _SPARE_FILES), 16)
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """uvloop where there is one, else asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+def serve(
+    service: Service,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    *,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM, then stop cleanly and close the service.
+
+    `ready` is called with the URL once the first request would be answered. A second signal ends
+    the process at once. Raises `UsageError` where the address cannot be had.
+    """
+    loop = new_event_loop()
+    try:
+        loop.run_until_complete(_serve(service, host, port, ready))
+    finally:
+        service.close()
+        loop.close()
+
+
+async def _serve(
+    service: Service, host: str, port: int, ready: Callable[[str], None] | None
+) -> None:
+    told_to_stop = asyncio.Event()
+    listener = Listener(service)
+    with _on_signal(told_to_stop.set):
+        url = await listener.start(host, port)
+        if ready is not None:
+            ready(url)
+        await told_to_stop.wait()
+        await listener.stop()
+
+
+@contextlib.contextmanager
+def _on_signal(stop: Callable[[], object]) -> Iterator[None]:
+    """Call `stop` on the first SIGINT or SIGTERM; leave the second to the operating system."""
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in signals}
+
+    def first() -> None:
+        for number in signals:
+            if sys.platform != "win32":
+                loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)
+        stop()
+
+    for number in signals:
+        if sys.platform != "win32":
+            loop.add_signal_handler(number, first)
+        else:
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(first))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if sys.platform != "win32":
+                loop.remove_signal_handler(number)
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def running_server(
+    service: Service,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    patience: Patience | None = None,
+    most_connections: int | None = None,
+) -> Iterator[str]:
+    """Serve from a thread of its own while the block runs; gives the URL.
+
+    The service stays open: whoever made it closes it.
+
+    >>> with running_server(service) as url:          # doctest: +SKIP
+    ...     boto3.client("dynamodb", endpoint_url=url)
+    """
+    loop = new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="isotone-server", daemon=True)
+    thread.start()
+
+    async def start() -> tuple[Listener, str]:
+        listener = Listener(service, patience=patience, most_connections=most_connections)
+        return listener, await listener.start(host, port)
+
+    try:
+        listener, url = asyncio.run_coroutine_threadsafe(start(), loop).result()
+        try:
+            yield url
+        finally:
+            asyncio.run_coroutine_threadsafe(listener.stop(), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

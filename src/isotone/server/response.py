@@ -1,0 +1,164 @@
+"""Response bytes, as DynamoDB sends them.
+
+Each response names itself (`x-amzn-RequestId`) and carries the CRC-32 of its body as it travels, after
+compression (`x-amz-crc32`): the SDKs compare it with the bytes that they received.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+from itertools import count
+from typing import Final, NamedTuple
+
+import msgspec
+
+from isotone.errors import ApiError
+
+JSON_1_0: Final = b"application/x-amz-json-1.0"
+GZIP_FROM: Final = 4096  # bytes of body below which compressing costs more than it saves
+
+_REASONS: Final = {
+    200: b"OK",
+    400: b"Bad Request",
+    404: b"Not Found",
+    408: b"Request Timeout",
+    413: b"Request Entity Too Large",
+    431: b"Request Header Fields Too Large",
+    500: b"Internal Server Error",
+    503: b"Service Unavailable",
+}
+_ORDINARY_HEAD: Final = (
+    b"HTTP/1.1 200 OK\r\nServer: Server\r\nDate: %b\r\nContent-Type: application/x-amz-json-1.0\r\n"
+    b"Content-Length: %d\r\nConnection: keep-alive\r\nx-amzn-RequestId: %b\r\nx-amz-crc32: %d\r\n\r\n%b"
+)
+_CORS_HEADERS: Final = (
+    (b"Access-Control-Allow-Origin", b"*"),
+    (
+        b"Access-Control-Expose-Headers",
+        b"x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,Date",
+    ),
+)
+_ALPHABET: Final = b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS: Final = "JanFebMarAprMayJunJulAugSepOctNovDec"
+
+Header = tuple[bytes, bytes]
+_encode = msgspec.json.Encoder().encode
+
+
+class Style(NamedTuple):
+    """The form in which the answer to one request travels."""
+
+    content_type: bytes = JSON_1_0
+    wrapped: bool = False  # inside {"Output": …, "Version": "1.0"}
+    cors: bool = False
+    gzip: bool = False
+
+
+ORDINARY: Final = Style()
+WRAPPED_JSON: Final = Style(content_type=b"application/json", wrapped=True)
+
+
+class Page(NamedTuple):
+    """An answer that is not DynamoDB JSON."""
+
+    status: int
+    body: bytes = b""
+    cors: bool = False
+    headers: tuple[Header, ...] = ()
+
+
+class Refusal(NamedTuple):
+    """An error that was found before the service saw the request."""
+
+    error: ApiError
+    style: Style
+
+
+NOT_FOUND: Final = Page(404, b"<UnknownOperationException/>\n")
+TOO_LARGE: Final = Page(413)
+BAD_REQUEST: Final = Page(400)
+HEAD_TOO_LARGE: Final = Page(431)
+TIMED_OUT: Final = Page(408)
+OVERLOADED: Final = Page(503)
+
+
+class _RequestIds:
+    """52 characters each, unique, and shaped as the service's; the process is in the first ten."""
+
+    __slots__ = ("_next", "_prefix")
+    _SUFFIX: Final = b"VV4KQNSO5AEMVJF66Q9ASUAAJG"
+    _STRIDE: Final = 0x9E3779B97F4A7C15  # odd, so that 2**64 ids pass before one comes again
+
+    def __init__(self) -> None:
+        self._prefix = bytes(_ALPHABET[byte & 31] for byte in os.urandom(10))
+        self._next = count(int.from_bytes(os.urandom(8)), self._STRIDE).__next__
+
+    def __call__(self) -> bytes:
+        return b"%b%016X%b" % (self._prefix, self._next() & 0xFFFFFFFFFFFFFFFF, self._SUFFIX)
+
+
+class _DateHeader:
+    """The Date header, formatted once a second (the locale has no say in it)."""
+
+    __slots__ = ("_second", "_text")
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._text = b""
+
+    def __call__(self) -> bytes:
+        second = int(time.time())
+        if second != self._second:
+            now = time.gmtime(second)
+            day, month = _DAYS[now.tm_wday], _MONTHS[3 * now.tm_mon - 3 : 3 * now.tm_mon]
+            clock = time.strftime("%H:%M:%S", now)
+            self._text = f"{day}, {now.tm_mday:02} {month} {now.tm_year} {clock} GMT".encode()
+            self._second = second
+        return self._text
+
+
+request_id: Final = _RequestIds()
+http_date: Final = _DateHeader()
+
+
+def render_result(style: Style, result: bytes | ApiError, *, keep_alive: bool = True) -> bytes:
+    """The response to a call: the service's own bytes, or its error."""
+    if style is ORDINARY and keep_alive and type(result) is bytes:
+        length, checksum = len(result), zlib.crc32(result)
+        return _ORDINARY_HEAD % (http_date(), length, request_id(), checksum, result)
+    status = 200
+    if isinstance(result, ApiError):
+        status, result = result.status, _encode(result.body())
+    if style.wrapped:
+        result = b'{"Output":%b,"Version":"1.0"}' % result
+    headers: list[Header] = [(b"Content-Type", style.content_type)]
+    if style.gzip and len(result) >= GZIP_FROM:
+        result = zlib.compress(result, level=1, wbits=31)
+        headers.append((b"Content-Encoding", b"gzip"))
+    return _render(status, result, headers, cors=style.cors, keep_alive=keep_alive)
+
+
+def render_page(page: Page, *, keep_alive: bool = True) -> bytes:
+    """The response that a page is."""
+    headers = list(page.headers)
+    return _render(page.status, page.body, headers, cors=page.cors, keep_alive=keep_alive)
+
+
+def _render(
+    status: int, body: bytes, headers: list[Header], *, cors: bool, keep_alive: bool
+) -> bytes:
+    lines = [
+        (b"Server", b"Server"),
+        (b"Date", http_date()),
+        *headers,
+        (b"Content-Length", b"%d" % len(body)),
+        (b"Connection", b"keep-alive" if keep_alive else b"close"),
+        (b"x-amzn-RequestId", request_id()),
+        (b"x-amz-crc32", b"%d" % zlib.crc32(body)),
+        *(_CORS_HEADERS if cors else ()),
+    ]
+    head = b"".join(b"%b: %b\r\n" % line for line in lines)
+    return b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, _REASONS[status], head, body)

@@ -1,0 +1,145 @@
+"""What runs when: reads at once, writes in groups, defects as 500."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from isotone.errors import InternalServerError, StorageFull, UnknownOperationException
+from isotone.server.dispatcher import Dispatcher
+from isotone.server.exchange import Call
+from isotone.server.response import ORDINARY
+
+
+def call(operation, body=b"{}"):
+    return Call(operation, body, ORDINARY)
+
+
+def run(steps):
+    """Run `steps(loop)` on a fresh loop until nothing is left to do in this turn."""
+
+    async def main():
+        answer = steps(asyncio.get_running_loop())
+        await asyncio.sleep(0.01)
+        return answer
+
+    return asyncio.run(main())
+
+
+def test_a_read_is_answered_at_once(service):
+    def steps(loop):
+        return Dispatcher(service, loop).submit(call("GetItem"), print)
+
+    assert run(steps) == b'{"GetItem":{}}'
+    assert service.reads == [("GetItem", b"{}")]
+
+
+def test_the_writes_of_one_turn_are_one_group(service):
+    answers = []
+
+    def steps(loop):
+        dispatcher = Dispatcher(service, loop)
+        for number in range(3):
+            body = b"%d" % number
+            assert dispatcher.submit(call("PutItem", body), answers.append) is None
+        assert not answers
+
+    run(steps)
+    assert [len(group) for group in service.groups] == [3]
+    assert answers == [b'{"PutItem":0}', b'{"PutItem":1}', b'{"PutItem":2}']
+
+
+def test_writes_of_later_turns_are_later_groups(service):
+    answers = []
+
+    def steps(loop):
+        dispatcher = Dispatcher(service, loop)
+
+        def again(answer):
+            answers.append(answer)
+            if len(answers) < 3:
+                dispatcher.submit(call("PutItem"), again)
+
+        dispatcher.submit(call("PutItem"), again)
+
+    run(steps)
+    assert [len(group) for group in service.groups] == [1, 1, 1]
+
+
+def test_an_api_error_is_a_result(service):
+    def steps(loop):
+        return Dispatcher(service, loop).submit(call("Nonsense"), print)
+
+    assert isinstance(run(steps), UnknownOperationException)
+
+
+def test_a_defect_is_an_internal_error_in_the_log(service, caplog):
+    def steps(loop):
+        return Dispatcher(service, loop).submit(call("GetItem", b'"explode"'), print)
+
+    result = run(steps)
+    assert isinstance(result, InternalServerError)
+    assert "a defect" not in result.message
+    assert "a defect" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+def test_a_defect_in_a_group_acknowledges_nobody(service, caplog):
+    answers = []
+
+    def steps(loop):
+        dispatcher = Dispatcher(service, loop)
+        dispatcher.submit(call("PutItem"), answers.append)
+        dispatcher.submit(call("PutItem", b'"explode"'), answers.append)
+
+    run(steps)
+    assert [type(answer) for answer in answers] == [InternalServerError] * 2
+    assert "Traceback" in caplog.text
+
+
+def test_a_full_disk_is_told_in_its_own_words(service, monkeypatch):
+    def full(requests):
+        raise StorageFull("no room left on the disk")
+
+    monkeypatch.setattr(service, "execute_many", full)
+    answers = []
+
+    def steps(loop):
+        Dispatcher(service, loop).submit(call("PutItem"), answers.append)
+
+    run(steps)
+    assert isinstance(answers[0], InternalServerError)
+    assert answers[0].message == "no room left on the disk"
+
+
+def test_background_work_is_looked_for_after_a_change_of_tables(service):
+    def steps(loop):
+        dispatcher = Dispatcher(service, loop)
+        dispatcher.submit(call("GetItem"), print)
+        assert service.maintained == 0
+        dispatcher.submit(call("UpdateTable"), print)
+
+    run(steps)
+    assert service.maintained == 1
+
+
+def test_background_work_goes_on_for_as_long_as_there_is_some(service, monkeypatch):
+    left = [0.0, 0.0, None]
+    monkeypatch.setattr(service, "maintain", lambda: left.pop(0))
+    run(lambda loop: Dispatcher(service, loop).maintain_soon())
+    assert left == []
+
+
+def test_failing_background_work_is_logged_and_tried_again(service, monkeypatch, caplog):
+    monkeypatch.setattr("isotone.server.dispatcher._IDLE_MAINTENANCE", 0.001)
+    attempts = []
+
+    def maintain():
+        attempts.append(1)
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(service, "maintain", maintain)
+    with caplog.at_level(logging.ERROR):
+        run(lambda loop: Dispatcher(service, loop).maintain_soon())
+    assert len(attempts) >= 2
+    assert "no luck" in caplog.text
