@@ -10,7 +10,7 @@ import pytest
 from isotone.codec import encode_binary, encode_number, encode_text, partition_prefix
 from isotone.values.number import canonical_number
 
-PAGE = Path(__file__, "../../../docs/design/format.md").resolve().read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/design/format.md").read_text(encoding="utf-8")
 HEX = r"[0-9A-F]{2}(?: [0-9A-F]{2})*"
 
 
