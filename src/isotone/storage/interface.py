@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Final, Protocol
 
 from isotone.errors import UsageError
 
@@ -38,7 +38,11 @@ class Store(Protocol):
         """Begin a transaction for writing, or a nested one inside the open one."""
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Make all reads inside the block see one moment, whatever other processes write."""
+        """Make all reads inside the block see one moment, whatever other processes write.
+
+        Inside of a transaction this changes nothing. A transaction cannot begin inside of a snapshot:
+        what it had read might be outdated by then. That raises `UsageError`.
+        """
 
     def create_tree(self, tree: str) -> None:
         """Make an empty tree; its name is `[a-z0-9_]+`. It must not exist."""
@@ -67,7 +71,10 @@ class Store(Protocol):
         """
 
     def changed_elsewhere(self) -> bool:
-        """Whether another process has committed since this was last asked (always False in memory)."""
+        """Whether another process has committed since this was last asked (always False in memory).
+
+        Inside of a snapshot or a transaction it tells what had been committed when that began.
+        """
 
     def check(self) -> list[str]:
         """What is wrong with the store's own structure, in words; empty where nothing is."""
@@ -80,7 +87,11 @@ class NoSuchTree(KeyError):
     """A tree was asked for that does not exist: dropped, or never made."""
 
 
-_TREE_NAME = re.compile(r"[a-z0-9_]+")
+CLOSED: Final = "the store is closed; open it again to use it"
+NO_TRANSACTION: Final = "a write needs an open transaction: with store.transaction(): ..."
+TRANSACTION_IN_SNAPSHOT: Final = "a transaction cannot begin inside of a snapshot; end that first"
+
+_TREE_NAME: Final = re.compile(r"[a-z0-9_]+")
 
 
 def checked_tree_name(tree: str) -> str:
@@ -88,3 +99,8 @@ def checked_tree_name(tree: str) -> str:
     if not _TREE_NAME.fullmatch(tree):
         raise UsageError(f"{tree!r} cannot name a tree; use lower-case letters, digits and _")
     return tree
+
+
+def existing_tree(tree: str) -> UsageError:
+    """What to raise where a tree is made that is there already."""
+    return UsageError(f"there is a tree {tree!r} already; drop it before making it again")

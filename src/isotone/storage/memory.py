@@ -8,13 +8,20 @@ two stores until one of them writes to it, and only then copies that tree.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 from sortedcontainers import SortedList
 
 from isotone.errors import UsageError
-from isotone.storage.interface import NoSuchTree, checked_tree_name
+from isotone.storage.interface import (
+    CLOSED,
+    NO_TRANSACTION,
+    TRANSACTION_IN_SNAPSHOT,
+    NoSuchTree,
+    checked_tree_name,
+    existing_tree,
+)
 
 
 class MemoryStore:
@@ -29,26 +36,30 @@ class MemoryStore:
     [(b'apple', b'red'), (b'pear', b'green')]
     """
 
-    __slots__ = ("_depth", "_trees", "_undo")
+    __slots__ = ("_depth", "_snapshots", "_trees", "_undo")
 
     def __init__(self) -> None:
         self._trees: dict[str, _Tree] = {}
         self._undo: list[_Note] = []
         self._depth = 0
+        self._snapshots = 0
 
     def transaction(self) -> _MemoryTransaction:
         """Begin a transaction, or a nested one. O(1); a rollback is O(writes undone)."""
         return _MemoryTransaction(self)
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Do nothing: nobody else can write. O(1)."""
-        return _SNAPSHOT
+        """Nobody else can write, so that every read is of one moment anyway. O(1).
+
+        As with every store, a transaction cannot begin inside of a snapshot.
+        """
+        return _MemorySnapshot(self)
 
     def create_tree(self, tree: str) -> None:
         """Make an empty tree. O(1)."""
         self._require_transaction()
         if checked_tree_name(tree) in self._trees:
-            raise UsageError(f"there is a tree {tree!r} already; drop it before making it again")
+            raise existing_tree(tree)
         self._undo.append((None, tree, None))
         self._trees[tree] = _Tree({}, SortedList())
 
@@ -145,7 +156,7 @@ class MemoryStore:
 
     def _require_transaction(self) -> None:
         if not self._depth:
-            raise UsageError("a write needs an open transaction: with store.transaction(): ...")
+            raise UsageError(NO_TRANSACTION)
 
     def _undo_to(self, mark: int) -> None:
         undo = self._undo
@@ -198,6 +209,8 @@ class _MemoryTransaction:
 
     def __enter__(self) -> _MemoryTransaction:
         store = self._store
+        if store._snapshots and not store._depth:
+            raise UsageError(TRANSACTION_IN_SNAPSHOT)
         self._mark = len(store._undo)
         store._depth += 1
         return self
@@ -211,17 +224,24 @@ class _MemoryTransaction:
             store._undo.clear()
 
 
+class _MemorySnapshot:
+    __slots__ = ("_store",)
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    def __enter__(self) -> None:
+        self._store._snapshots += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._store._snapshots -= 1
+
+
 class _Closed(dict[str, _Tree]):
-    """What stands for the trees of a closed store."""
+    """What stands for the trees of a closed store: whatever is asked of it is refused."""
 
     def __missing__(self, tree: str) -> NoReturn:
-        raise UsageError("the store is closed; open it again to use it")
+        raise UsageError(CLOSED)
 
-    def __contains__(self, tree: object) -> bool:
-        return self.__missing__(str(tree))
-
-    def __iter__(self) -> Iterator[str]:
-        self.__missing__("")
-
-
-_SNAPSHOT: AbstractContextManager[None] = nullcontext()
+    def __iter__(self) -> NoReturn:
+        raise UsageError(CLOSED)

@@ -28,7 +28,13 @@ from isotone.errors import StorageError, UsageError
 from isotone.storage import integrity
 from isotone.storage.faults import meaning
 from isotone.storage.file import Durability, connect
-from isotone.storage.interface import checked_tree_name
+from isotone.storage.interface import (
+    CLOSED,
+    NO_TRANSACTION,
+    TRANSACTION_IN_SNAPSHOT,
+    checked_tree_name,
+    existing_tree,
+)
 from isotone.storage.statements import PREFIX, StatementsByTree
 
 _LOST: Final = -1
@@ -92,7 +98,7 @@ class SQLiteStore:
         """Make an empty tree."""
         sql = self._statements[checked_tree_name(tree)].create
         if tree in self.trees():
-            raise UsageError(f"there is a tree {tree!r} already; drop it before making it again")
+            raise existing_tree(tree)
         self._write(sql, tree)
 
     def drop_tree(self, tree: str) -> None:
@@ -163,7 +169,7 @@ class SQLiteStore:
         """Give the file back; the last process to do so folds the log into it."""
         _OPEN.discard(self)
         connection = self._connection
-        self._become(_Gone("the store is closed; open it again to use it"))
+        self._become(_Gone(CLOSED))
         if not isinstance(connection, _Gone):
             connection.close(True)
 
@@ -190,10 +196,16 @@ class SQLiteStore:
         except apsw.Error as error:
             raise self._failure(error, tree) from error
 
+    def _begin(self) -> None:
+        if self._connection.in_transaction:
+            # A signal handler's exception cut an earlier block short before it was counted.
+            self._execute("ROLLBACK")
+        self._command("BEGIN IMMEDIATE")
+
     def _make_ready(self) -> None:
         """Make the savepoints of nested transactions that write for the first time, or refuse."""
         if not self._depth:
-            raise UsageError("a write needs an open transaction: with store.transaction(): ...")
+            raise UsageError(NO_TRANSACTION)
         if self._ready == _LOST:
             raise self._lost()
         while self._ready < self._depth:
@@ -255,8 +267,8 @@ class _SQLiteTransaction:
         store = self._store
         if not store._depth:
             if store._snapshots:
-                raise UsageError("a transaction cannot begin inside of a snapshot; end that first")
-            store._command("BEGIN IMMEDIATE")
+                raise UsageError(TRANSACTION_IN_SNAPSHOT)
+            store._begin()
         store._depth += 1
         return self
 

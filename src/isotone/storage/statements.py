@@ -30,7 +30,8 @@ def statements(tree: str) -> Statements:
         create=f"CREATE TABLE {table} (key BLOB PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID",
         drop=f"DROP TABLE {table}",
         get=f"SELECT value FROM {table} WHERE key = ?",
-        put=f"REPLACE INTO {table} VALUES (?, ?)",
+        # An upsert changes the row in place, where REPLACE deletes and inserts.
+        put=f"INSERT INTO {table} VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
         delete=f"DELETE FROM {table} WHERE key = ?",
         range={
             (
