@@ -1,0 +1,274 @@
+"""The parameters that expressions replaced, translated into the trees that expressions parse into.
+
+AttributesToGet, Expected, QueryFilter, ScanFilter, KeyConditions and AttributeUpdates know no paths:
+a name is an attribute's name, dots and brackets included. Their values are checked here, one condition
+after the other, in the service's words; what they mean is left to `expressions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from isotone.errors import ValidationException
+from isotone.expressions.nodes import (
+    Action,
+    Add,
+    And,
+    Between,
+    Call,
+    Comparison,
+    ConditionNode,
+    Delete,
+    In,
+    Literal,
+    Not,
+    Or,
+    Path,
+    ProjectionNode,
+    Remove,
+    Set,
+    UpdateNode,
+)
+from isotone.expressions.predicate import Condition
+from isotone.expressions.projection import Projection
+from isotone.expressions.refusals import WRONG_TYPE
+from isotone.expressions.update import Update
+from isotone.operations.shapes import members
+from isotone.values.attributes import AttributeValue, Item, canonical_value
+from isotone.values.order import compare
+
+INVALID: Final = "One or more parameter values were invalid: "
+
+_SCALAR: Final = frozenset({"S", "N", "B"})
+_SINGLE: Final = _SCALAR | {"BOOL", "NULL"}
+_SETS: Final = frozenset({"SS", "NS", "BS"})
+_ANY: Final = _SINGLE | _SETS | {"L", "M"}
+_TYPE_WORDS: Final = {
+    "S": "STRING",
+    "N": "NUMBER",
+    "B": "BINARY",
+    "SS": "STRING_SET",
+    "NS": "NUMBER_SET",
+    "BS": "BINARY_SET",
+    "BOOL": "BOOLEAN",
+    "NULL": "NULL",
+    "L": "LIST",
+    "M": "MAP",
+}
+
+Build = Callable[..., ConditionNode]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A ComparisonOperator: how many values of which types it takes, and the tree it stands for."""
+
+    build: Build
+    fewest: int = 1
+    most: float = 1
+    types: frozenset[str] = _ANY
+
+
+def _compared(operator: str) -> Build:
+    return lambda path, value: Comparison(operator, path, value)
+
+
+def _called(function: str) -> Build:
+    return lambda path, *operands: Call(function, (path, *operands))
+
+
+def _in(path: Path, *choices: Literal) -> ConditionNode:
+    return In(path, choices)
+
+
+def _not_contains(path: Path, value: Literal) -> ConditionNode:
+    # An attribute that is missing does not satisfy it, unlike NE.
+    return And((Call("attribute_exists", (path,)), Not(Call("contains", (path, value)))))
+
+
+OPERATORS: Final[dict[str, Operator]] = {
+    "EQ": Operator(_compared("=")),
+    "NE": Operator(_compared("<>")),
+    "LE": Operator(_compared("<="), types=_SCALAR),
+    "LT": Operator(_compared("<"), types=_SCALAR),
+    "GE": Operator(_compared(">="), types=_SCALAR),
+    "GT": Operator(_compared(">"), types=_SCALAR),
+    "IN": Operator(_in, most=float("inf"), types=_SCALAR),
+    "BETWEEN": Operator(Between, fewest=2, most=2, types=_SCALAR),
+    "NOT_NULL": Operator(_called("attribute_exists"), fewest=0, most=0),
+    "NULL": Operator(_called("attribute_not_exists"), fewest=0, most=0),
+    "CONTAINS": Operator(_called("contains"), types=_SINGLE),
+    "NOT_CONTAINS": Operator(_not_contains, types=_SINGLE),
+    "BEGINS_WITH": Operator(_called("begins_with"), types=frozenset({"S", "B"})),
+}
+
+
+def projection_of(attributes_to_get: Sequence[str]) -> Projection:
+    """The projection that AttributesToGet asks for."""
+    return Projection.from_node(ProjectionNode(tuple(Path((name,)) for name in attributes_to_get)))
+
+
+def expected_condition(
+    expected: Mapping[str, members.ExpectedAttributeValue] | None, operator: str | None
+) -> Condition | None:
+    """The condition of a write that Expected and ConditionalOperator say."""
+    return _joined(_expectation, expected, operator, "ConditionExpression")
+
+
+def filter_condition(
+    conditions: Mapping[str, members.Condition] | None, operator: str | None
+) -> Condition | None:
+    """The filter that QueryFilter or ScanFilter and ConditionalOperator say."""
+    return _joined(_filter, conditions, operator, "FilterExpression")
+
+
+def attribute_updates(
+    updates: Mapping[str, members.AttributeValueUpdate] | None,
+) -> Update | None:
+    """The update that AttributeUpdates says."""
+    if not updates:
+        return None
+    actions = tuple(_action(name, update) for name, update in updates.items())
+    return _LegacyUpdate.from_node(UpdateNode(actions))
+
+
+def checked_values(
+    operator: str, values: Sequence[AttributeValue] | None
+) -> tuple[AttributeValue, ...]:
+    """The values of a comparison in normal form, once their number and types have been checked."""
+    checked = tuple(canonical_value(value)[0] for value in values or ())
+    rule = OPERATORS[operator]
+    if not rule.fewest <= len(checked) <= rule.most:
+        raise ValidationException(
+            f"{INVALID}Invalid number of argument(s) for the {operator} ComparisonOperator"
+        )
+    types = [type_of(value) for value in checked]
+    for code in types:
+        if code not in rule.types:
+            raise ValidationException(
+                f"{INVALID}ComparisonOperator {operator} is not valid for {code} AttributeValue type"
+            )
+    if len(set(types)) > 1:
+        raise ValidationException(
+            f"{INVALID}AttributeValues inside AttributeValueList must be of same type"
+        )
+    if operator == "BETWEEN" and compare(*checked) > 0:
+        raise ValidationException(
+            "The BETWEEN condition was provided a range "
+            "where the lower bound is greater than the upper bound"
+        )
+    return checked
+
+
+def type_of(value: AttributeValue) -> str:
+    """The type code of a value in normal form."""
+    return next(iter(value))
+
+
+def _joined(
+    translate: Callable[[str, Any], ConditionNode],
+    conditions: Mapping[str, Any] | None,
+    operator: str | None,
+    parameter: str,
+) -> Condition | None:
+    if not conditions:
+        return None
+    nodes = tuple(translate(name, condition) for name, condition in conditions.items())
+    join = Or if operator == "OR" else And
+    return Condition.from_node(nodes[0] if len(nodes) == 1 else join(nodes), parameter=parameter)
+
+
+def _filter(name: str, condition: members.Condition) -> ConditionNode:
+    return _node(name, condition.comparison_operator, condition.attribute_value_list)
+
+
+def _node(name: str, operator: str, values: Sequence[AttributeValue] | None) -> ConditionNode:
+    operands = map(Literal, checked_values(operator, values))
+    return OPERATORS[operator].build(Path((name,)), *operands)
+
+
+def _expectation(name: str, expected: members.ExpectedAttributeValue) -> ConditionNode:
+    refuse = partial(_refuse_expectation, name)
+    operator, values = expected.comparison_operator, expected.attribute_value_list
+    if expected.value is not None and values is not None:
+        raise refuse("Value and AttributeValueList cannot be used together")
+    if operator is None:
+        if values is not None:
+            raise refuse("AttributeValueList can only be used with a ComparisonOperator")
+        return _existence(name, expected)
+    if expected.exists is not None:
+        raise refuse("Exists and ComparisonOperator cannot be used together")
+    if values is None and expected.value is not None:
+        values = [expected.value]
+    if values is None and OPERATORS[operator].fewest:
+        raise refuse(
+            f"Value or AttributeValueList must be used with ComparisonOperator: {operator}"
+        )
+    return _node(name, operator, values)
+
+
+def _existence(name: str, expected: members.ExpectedAttributeValue) -> ConditionNode:
+    """Value and Exists, the oldest form of a condition."""
+    refuse = partial(_refuse_expectation, name)
+    if expected.exists is False:
+        if expected.value is not None:
+            raise refuse("Value cannot be used when Exists is false")
+        return Call("attribute_not_exists", (Path((name,)),))
+    if expected.value is None:
+        exists = "null" if expected.exists is None else "true"
+        raise refuse(f"Value must be provided when Exists is {exists}")
+    return _node(name, "EQ", [expected.value])
+
+
+def _refuse_expectation(name: str, sentence: str) -> ValidationException:
+    return ValidationException(f"{INVALID}{sentence} for Attribute: {name}")
+
+
+def _action(name: str, update: members.AttributeValueUpdate) -> Action:
+    path, action = Path((name,)), update.action or "PUT"
+    if update.value is None:
+        if action == "DELETE":
+            return Remove(path)
+        raise ValidationException(
+            f"{INVALID}Only DELETE action is allowed when no attribute value is specified"
+        )
+    value = canonical_value(update.value)[0]
+    rule = _UPDATES[action]
+    if type_of(value) not in rule.types:
+        raise ValidationException(
+            f"{INVALID}{rule.words} is not supported for the type {_TYPE_WORDS[type_of(value)]}"
+        )
+    return rule.build(path, Literal(value))
+
+
+@dataclass(frozen=True, slots=True)
+class _UpdateAction:
+    """An Action of AttributeUpdates that has a value: the types it takes, and what it stands for."""
+
+    build: Callable[[Path, Literal], Action]
+    words: str
+    types: frozenset[str]
+
+
+_UPDATES: Final[dict[str, _UpdateAction]] = {
+    "PUT": _UpdateAction(Set, "PUT action", _ANY),
+    "ADD": _UpdateAction(Add, "ADD action", _SETS | {"N", "L"}),
+    "DELETE": _UpdateAction(Delete, "DELETE action with value", _SETS),
+}
+
+
+class _LegacyUpdate(Update):
+    """An update whose runtime errors are told in the words of AttributeUpdates."""
+
+    __slots__ = ()
+
+    def apply(self, item: Item, values: Any) -> Item:
+        try:
+            return super().apply(item, values)
+        except ValidationException as error:
+            if error.message == WRONG_TYPE:
+                raise ValidationException("Type mismatch for attribute to update") from None
+            raise

@@ -1,0 +1,93 @@
+"""Rules on Query and Scan."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from isotone.errors import ValidationException
+from isotone.operations.rules.attributes import refuse_repeated_names
+from isotone.operations.rules.parameters import Parameters, checker
+from isotone.operations.shapes.reads import Query, Scan
+
+_check_query: Final = checker(
+    Parameters(
+        expressions=("projection_expression", "filter_expression", "key_condition_expression"),
+        with_values=("filter_expression", "key_condition_expression"),
+        legacy=("attributes_to_get", "query_filter", "conditional_operator", "key_conditions"),
+        filters=("query_filter",),
+    )
+)
+_check_scan: Final = checker(
+    Parameters(
+        expressions=("projection_expression", "filter_expression"),
+        with_values=("filter_expression",),
+        legacy=("attributes_to_get", "scan_filter", "conditional_operator"),
+        filters=("scan_filter",),
+    )
+)
+
+
+def check_query(request: Query) -> None:
+    """What Query may combine."""
+    _check_query(request)
+    _check_select(request)
+    if request.key_conditions is None and request.key_condition_expression is None:
+        raise ValidationException(
+            "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
+        )
+
+
+def check_scan(request: Scan) -> None:
+    """What Scan may combine."""
+    _check_scan(request)
+    _check_select(request)
+    _check_segment(request.segment, request.total_segments)
+
+
+def _check_select(request: Query | Scan) -> None:
+    if request.attributes_to_get is not None:
+        refuse_repeated_names(request.attributes_to_get)
+    select = request.select
+    if select is None:
+        return
+    chosen = _chosen(request)
+    if select == "SPECIFIC_ATTRIBUTES":
+        if chosen is None:
+            raise ValidationException(
+                "Must specify the AttributesToGet or ProjectionExpression "
+                "when choosing to get SPECIFIC_ATTRIBUTES"
+            )
+    elif chosen is not None:
+        wanted = "only the Count" if select == "COUNT" else select
+        raise ValidationException(f"Cannot specify the {chosen} when choosing to get {wanted}")
+    if select == "ALL_PROJECTED_ATTRIBUTES" and request.index_name is None:
+        raise ValidationException(
+            "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
+        )
+
+
+def _chosen(request: Query | Scan) -> str | None:
+    """The parameter that names the attributes to return."""
+    if request.projection_expression is not None:
+        return "ProjectionExpression"
+    return None if request.attributes_to_get is None else "AttributesToGet"
+
+
+def _check_segment(segment: int | None, total: int | None) -> None:
+    if segment is None and total is None:
+        return
+    if total is None:
+        raise ValidationException(
+            "The TotalSegments parameter is required but was not present in the request "
+            "when Segment parameter is present"
+        )
+    if segment is None:
+        raise ValidationException(
+            "The Segment parameter is required but was not present in the request "
+            "when parameter TotalSegments is present"
+        )
+    if segment >= total:
+        raise ValidationException(
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
+            f"Segment: {segment} is not less than TotalSegments: {total}"
+        )
