@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.errors import ApiError
-from isotone.operations.grammar import Mapping, Record, Scalar, Sequence, Shape, Value, shape_of
 from isotone.operations.decoding import decode, decoder, explain
+from isotone.operations.grammar import Mapping, Record, Scalar, Sequence, Shape, Value, shape_of
 from isotone.operations.shapes import REQUESTS
 
 botocore = pytest.importorskip("botocore")

@@ -11,10 +11,11 @@ from typing import Final
 
 from isotone.errors import ValidationException
 from isotone.operations.constraints import problem
-from isotone.operations.grammar import NAME_CONSTRAINTS, NAME_PATTERN
+from isotone.operations.grammar import NAME_CONSTRAINTS
 
-_ARN: Final = re.compile(rf"arn:[a-z-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/({NAME_PATTERN})")
-_NAME: Final = re.compile(NAME_PATTERN)
+_ARN: Final = re.compile(
+    "arn:[a-z-]{1,20}:dynamodb:[a-z0-9-]{0,40}:[0-9]{0,20}:table/([a-zA-Z0-9_.-]{3,255})"
+)
 
 
 @lru_cache(maxsize=1024)
@@ -37,7 +38,7 @@ def table_name(text: str, path: str = "tableName") -> str:
 
 
 def check_control_name(member: str, text: str | None) -> None:
-    """Refuse a missing or short or long name as CreateTable and its kin do."""
+    """Refuse a missing, short, long or malformed name as CreateTable and its kin do."""
     if text is None:
         raise ValidationException(
             f"The parameter '{member}' is required but was not present in the request"
@@ -46,3 +47,4 @@ def check_control_name(member: str, text: str | None) -> None:
         raise ValidationException(
             f"{member} must be at least 3 characters long and at most 255 characters long"
         )
+    table_name(text)

@@ -36,7 +36,7 @@ TableName: TypeAlias = Annotated[
 ]
 # Control-plane calls check the name after everything else, with sentences of their own.
 ControlTableName: TypeAlias = Annotated[
-    str, Meta(min_length=3, max_length=1024, extra={"checked": "last"})
+    str, Meta(pattern="^([a-zA-Z0-9_.-]{3,255}$|arn:)", max_length=1024, extra={"checked": "last"})
 ]
 ResourceArn: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1283)]
 EntityName: TypeAlias = Annotated[
