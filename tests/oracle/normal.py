@@ -1,0 +1,93 @@
+"""An answer without what may differ between two right ones: ids, dates, ARNs, order of unordered things."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.oracle.sides import Answer
+
+DROPPED = frozenset(
+    {
+        *("TableArn", "IndexArn", "TableId", "LatestStreamArn", "LatestStreamLabel"),
+        *("CreationDateTime", "LastUpdateToPayPerRequestDateTime", "LastIncreaseDateTime"),
+        *("LastDecreaseDateTime", "TableSizeBytes", "IndexSizeBytes", "ItemCount"),
+        *("WarmThroughput", "TableClassSummary", "NumberOfDecreasesToday", "OnDemandThroughput"),
+        # DynamoDB Local makes tables and indexes at once; the real service answers CREATING first.
+        *("TableStatus", "IndexStatus", "Backfilling", "TimeToLiveStatus"),
+    }
+)
+SETS = frozenset({"SS", "NS", "BS"})
+UNORDERED = frozenset(
+    {
+        *("AttributeDefinitions", "GlobalSecondaryIndexes", "LocalSecondaryIndexes"),
+        *("NonKeyAttributes", "TableNames"),
+    }
+)
+
+
+def canonical(value: Any) -> str:
+    """A text by which values can be sorted and compared."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _sorted(values: list[Any]) -> list[Any]:
+    return sorted((_plain(value) for value in values), key=canonical)
+
+
+def _plain(value: Any) -> Any:
+    """The value with sets sorted and volatile members dropped."""
+    if isinstance(value, list):
+        return [_plain(member) for member in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: _sorted(member)
+        if name in SETS | UNORDERED and isinstance(member, list)
+        else _plain(member)
+        for name, member in value.items()
+        if name not in DROPPED
+    }
+
+
+def _scan(body: dict[str, Any]) -> dict[str, Any]:
+    """A Scan's order is a secret of each implementation, and with it where its pages end."""
+    page = {name: member for name, member in body.items() if name != "LastEvaluatedKey"}
+    if "Items" in page and "LastEvaluatedKey" not in body:
+        page["Items"] = _sorted(page["Items"])
+    elif "Items" in page:
+        del page["Items"], page["Count"]
+    return page
+
+
+def _batch_get(body: dict[str, Any]) -> dict[str, Any]:
+    answers: Mapping[str, list[Any]] = body.get("Responses", {})
+    return {**body, "Responses": {name: _sorted(items) for name, items in answers.items()}}
+
+
+BY_OPERATION: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "Scan": _scan,
+    "BatchGetItem": _batch_get,
+}
+
+
+def normal(operation: str, answer: Answer) -> Answer:
+    """The answer in the form that two right implementations share."""
+    status, body = answer
+    if status != 200:
+        return status, _error(body)
+    body = BY_OPERATION.get(operation, lambda same: same)(body)
+    return status, _plain(body)
+
+
+def _error(body: dict[str, Any]) -> dict[str, Any]:
+    """An error by its short name; DynamoDB Local spells the member `Message` always."""
+    rest = {
+        name: value for name, value in body.items() if name.lower() not in ("message", "__type")
+    }
+    return {
+        **_plain(rest),
+        "code": body.get("__type", "").rpartition("#")[2],
+        "message": body.get("message", body.get("Message", "")),
+    }

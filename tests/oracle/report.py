@@ -1,0 +1,36 @@
+"""Play the corpus and write the mismatches of each topic to a file.
+
+python -m tests.oracle.report FOLDER [NAME…]     only the scripts whose names begin with NAME
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from tests.oracle.compare import Mismatch, play
+from tests.oracle.corpus import SCRIPTS
+from tests.oracle.local import DynamoDBLocal
+from tests.oracle.sides import Isotone
+
+
+def main(folder: Path, prefixes: tuple[str, ...]) -> int:
+    """Print a line per topic; the status is 1 where anything differs."""
+    found: dict[str, list[Mismatch]] = defaultdict(list)
+    asked: dict[str, int] = defaultdict(int)
+    with DynamoDBLocal() as theirs, Isotone() as ours:
+        for script in SCRIPTS:
+            if script.name.startswith(prefixes):
+                topic = script.name.partition("/")[0]
+                found[topic] += play(script, theirs, ours)
+                asked[topic] += len(script.steps)
+    for topic, count in asked.items():
+        text = "\n".join(map(str, found[topic]))
+        (folder / f"mismatches-{topic}.md").write_text(text, encoding="utf-8")
+        print(f"{topic:16} {count:5} requests {len(found[topic]):4} mismatches")
+    return int(any(found.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), tuple(sys.argv[2:]) or ("",)))

@@ -1,0 +1,55 @@
+"""The two sides of a comparison: each answers a raw request with (status, body)."""
+
+from __future__ import annotations
+
+import json
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import isotone
+from isotone.errors import ApiError
+
+Answer = tuple[int, dict[str, Any]]
+
+
+class Side(Protocol):
+    """Anything that answers raw DynamoDB requests."""
+
+    def ask(self, operation: str, request: dict[str, Any] | bytes) -> Answer: ...
+
+
+class Isotone:
+    """Our own database, in memory, without a socket."""
+
+    def __init__(self) -> None:
+        self._database = isotone.open(":memory:")
+
+    def ask(self, operation: str, request: dict[str, Any] | bytes) -> Answer:
+        body = request if isinstance(request, bytes) else json.dumps(request).encode()
+        try:
+            return 200, json.loads(self._database.execute(operation, body) or b"{}")
+        except ApiError as error:
+            return error.status, error.body()
+        except Exception as error:  # noqa: BLE001 - a defect of ours is an answer to compare, too
+            return 500, {"__type": f"#{type(error).__name__}", "message": f"DEFECT {error}"}
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def drop_tables(side: Side) -> None:
+    """Leave the side without any table."""
+    for name in side.ask("ListTables", {})[1].get("TableNames", []):
+        side.ask("UpdateTable", {"TableName": name, "DeletionProtectionEnabled": False})
+        side.ask("DeleteTable", {"TableName": name})
