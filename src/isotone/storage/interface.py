@@ -37,6 +37,13 @@ class Store(Protocol):
     def transaction(self) -> Transaction:
         """Begin a transaction for writing, or a nested one inside the open one."""
 
+    def abandon(self) -> None:
+        """Undo whatever is open and end every snapshot; nothing, where nothing is open.
+
+        For whoever catches what a signal handler has raised (`KeyboardInterrupt`). Python can raise it
+        before the first line of an `__exit__`, and then the block has ended and its transaction has not.
+        """
+
     def snapshot(self) -> AbstractContextManager[None]:
         """Make all reads inside the block see one moment, whatever other processes write.
 
@@ -87,6 +94,7 @@ class NoSuchTree(KeyError):
     """A tree was asked for that does not exist: dropped, or never made."""
 
 
+ABANDONED: Final = "this transaction was abandoned: nothing of it was kept, begin it again"
 CLOSED: Final = "the store is closed; open it again to use it"
 NO_TRANSACTION: Final = "a write needs an open transaction: with store.transaction(): ..."
 TRANSACTION_IN_SNAPSHOT: Final = "a transaction cannot begin inside of a snapshot; end that first"

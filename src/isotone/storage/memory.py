@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 
 from sortedcontainers import SortedList
 
-from isotone.errors import UsageError
+from isotone.errors import StorageError, UsageError
 from isotone.storage.interface import (
+    ABANDONED,
     CLOSED,
     NO_TRANSACTION,
     TRANSACTION_IN_SNAPSHOT,
@@ -48,6 +49,17 @@ class MemoryStore:
         """Begin a transaction, or a nested one. O(1); a rollback is O(writes undone)."""
         return _MemoryTransaction(self)
 
+    def abandon(self) -> None:
+        """Undo whatever is open. O(n log n) in all that the store holds."""
+        undone = {branch for branch, _, _ in self._undo if branch is not None}
+        # The interruption may have come in the middle of a change to some sorted keys.
+        for branch in undone.union(self._trees.values()):
+            branch.keys = SortedList()
+        self._undo_to(0)
+        for branch in self._trees.values():
+            branch.keys = SortedList(branch.values)
+        self._depth = self._snapshots = 0
+
     def snapshot(self) -> AbstractContextManager[None]:
         """Nobody else can write, so that every read is of one moment anyway. O(1).
 
@@ -67,10 +79,10 @@ class MemoryStore:
         """Delete a tree with all that it holds. O(1)."""
         self._require_transaction()
         try:
-            dropped = self._trees.pop(tree)
+            self._undo.append((None, tree, self._trees[tree]))
         except KeyError:
             raise NoSuchTree(tree) from None
-        self._undo.append((None, tree, dropped))
+        del self._trees[tree]
 
     def trees(self) -> list[str]:
         """The names of all trees, sorted."""
@@ -88,18 +100,19 @@ class MemoryStore:
         branch = self._writable(tree)
         values = branch.values
         replaced = values.get(key)
-        if replaced is None:
-            branch.keys.add(key)
         self._undo.append((branch, key, replaced))
         values[key] = value
+        if replaced is None:
+            branch.keys.add(key)
 
     def delete(self, tree: str, key: bytes) -> None:
         """Remove a key; no error where there is none. O(log n)."""
         branch = self._writable(tree)
-        removed = branch.values.pop(key, None)
+        removed = branch.values.get(key)
         if removed is not None:
-            branch.keys.remove(key)
             self._undo.append((branch, key, removed))
+            del branch.values[key]
+            branch.keys.remove(key)
 
     def range(
         self, tree: str, low: bytes, high: bytes | None, *, reverse: bool = False
@@ -161,13 +174,15 @@ class MemoryStore:
     def _undo_to(self, mark: int) -> None:
         undo = self._undo
         while len(undo) > mark:
-            branch, name, former = undo.pop()
+            branch, name, former = undo[-1]
             if branch is not None:
                 branch.restore(name, former)
             elif former is None:
-                del self._trees[name]
+                self._trees.pop(name, None)
             else:
                 self._trees[name] = former
+            # Last, so that an interruption forgets nothing; to restore twice does no harm.
+            undo.pop()
 
 
 class _Tree:
@@ -183,8 +198,8 @@ class _Tree:
     def restore(self, key: bytes, former: bytes | None) -> None:
         """Set a key to what it was before a write; None is absence."""
         if former is None:
-            del self.values[key]
-            self.keys.remove(key)
+            self.values.pop(key, None)
+            self.keys.discard(key)
             return
         if key not in self.values:
             self.keys.add(key)
@@ -196,11 +211,11 @@ _Note = tuple[_Tree | None, Any, Any]
 
 
 class _MemoryTransaction:
-    __slots__ = ("_mark", "_store", "_unwanted")
+    __slots__ = ("_level", "_mark", "_store", "_unwanted")
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
-        self._mark = 0
+        self._level = self._mark = 0
         self._unwanted = False
 
     def rollback(self) -> None:
@@ -212,14 +227,17 @@ class _MemoryTransaction:
         if store._snapshots and not store._depth:
             raise UsageError(TRANSACTION_IN_SNAPSHOT)
         self._mark = len(store._undo)
-        store._depth += 1
+        self._level = store._depth = store._depth + 1
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         store = self._store
-        if kind is not None or self._unwanted:
+        undo = kind is not None or self._unwanted
+        if not store._depth and not undo:
+            raise StorageError(ABANDONED)
+        if undo:
             store._undo_to(self._mark)
-        store._depth -= 1
+        store._depth = min(store._depth, self._level - 1)
         if not store._depth:
             store._undo.clear()
 
@@ -234,7 +252,7 @@ class _MemorySnapshot:
         self._store._snapshots += 1
 
     def __exit__(self, *_: object) -> None:
-        self._store._snapshots -= 1
+        self._store._snapshots = max(0, self._store._snapshots - 1)
 
 
 class _Closed(dict[str, _Tree]):

@@ -29,6 +29,7 @@ from isotone.storage import integrity
 from isotone.storage.faults import meaning
 from isotone.storage.file import Durability, connect
 from isotone.storage.interface import (
+    ABANDONED,
     CLOSED,
     NO_TRANSACTION,
     TRANSACTION_IN_SNAPSHOT,
@@ -86,6 +87,13 @@ class SQLiteStore:
         Raises `StorageBusy` where another process keeps the lock for longer than `busy_timeout`.
         """
         return _SQLiteTransaction(self)
+
+    def abandon(self) -> None:
+        """Undo whatever is open."""
+        if self._connection.in_transaction:
+            self._command("ROLLBACK")
+        self._depth = self._snapshots = 0
+        self._ready = 1
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Make all reads inside the block see the moment of the first of them.
@@ -197,6 +205,8 @@ class SQLiteStore:
             raise self._failure(error, tree) from error
 
     def _begin(self) -> None:
+        if self._snapshots:
+            raise UsageError(TRANSACTION_IN_SNAPSHOT)
         if self._connection.in_transaction:
             # A signal handler's exception cut an earlier block short before it was counted.
             self._execute("ROLLBACK")
@@ -211,6 +221,17 @@ class SQLiteStore:
         while self._ready < self._depth:
             self._command(f"SAVEPOINT level{self._ready + 1}")
             self._ready += 1
+
+    def _ended(self, level: int) -> None:
+        """Count a transaction off, whether or not SQL has ended it well."""
+        if level > 1:
+            self._depth = min(self._depth, level - 1)
+            self._ready = min(self._ready, level - 1)
+        else:
+            if self._connection.in_transaction:
+                self._execute("ROLLBACK")
+            self._depth = 0
+            self._ready = 1
 
     def _command(self, sql: str) -> None:
         try:
@@ -253,10 +274,11 @@ _TREES: Final = (
 
 
 class _SQLiteTransaction:
-    __slots__ = ("_store", "_unwanted")
+    __slots__ = ("_level", "_store", "_unwanted")
 
     def __init__(self, store: SQLiteStore) -> None:
         self._store = store
+        self._level = 0
         self._unwanted = False
 
     def rollback(self) -> None:
@@ -266,45 +288,29 @@ class _SQLiteTransaction:
     def __enter__(self) -> _SQLiteTransaction:
         store = self._store
         if not store._depth:
-            if store._snapshots:
-                raise UsageError(TRANSACTION_IN_SNAPSHOT)
             store._begin()
-        store._depth += 1
+        self._level = store._depth = store._depth + 1
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
+        store = self._store
+        level = self._level
         undo = kind is not None or self._unwanted
-        if self._store._depth == 1:
-            self._end_outermost(undo, kind is None)
-        else:
-            self._end_nested(undo)
-
-    def _end_nested(self, undo: bool) -> None:
-        store = self._store
-        level = store._depth
         try:
-            if store._ready == level:
-                if undo:
-                    store._command(f"ROLLBACK TO level{level}")
-                store._command(f"RELEASE level{level}")
+            if level <= store._ready and level <= store._depth:
+                for sql in _ends(level, undo):
+                    store._command(sql)
+            elif level == 1 and not undo:
+                raise store._lost() if store._depth else StorageError(ABANDONED)
         finally:
-            store._depth = level - 1
-            if store._ready == level:
-                store._ready = level - 1
+            store._ended(level)
 
-    def _end_outermost(self, undo: bool, silent: bool) -> None:
-        store = self._store
-        lost = store._ready == _LOST
-        try:
-            if not lost:
-                store._command("ROLLBACK" if undo else "COMMIT")
-            elif silent and not undo:
-                raise store._lost()
-        finally:
-            if store._connection.in_transaction:
-                store._execute("ROLLBACK")
-            store._depth = 0
-            store._ready = 1
+
+def _ends(level: int, undo: bool) -> tuple[str, ...]:
+    if level == 1:
+        return ("ROLLBACK",) if undo else ("COMMIT",)
+    release = f"RELEASE level{level}"
+    return (f"ROLLBACK TO level{level}", release) if undo else (release,)
 
 
 class _Snapshot:
@@ -321,6 +327,8 @@ class _Snapshot:
 
     def __exit__(self, *_: object) -> None:
         store = self._store
+        if not store._snapshots:
+            return  # abandoned
         store._snapshots -= 1
         if not store._depth and not store._snapshots:
             store._command("COMMIT")
