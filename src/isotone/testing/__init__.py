@@ -1,0 +1,33 @@
+"""Tests on DynamoDB without DynamoDB: `mock_dynamodb`, `attach`, and the pytest plugin.
+
+Names load when they are first used; boto3 is needed for these alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from isotone.backends.boto import Attachment as Attachment
+    from isotone.backends.boto import attach as attach
+    from isotone.testing.mock import MockDynamoDB as MockDynamoDB
+    from isotone.testing.mock import mock_aws as mock_aws
+    from isotone.testing.mock import mock_dynamodb as mock_dynamodb
+
+_HOMES = {
+    "Attachment": "isotone.backends.boto",
+    "MockDynamoDB": "isotone.testing.mock",
+    "attach": "isotone.backends.boto",
+    "mock_aws": "isotone.testing.mock",
+    "mock_dynamodb": "isotone.testing.mock",
+}
+
+__all__ = ["Attachment", "MockDynamoDB", "attach", "mock_aws", "mock_dynamodb"]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'isotone.testing' has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)

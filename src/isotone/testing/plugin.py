@@ -1,1 +1,170 @@
-"""The pytest plugin: fixtures for databases and clients."""
+"""The pytest plugin: a database for each test, and the clients to use it with.
+
+pytest loads this in every run of every project that has Isotone installed, so it imports nothing but
+pytest; databases and boto3 load when a fixture that needs them is first used. Nothing is shared between
+processes: under pytest-xdist each worker has databases of its own.
+
+How a test gets a fresh database in microseconds: the tables and data that `isotone_schema` describes are
+made once, and whatever a test changes is rolled back after it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from isotone.backends.client import Client
+    from isotone.backends.embedded import Database
+    from isotone.clock import ManualClock
+    from isotone.testing.prepared import Prepared, SwitchedClock
+    from isotone.testing.wiring import Wiring
+
+Schema = Callable[["Client"], object]
+AsyncClients = Callable[[], AbstractAsyncContextManager[Any]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini(
+        "isotone_mock_dynamodb",
+        "Use the fixture mock_dynamodb in every test that is not marked real_dynamodb.",
+        type="bool",
+        default=False,
+    )
+    parser.addini("isotone_region", "The region of Isotone's fixtures.", default="us-east-1")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "real_dynamodb: leave boto3 as it is in this test, although isotone_mock_dynamodb is set.",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getini("isotone_mock_dynamodb"):
+        return
+    for item in items:
+        names = getattr(item, "fixturenames", None)
+        if names is not None and item.get_closest_marker("real_dynamodb") is None:
+            names.insert(0, "mock_dynamodb")
+
+
+@pytest.fixture(scope="session")
+def isotone_schema() -> Schema | None:
+    """The tables and data that every test begins with. Override it:
+
+    @pytest.fixture(scope="session")
+    def isotone_schema():
+        def prepare(client):
+            client.create_table(TableName="music", ...)
+
+        return prepare
+
+    The function is called once, with Isotone's client on an empty database; boto3 inside it talks to
+    the same database. What it makes is there in each test and may be changed there.
+    """
+    return None
+
+
+@pytest.fixture
+def isotone_database(
+    _isotone_prepared: Prepared, isotone_schema: Schema | None
+) -> Iterator[Database]:
+    """An `isotone.Database` in memory with the tables of `isotone_schema`, new for each test."""
+    with _isotone_prepared.fresh(isotone_schema) as database:
+        yield database
+
+
+@pytest.fixture
+def isotone_client(isotone_database: Database) -> Client:
+    """Isotone's own client: boto3's methods without boto3 and its cost."""
+    return isotone_database.client()
+
+
+@pytest.fixture
+def isotone_clock(_isotone_time: SwitchedClock) -> Iterator[ManualClock]:
+    """The clock of the test's database, standing still from now on until the test moves it."""
+    with _isotone_time.stopped() as clock:
+        yield clock
+
+
+@pytest.fixture
+def dynamodb_client(_isotone_wiring: Wiring, isotone_database: Database) -> Iterator[Any]:
+    """`boto3.client("dynamodb")` on the test's database."""
+    with _isotone_wiring.to(isotone_database):
+        yield _isotone_wiring.client
+
+
+@pytest.fixture
+def dynamodb_resource(_isotone_wiring: Wiring, isotone_database: Database) -> Iterator[Any]:
+    """`boto3.resource("dynamodb")` on the test's database."""
+    with _isotone_wiring.to(isotone_database):
+        yield _isotone_wiring.resource
+
+
+@pytest.fixture
+def aiodynamodb_client(isotone_database: Database, pytestconfig: pytest.Config) -> AsyncClients:
+    """Opens aiobotocore clients on the test's database: `async with aiodynamodb_client() as client:`."""
+    pytest.importorskip("aiobotocore", reason="aiodynamodb_client needs aiobotocore")
+    from isotone.testing.wiring import aio_client
+
+    return lambda: aio_client(isotone_database, _region(pytestconfig))
+
+
+@pytest.fixture
+def aiodynamodb_resource(isotone_database: Database, pytestconfig: pytest.Config) -> AsyncClients:
+    """Opens aioboto3 resources on the test's database: `async with aiodynamodb_resource() as dynamodb:`."""
+    pytest.importorskip("aioboto3", reason="aiodynamodb_resource needs aioboto3")
+    from isotone.testing.wiring import aio_resource
+
+    return lambda: aio_resource(isotone_database, _region(pytestconfig))
+
+
+@pytest.fixture
+def mock_dynamodb(
+    isotone_database: Database, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Database]:
+    """All boto3 and aioboto3 clients of the process, the tested code's too, on the test's database."""
+    pytest.importorskip("botocore", reason="mock_dynamodb needs botocore")
+    from isotone.testing.mock import mock_dynamodb as mock
+
+    if "AWS_DEFAULT_REGION" not in os.environ:
+        monkeypatch.setenv("AWS_DEFAULT_REGION", _region(pytestconfig))
+    with mock(database=isotone_database) as database:
+        yield database
+
+
+@pytest.fixture(scope="session")
+def _isotone_time() -> SwitchedClock:
+    from isotone.testing.prepared import SwitchedClock
+
+    return SwitchedClock()
+
+
+@pytest.fixture(scope="session")
+def _isotone_prepared(
+    _isotone_time: SwitchedClock, pytestconfig: pytest.Config
+) -> Iterator[Prepared]:
+    from isotone.testing.prepared import Prepared
+
+    prepared = Prepared(clock=_isotone_time, region=_region(pytestconfig))
+    yield prepared
+    prepared.close()
+
+
+@pytest.fixture(scope="session")
+def _isotone_wiring(pytestconfig: pytest.Config) -> Wiring:
+    pytest.importorskip("boto3", reason="dynamodb_client and dynamodb_resource need boto3")
+    from isotone.testing.wiring import Wiring
+
+    return Wiring(_region(pytestconfig))
+
+
+def _region(config: pytest.Config) -> str:
+    region: str = config.getini("isotone_region")
+    return region

@@ -1,0 +1,152 @@
+"""boto3, aioboto3 and botocore talking to a database in this process: no socket, no signature.
+
+botocore announces each request that it is about to send (the event `before-send`), and takes what a
+handler returns as the response. `attach` registers such a handler on one client, resource or session.
+All of botocore's work around it stays as it is: parameter validation, parsing, retries, events. Only
+signing is left out, so that no credentials are needed.
+
+The request's `X-Amz-Target` header and body are all that the database sees of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+import botocore
+import msgspec
+from botocore.awsrequest import AWSResponse
+
+from isotone.errors import ApiError, UsageError
+
+_SERVICES: Final = ("dynamodb", "dynamodb-streams")
+_JSON: Final = "application/x-amz-json-1.0"
+_SERIAL: Final = count(1)
+
+
+class Database(Protocol):
+    """What answers: `isotone.Database`, or anything else from request bytes to response bytes."""
+
+    def execute(self, operation: str, body: bytes, /) -> bytes: ...
+
+
+Respond = Callable[[Any, Database], AWSResponse]
+
+
+def respond(request: Any, database: Database) -> AWSResponse:
+    """A database's answer to one of botocore's prepared requests, as botocore's response."""
+    status, body = _answer(request, database)
+    return AWSResponse(request.url, status, _headers(), _Content(body))
+
+
+def respond_awaitably(request: Any, database: Database) -> AWSResponse:
+    """The same for aiobotocore, which awaits the content of a response."""
+    from aiobotocore.awsrequest import AioAWSResponse
+
+    status, body = _answer(request, database)
+    return AioAWSResponse(request.url, status, _headers(), _Content(body))
+
+
+def attach(target: Any, database: Database) -> Attachment:
+    """Make a client, a resource or a session of boto3, aioboto3 or botocore talk to a database.
+
+    A session passes it on to clients that are made from it afterwards, for good. The attachment ends
+    with its `detach()`, or with the `with` block that it opens; a client has one at a time.
+
+    Raises `UsageError` for anything that has no botocore events.
+    """
+    return Attachment(_events(target), database, _responder(target))
+
+
+class Attachment:
+    """The tie between botocore's events and a database; `detach()` undoes it."""
+
+    __slots__ = ("_database", "_events", "_respond")
+
+    def __init__(self, events: Any, database: Database, respond: Respond) -> None:
+        self._events = events
+        self._database = database
+        self._respond = respond
+        for service in _SERVICES:
+            events.register_first(f"before-send.{service}", self._send)
+            events.register_first(f"choose-signer.{service}", self._choose_signer)
+
+    def detach(self) -> None:
+        """Let the client or session send its requests where they would go by themselves."""
+        for service in _SERVICES:
+            self._events.unregister(f"before-send.{service}", self._send)
+            self._events.unregister(f"choose-signer.{service}", self._choose_signer)
+
+    def _choose_signer(self, **_: Any) -> Any:
+        return botocore.UNSIGNED
+
+    def _send(self, request: Any, **_: Any) -> AWSResponse:
+        # botocore calls every handler of the event, also when one before has answered.
+        if hasattr(request, "isotone_answered"):
+            raise UsageError(
+                "two databases are attached to one client, or to it and its session; "
+                "detach() the first attachment before the second attach()"
+            )
+        request.isotone_answered = True
+        return self._respond(request, self._database)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.detach()
+
+
+class _Content:
+    """A response's body where botocore (`stream`) and aiobotocore (`read`) look for it."""
+
+    __slots__ = ("_body",)
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def stream(self, **_: Any) -> Iterator[bytes]:
+        yield self._body
+
+    async def read(self) -> bytes:
+        return self._body
+
+
+def _answer(request: Any, database: Database) -> tuple[int, bytes]:
+    target = request.headers["X-Amz-Target"]
+    name = target.decode() if isinstance(target, bytes) else target
+    try:
+        return 200, database.execute(name.rpartition(".")[2], request.body)
+    except ApiError as error:
+        return error.status, msgspec.json.encode(error.body())
+
+
+def _headers() -> dict[str, str]:
+    return {"x-amzn-requestid": f"{next(_SERIAL):052d}", "content-type": _JSON}
+
+
+def _events(target: Any) -> Any:
+    """The emitter of a client, of a resource's client, or of a session."""
+    meta = getattr(target, "meta", None)
+    if meta is not None:
+        return getattr(meta, "client", target).meta.events
+    if hasattr(target, "events"):
+        return target.events
+    if hasattr(target, "get_component"):
+        return target.get_component("event_emitter")
+    raise UsageError(
+        f"attach takes a boto3 or botocore client, resource or session, not {target!r}"
+    )
+
+
+def _responder(target: Any) -> Respond:
+    client = getattr(getattr(target, "meta", None), "client", target)
+    packages = {cls.__module__.partition(".")[0] for cls in type(client).__mro__}
+    return respond_awaitably if packages & {"aiobotocore", "aioboto3"} else respond

@@ -1,0 +1,106 @@
+"""While a mock is active: every botocore client of the process, whenever made, answered in the process.
+
+All requests of botocore and aiobotocore pass through `Endpoint.make_request`. While patched, it gives a
+DynamoDB request an address that can never resolve and takes its signature away, before any of botocore's
+other machinery sees it. The endpoint's own last step, `_send`, then finds that address and answers from
+the database. Anything else that arrives at `_send` was about to leave the process: it is refused, unless
+the mock lets other services pass. (A request that moto answers never gets that far, so the two mocks can
+be active at once.)
+
+The patches are put in when the first mock starts and taken out when the last one stops. Endpoint classes
+are patched when they are first seen, so that aiobotocore may be imported at any time, or never.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from isotone.backends.boto import Database, respond, respond_awaitably
+from isotone.errors import UsageError
+
+_HERE: Final = "http://dynamodb.isotone.invalid/"
+_SERVICES: Final = frozenset({"dynamodb", "dynamodbstreams"})
+
+
+class Switch(Protocol):
+    """Who decides what happens to requests while the patches are in."""
+
+    def database(self, region: str) -> Database:
+        """The database that answers for a region."""
+
+    def lets_pass(self, service: str) -> bool:
+        """Whether requests to another service may leave the process."""
+
+
+class Patches:
+    """Replaced methods of botocore's classes, and what they were."""
+
+    def __init__(self, switch: Switch) -> None:
+        self._switch = switch
+        self._originals: list[tuple[type, str, Any]] = []
+
+    def apply(self) -> None:
+        """Put the patches in."""
+        from botocore.endpoint import Endpoint
+
+        self._replace(Endpoint, "make_request", self._addressing(Endpoint.make_request))
+
+    def remove(self) -> None:
+        """Take the patches out."""
+        while self._originals:
+            cls, name, original = self._originals.pop()
+            setattr(cls, name, original)
+
+    def _replace(self, cls: type, name: str, replacement: Callable[..., Any]) -> None:
+        self._originals.append((cls, name, vars(cls)[name]))
+        setattr(cls, name, replacement)
+
+    def _addressing(self, make_request: Callable[..., Any]) -> Callable[..., Any]:
+        def make_request_here(endpoint: Any, operation_model: Any, request_dict: Any) -> Any:
+            self._see(type(endpoint))
+            if operation_model.service_model.service_name in _SERVICES:
+                context = request_dict["context"]
+                request_dict["url"] = _HERE + context["client_region"]
+                context["auth_type"] = "none"
+            return make_request(endpoint, operation_model, request_dict)
+
+        return make_request_here
+
+    def _see(self, endpoint: type) -> None:
+        """Patch the class from which this kind of endpoint has its `_send`, unless that is done."""
+        owner = next(cls for cls in endpoint.__mro__ if "_send" in vars(cls))
+        original = vars(owner)["_send"]
+        if not hasattr(original, "is_isotones"):
+            awaited = inspect.iscoroutinefunction(original)
+            sending = self._sending_awaitably(original) if awaited else self._sending(original)
+            sending.is_isotones = True  # type: ignore[attr-defined]
+            self._replace(owner, "_send", sending)
+
+    def _sending(self, send: Callable[..., Any]) -> Callable[..., Any]:
+        def send_here(endpoint: Any, request: Any) -> Any:
+            if request.url.startswith(_HERE):
+                return respond(request, self._switch.database(request.url[len(_HERE) :]))
+            self._check(endpoint, request)
+            return send(endpoint, request)
+
+        return send_here
+
+    def _sending_awaitably(self, send: Callable[..., Any]) -> Callable[..., Any]:
+        async def send_here(endpoint: Any, request: Any) -> Any:
+            if request.url.startswith(_HERE):
+                return respond_awaitably(request, self._switch.database(request.url[len(_HERE) :]))
+            self._check(endpoint, request)
+            return await send(endpoint, request)
+
+        return send_here
+
+    def _check(self, endpoint: Any, request: Any) -> None:
+        service = endpoint._endpoint_prefix
+        if not self._switch.lets_pass(service):
+            raise UsageError(
+                f"a request to the service {service!r} ({request.method} {request.url}) was about to "
+                "leave the process inside mock_dynamodb, which answers DynamoDB only; mock that "
+                'service too, or let it pass with mock_dynamodb(other_services="pass")'
+            )

@@ -1,0 +1,75 @@
+"""boto3's and aioboto3's own clients for the fixtures, wired to the database of the running test.
+
+Making a boto3 client costs milliseconds, so one client and one resource serve the whole test session
+and only the database behind them changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import cached_property
+from typing import Any, Final
+
+import boto3
+
+from isotone.backends.boto import Database, attach
+from isotone.errors import UsageError
+
+_NO_CREDENTIALS: Final = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+
+
+class Wiring:
+    """boto3 objects whose requests go to one database after another."""
+
+    def __init__(self, region: str) -> None:
+        self._session = boto3.Session(region_name=region, **_NO_CREDENTIALS)
+        self._databases: list[Database] = []
+        attach(self._session, self)
+
+    @cached_property
+    def client(self) -> Any:
+        return self._session.client("dynamodb")
+
+    @cached_property
+    def resource(self) -> Any:
+        return self._session.resource("dynamodb")
+
+    @contextmanager
+    def to(self, database: Database) -> Iterator[None]:
+        """Lead all requests to a database inside the block."""
+        self._databases.append(database)
+        try:
+            yield
+        finally:
+            self._databases.pop()
+
+    def execute(self, operation: str, body: bytes) -> bytes:
+        if not self._databases:
+            raise UsageError(
+                f"{operation} was called on a client of the fixtures dynamodb_client or "
+                "dynamodb_resource after its test; ask for the fixture in each test"
+            )
+        return self._databases[-1].execute(operation, body)
+
+
+@asynccontextmanager
+async def aio_client(database: Database, region: str) -> AsyncIterator[Any]:
+    """An aiobotocore client on a database."""
+    from aiobotocore.session import get_session
+
+    session = get_session()
+    async with session.create_client("dynamodb", region, **_NO_CREDENTIALS) as client:
+        attach(client, database)
+        yield client
+
+
+@asynccontextmanager
+async def aio_resource(database: Database, region: str) -> AsyncIterator[Any]:
+    """An aioboto3 resource on a database."""
+    import aioboto3
+
+    session = aioboto3.Session(region_name=region, **_NO_CREDENTIALS)
+    async with session.resource("dynamodb") as resource:
+        attach(resource, database)
+        yield resource
