@@ -36,6 +36,7 @@ EXPRESSION_VALUES_SIZE: Final = 2 * MB  # all of ExpressionAttributeValues
 IN_OPERANDS: Final = 100  # values on the right of IN
 NAME_PLACEHOLDER_SIZE: Final = 255  # the length of #name or :value
 PATH_DEPTH: Final = 32  # elements of a document path
+LIST_INDEX: Final = 2**31 - 1  # the number in a document path's [index]
 
 # Requests
 QUERY_PAGE: Final = 1 * MB  # what one Query or Scan call reads, before its filter

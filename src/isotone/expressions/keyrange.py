@@ -1,0 +1,272 @@
+"""Key conditions: a condition expression read as a stretch of an item collection.
+
+A key condition is parsed as any condition is. What is left of the language is a conjunction of one
+comparison a key attribute: equality for all of the partition key, and for the sort key equality from the
+left, then at most one of `< <= > >= BETWEEN begins_with` on the attribute that follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+from isotone.errors import ValidationException
+from isotone.expressions import refusals
+from isotone.expressions.analysis import Expression
+from isotone.expressions.names import NameMap, ValueMap, check_scalar_keys
+from isotone.expressions.nodes import (
+    And,
+    Between,
+    Call,
+    Comparison,
+    ConditionNode,
+    In,
+    Not,
+    Operand,
+    Or,
+    Path,
+)
+from isotone.expressions.parser import parse_condition
+from isotone.expressions.predicate import CACHED_EXPRESSIONS, resolved_condition
+from isotone.expressions.refusals import refused_as
+from isotone.expressions.rules import Constant, check_words, condition_checks, constant
+from isotone.values.types import AttributeValue
+
+_PARAMETER: Final = "KeyConditionExpression"
+_MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_SORT_OPERATORS: Final = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"})
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """What a query reads: all items with this partition key whose sort key begins with `equal` and,
+    in the attribute after those, relates to the operands as the operator says.
+    """
+
+    partition: tuple[AttributeValue, ...]
+    equal: tuple[AttributeValue, ...] = ()
+    operator: str | None = None
+    operands: tuple[AttributeValue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """One comparison of a key condition: `attribute operator operands`."""
+
+    attribute: str
+    operator: str
+    operands: tuple[Constant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Which operands make which part of a key range, for one key schema."""
+
+    partition: tuple[Constant, ...]
+    equal: tuple[Constant, ...]
+    operator: str | None
+    operands: tuple[Constant, ...]
+
+
+_Schema: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+class KeyCondition(Expression):
+    """A key condition, ready to be resolved for any key schema and values."""
+
+    __slots__ = ("_plans", "_resolved")
+
+    def __init__(self, node: ConditionNode, names: NameMap | None) -> None:
+        self._resolved = resolved_condition(node, names)
+        super().__init__(node, self._resolved, _PARAMETER, condition_checks(self._resolved))
+        self._plans: dict[_Schema, _Plan] = {}
+
+    @classmethod
+    def from_node(cls, node: ConditionNode, names: NameMap | None = None) -> KeyCondition:
+        """A key condition from a tree that was built without text. O(nodes), not cached."""
+        with refused_as(_PARAMETER):
+            check_words(node, written=False)
+            return cls(node, names)
+
+    def resolve(
+        self,
+        values: ValueMap | None,
+        partition: Sequence[str],
+        sort: Sequence[str],
+        label: str = "Key",
+    ) -> KeyRange:
+        """The key range for a key of these attributes. O(attributes) once the key schema was seen.
+
+        `label` is what messages call a key attribute: `Key` of a table, `IndexKey` of an index. Raises
+        `ValidationException` where the expression is no condition on such a key.
+        """
+        schema = (tuple(partition), tuple(sort))
+        plan = self._plans.get(schema)
+        if plan is None:
+            check_scalar_keys((self,), (*partition, *sort), label)
+            plan = self._plans[schema] = _plan(_terms(self._resolved), *schema)
+        given: Any = values
+        return KeyRange(
+            tuple([get(given) for get in plan.partition]),
+            tuple([get(given) for get in plan.equal]),
+            plan.operator,
+            tuple([get(given) for get in plan.operands]),
+        )
+
+
+def key_condition(text: str, names: NameMap | None = None) -> KeyCondition:
+    """The key condition that a text says. O(length) the first time, then a look into a cache."""
+    return _key_condition(text, tuple(names.items()) if names else ())
+
+
+@lru_cache(CACHED_EXPRESSIONS)
+def _key_condition(text: str, names: tuple[tuple[str, str], ...]) -> KeyCondition:
+    with refused_as(_PARAMETER):
+        return KeyCondition(parse_condition(text), dict(names))
+
+
+# Reading a condition as terms
+
+
+def _terms(node: ConditionNode) -> list[_Term]:
+    """The terms of a conjunction, however it is grouped. Raises for what no key condition has."""
+    _check_operators(node)
+    return [_term(each) for each in _conjuncts(node)]
+
+
+def _check_operators(node: ConditionNode) -> None:
+    if isinstance(node, And):
+        for operand in node.operands:
+            _check_operators(operand)
+        return
+    operator = _operator(node)
+    if operator not in _SORT_OPERATORS:
+        raise _refused(refusals.KEY_OPERATOR, operator=operator)
+
+
+def _operator(node: ConditionNode) -> str:
+    match node:
+        case Comparison(operator) | Call(operator):
+            return operator
+    return _NAMES[type(node)]
+
+
+_NAMES: Final[dict[type, str]] = {Or: "OR", Not: "NOT", In: "IN", Between: "BETWEEN"}
+
+
+def _conjuncts(node: ConditionNode) -> list[ConditionNode]:
+    if isinstance(node, And):
+        return [each for operand in node.operands for each in _conjuncts(operand)]
+    return [node]
+
+
+def _term(node: ConditionNode) -> _Term:
+    operator = _operator(node)
+    operands = _operands(node)
+    attribute = _attribute(operands)
+    first, *others = operands
+    if not isinstance(first, Path):
+        if operator not in _MIRRORED:
+            raise _refused(refusals.KEY_FIRST_OPERAND, operator=operator)
+        operator, others = _MIRRORED[operator], [first]
+    return _Term(attribute, operator, tuple(map(_constant, others)))
+
+
+def _operands(node: ConditionNode) -> tuple[Operand, ...]:
+    match node:
+        case Comparison(_, left, right):
+            return (left, right)
+        case Between(operand, low, high):
+            return (operand, low, high)
+        case Call(_, operands):
+            return operands
+    raise AssertionError(node)
+
+
+def _attribute(operands: tuple[Operand, ...]) -> str:
+    """The one attribute among the operands of a term."""
+    if any(isinstance(operand, Call) for operand in operands):
+        raise _refused(refusals.KEY_NESTED_OPERATION)
+    paths = [operand for operand in operands if isinstance(operand, Path)]
+    if not paths:
+        raise _refused(refusals.KEY_NO_ATTRIBUTE)
+    if len(paths) > 1:
+        raise _refused(refusals.KEY_MANY_ATTRIBUTES)
+    name, *rest = paths[0].elements
+    if rest:
+        raise _refused(refusals.KEY_NESTED_PATH)
+    return str(name)
+
+
+def _constant(operand: Operand) -> Constant:
+    get = constant(operand)
+    assert get is not None  # paths and calls were refused before
+    return get
+
+
+# Fitting the terms to a key
+
+
+def _plan(terms: list[_Term], partition: tuple[str, ...], sort: tuple[str, ...]) -> _Plan:
+    by_attribute = {term.attribute: term for term in terms}
+    if len(by_attribute) != len(terms):
+        raise _refused(refusals.KEY_TWICE)
+    fit = _check_simple_key if len(partition) == 1 and len(sort) <= 1 else _check_composed_key
+    fit(by_attribute, partition, sort)
+    present = [by_attribute[name] for name in sort if name in by_attribute]
+    last = present.pop() if present and present[-1].operator != "=" else None
+    return _Plan(
+        tuple(by_attribute[name].operands[0] for name in partition),
+        tuple(term.operands[0] for term in present),
+        last.operator if last else None,
+        last.operands if last else (),
+    )
+
+
+def _check_simple_key(
+    terms: Mapping[str, _Term], partition: tuple[str, ...], sort: tuple[str, ...]
+) -> None:
+    """The rules for a key of one partition attribute and at most one sort attribute."""
+    if len(terms) > 2:
+        raise _refused(refusals.KEY_TOO_MANY)
+    key = (*partition, *sort)
+    if len(terms) > len(key):
+        raise _refused(refusals.KEY_UNSUPPORTED)
+    for name in key[: len(terms)]:
+        if name not in terms:
+            raise _refused(refusals.KEY_MISSED, attribute=name)
+    if terms[partition[0]].operator != "=":
+        raise _refused(refusals.KEY_UNSUPPORTED)
+
+
+def _check_composed_key(
+    terms: Mapping[str, _Term], partition: tuple[str, ...], sort: tuple[str, ...]
+) -> None:
+    """The rules for a key with several attributes in its partition or sort part."""
+    missed = _without_equality(terms, partition)
+    if missed:
+        raise _refused(refusals.KEY_PARTITION_PARTS, attributes=", ".join(missed))
+    if len(terms) > len(partition) + len(sort):
+        raise _refused(refusals.KEY_UNSUPPORTED)
+    if not terms.keys() <= {*partition, *sort}:
+        absent = next(name for name in sort if name not in terms)
+        raise _refused(refusals.KEY_MISSED, attribute=absent)
+    present = [place for place, name in enumerate(sort) if name in terms]
+    if present:
+        missed = _without_equality(terms, sort[: present[-1]])
+        if missed:
+            raise _refused(
+                refusals.KEY_SORT_PARTS,
+                attributes=", ".join(missed),
+                present=sort[present[-1]],
+            )
+
+
+def _without_equality(terms: Mapping[str, _Term], names: Sequence[str]) -> list[str]:
+    return [name for name in names if name not in terms or terms[name].operator != "="]
+
+
+def _refused(sentence: str, **details: object) -> ValidationException:
+    return ValidationException(sentence.format(**details))

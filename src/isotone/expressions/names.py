@@ -1,0 +1,218 @@
+"""The third stage: placeholders. Names are put in their places; values stay to be given with each call.
+
+A `#placeholder` stands for one element of a path, whatever characters the name has: dots in it are
+part of the name. An expression that uses an undefined placeholder is refused, and so is a request that
+defines one that no expression uses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+from isotone.errors import ValidationException
+from isotone.expressions import refusals
+from isotone.expressions.nodes import NameRef, Node, Path, ValueRef
+from isotone.expressions.refusals import Refusal
+from isotone.limits import ATTRIBUTE_NAME_SIZE, NAME_PLACEHOLDER_SIZE, PATH_DEPTH
+from isotone.values.types import AttributeValue
+
+NameMap: TypeAlias = Mapping[str, str]
+ValueMap: TypeAlias = Mapping[str, AttributeValue]
+
+_Tree = TypeVar("_Tree")
+
+NAMES: Final = "ExpressionAttributeNames"
+VALUES: Final = "ExpressionAttributeValues"
+
+_is_name_placeholder: Final = re.compile(r"#[A-Za-z0-9_]+").fullmatch
+_is_value_placeholder: Final = re.compile(r":[A-Za-z0-9_]+").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """What an expression refers to: placeholders as written, and attributes at the top of the item."""
+
+    names: frozenset[str]
+    values: frozenset[str]
+    attributes: frozenset[str]
+    nested: frozenset[str]
+
+
+class UsesAttributes(Protocol):
+    """What `check_scalar_keys` needs to know of an expression."""
+
+    @property
+    def nested_attributes(self) -> frozenset[str]: ...
+
+
+class UsesPlaceholders(Protocol):
+    """What `check_all_used` needs to know of an expression."""
+
+    @property
+    def names_used(self) -> frozenset[str]: ...
+
+    @property
+    def values_used(self) -> frozenset[str]: ...
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """A node and all nodes below it, each before its own parts, in the order written."""
+    yield node
+    if isinstance(node, Path):
+        return
+    for member in parts(node):
+        yield from walk(member)
+
+
+def walk_up(node: Any) -> Iterator[Any]:
+    """A node and all nodes below it, each after its own parts, in the order written."""
+    if not isinstance(node, Path):
+        for member in parts(node):
+            yield from walk_up(member)
+    yield node
+
+
+def parts(node: Any) -> Iterator[Any]:
+    """The nodes directly below a node, in the order written."""
+    for field in fields(node):
+        member = getattr(node, field.name)
+        yield from member if isinstance(member, tuple) else [member] if _is_node(member) else []
+
+
+def _is_node(member: object) -> bool:
+    return hasattr(member, "__dataclass_fields__")
+
+
+def references(tree: Node) -> References:
+    """Everything that a tree refers to. O(nodes)."""
+    nodes = list(walk(tree))
+    paths = [node.elements for node in nodes if isinstance(node, Path)]
+    return References(
+        frozenset(e.name for path in paths for e in path if isinstance(e, NameRef)),
+        frozenset(node.name for node in nodes if isinstance(node, ValueRef)),
+        frozenset(path[0] for path in paths if isinstance(path[0], str)),
+        frozenset(path[0] for path in paths if isinstance(path[0], str) and len(path) > 1),
+    )
+
+
+def resolve(tree: _Tree, names: NameMap | None) -> _Tree:
+    """The tree with all `#placeholders` replaced by the names that they stand for. O(nodes)."""
+    if isinstance(tree, Path):
+        return _resolved_path(tree, names or {})  # type: ignore[return-value]
+    if not _is_node(tree):
+        return tree
+    members = {field.name: getattr(tree, field.name) for field in fields(tree)}  # type: ignore[arg-type]
+    return type(tree)(**{name: _resolved(member, names) for name, member in members.items()})
+
+
+def _resolved(member: Any, names: NameMap | None) -> Any:
+    if isinstance(member, tuple):
+        return tuple(resolve(each, names) for each in member)
+    return resolve(member, names)
+
+
+def _resolved_path(path: Path, names: NameMap) -> Path:
+    if len(path.elements) > PATH_DEPTH:
+        raise Refusal(refusals.PATH_TOO_DEEP, depth=len(path.elements))
+    return Path(tuple(_resolved_element(element, names) for element in path.elements))
+
+
+def _resolved_element(element: str | int | NameRef, names: NameMap) -> str | int:
+    if not isinstance(element, NameRef):
+        return element
+    if element.name not in names:
+        raise Refusal(refusals.NAME_UNDEFINED, name=element.name)
+    return names[element.name]
+
+
+def check_placeholders(names: NameMap | None, values: Mapping[str, object] | None) -> None:
+    """Refuse placeholder maps that are empty or hold keys that cannot be placeholders. O(keys)."""
+    if names is not None:
+        _check_keys(NAMES, names, _is_name_placeholder)
+        _check_names(names)
+    if values is not None:
+        _check_keys(VALUES, values, _is_value_placeholder)
+
+
+def _check_keys(parameter: str, given: Mapping[str, object], is_well_formed: Any) -> None:
+    if not given:
+        raise ValidationException(f"{parameter} must not be empty")
+    for key in given:
+        wrong = _wrong_key(key, is_well_formed)
+        if wrong:
+            raise ValidationException(f"{parameter} contains invalid key: {wrong}")
+
+
+def _wrong_key(key: str, is_well_formed: Any) -> str | None:
+    if not key:
+        return "The expression attribute map contains an empty key;"
+    if len(key) > NAME_PLACEHOLDER_SIZE:
+        return (
+            f"The expression attribute map contains a key that is too long; size of key: {len(key)}"
+        )
+    return None if is_well_formed(key) else f'Syntax error; key: "{key}"'
+
+
+def _check_names(names: NameMap) -> None:
+    for key, name in names.items():
+        if not name:
+            wrong = "Empty attribute name"
+        elif len(name.encode()) > ATTRIBUTE_NAME_SIZE:
+            wrong = "Attribute name is too large, must be less than 65536 bytes"
+        else:
+            continue
+        raise ValidationException(f"{NAMES} contains invalid value: {wrong} for key {key}")
+
+
+def check_scalar_keys(
+    expressions: Iterable[UsesAttributes], key_attributes: Iterable[str], label: str = "Key"
+) -> None:
+    """Refuse paths into key attributes, which never hold lists or maps. `label`: `Key`, or `IndexKey` of an index."""
+    nested = [expression.nested_attributes for expression in expressions]
+    for attribute in key_attributes:
+        if any(attribute in attributes for attributes in nested):
+            raise ValidationException(refusals.NESTED_KEY.format(label=label, attribute=attribute))
+
+
+def check_expressions_given(
+    names: NameMap | None, values: Mapping[str, object] | None, parameters: Mapping[str, object]
+) -> None:
+    """Refuse placeholders in a request that has none of the expressions that could use them.
+
+    `parameters` are the request's expression parameters that may use values, by name; the value of
+    one that the request lacks is None.
+    """
+    if any(text is not None for text in parameters.values()):
+        return
+    if names is not None:
+        raise ValidationException(f"{NAMES} can only be specified when using expressions")
+    if values is not None:
+        absent = " and ".join(parameters)
+        verb = "is" if len(parameters) == 1 else "are"
+        raise ValidationException(
+            f"{VALUES} can only be specified when using expressions: {absent} {verb} null"
+        )
+
+
+def check_all_used(
+    expressions: Iterable[UsesPlaceholders],
+    names: NameMap | None,
+    values: Mapping[str, object] | None,
+) -> None:
+    """Refuse a request that defines a placeholder which none of its expressions uses. O(keys)."""
+    used = tuple(expressions)
+    if names:
+        _check_used(NAMES, names, [expression.names_used for expression in used])
+    if values:
+        _check_used(VALUES, values, [expression.values_used for expression in used])
+
+
+def _check_used(parameter: str, given: Mapping[str, object], used: list[frozenset[str]]) -> None:
+    unused = sorted(key for key in given if not any(key in keys for keys in used))
+    if unused:
+        raise ValidationException(
+            f"Value provided in {parameter} unused in expressions: keys: {{{', '.join(unused)}}}"
+        )

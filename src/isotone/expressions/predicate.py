@@ -1,0 +1,201 @@
+"""Conditions compiled: a tree becomes one function from an item and the values to a truth.
+
+An attribute that is missing makes every comparison with it false, but `<>` true; `NOT` turns the answer
+round like any other. An item that does not exist is an item without attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+from isotone.expressions.analysis import Expression
+from isotone.expressions.names import NameMap, ValueMap, resolve
+from isotone.expressions.nodes import (
+    And,
+    Between,
+    Call,
+    Comparison,
+    ConditionNode,
+    In,
+    Not,
+    Or,
+    Path,
+)
+from isotone.expressions.operands import Evaluate, compile_operand
+from isotone.expressions.parser import parse_condition
+from isotone.expressions.refusals import refused_as
+from isotone.expressions.relations import (
+    ORDERINGS,
+    Relation,
+    begins_with,
+    contains,
+    equal,
+    less_or_equal,
+)
+from isotone.expressions.rules import check_operators, check_words, condition_checks
+from isotone.values.types import Item
+
+Matches: TypeAlias = Callable[[Item, ValueMap], bool]
+
+CACHED_EXPRESSIONS: Final = 4096  # parsed expressions kept, of each kind
+
+
+class Condition(Expression):
+    """A condition or filter, ready to be asked of any item.
+
+    `matches(item, values)` tells whether it holds; the cost is that of the parts it has to look at.
+    """
+
+    __slots__ = ("matches",)
+
+    def __init__(self, node: ConditionNode, names: NameMap | None, parameter: str) -> None:
+        resolved = resolved_condition(node, names)
+        super().__init__(node, resolved, parameter, condition_checks(resolved))
+        self.matches: Matches = compile_condition(resolved)
+
+    @classmethod
+    def from_node(
+        cls,
+        node: ConditionNode,
+        names: NameMap | None = None,
+        parameter: str = "ConditionExpression",
+    ) -> Condition:
+        """A condition from a tree that was built without text. O(nodes), not cached."""
+        with refused_as(parameter):
+            check_words(node, written=False)
+            return cls(node, names, parameter)
+
+
+def condition(
+    text: str, names: NameMap | None = None, parameter: str = "ConditionExpression"
+) -> Condition:
+    """The condition that a text says. O(length) the first time, then a look into a cache."""
+    return _condition(text, tuple(names.items()) if names else (), parameter)
+
+
+@lru_cache(CACHED_EXPRESSIONS)
+def _condition(text: str, names: tuple[tuple[str, str], ...], parameter: str) -> Condition:
+    with refused_as(parameter):
+        return Condition(parse_condition(text), dict(names), parameter)
+
+
+def resolved_condition(node: ConditionNode, names: NameMap | None) -> ConditionNode:
+    """The tree with its names in place, within the limits of a condition."""
+    resolved = resolve(node, names)
+    check_operators(resolved)
+    return resolved
+
+
+def compile_condition(node: ConditionNode) -> Matches:
+    """The function of a tree without `#placeholders`. O(nodes)."""
+    return _COMPILERS[type(node)](node)
+
+
+def _comparison(node: Comparison) -> Matches:
+    left, right = compile_operand(node.left), compile_operand(node.right)
+    if node.operator == "<>":
+        equals = _related(left, right, equal)
+        return lambda item, values: not equals(item, values)
+    return _related(left, right, _RELATIONS[node.operator])
+
+
+def _related(left: Evaluate, right: Evaluate, relation: Relation) -> Matches:
+    def matches(item: Item, values: ValueMap) -> bool:
+        one = left(item, values)
+        if one is None:
+            return False
+        two = right(item, values)
+        return two is not None and relation(one, two)
+
+    return matches
+
+
+def _between(node: Between) -> Matches:
+    operand = compile_operand(node.operand)
+    above = _related(compile_operand(node.low), operand, less_or_equal)
+    below = _related(operand, compile_operand(node.high), less_or_equal)
+    return lambda item, values: above(item, values) and below(item, values)
+
+
+def _in(node: In) -> Matches:
+    operand = compile_operand(node.operand)
+    choices = [compile_operand(choice) for choice in node.choices]
+
+    def matches(item: Item, values: ValueMap) -> bool:
+        value = operand(item, values)
+        if value is None:
+            return False
+        others = (choice(item, values) for choice in choices)
+        return any(other is not None and equal(value, other) for other in others)
+
+    return matches
+
+
+def _call(node: Call) -> Matches:
+    return _FUNCTIONS[node.function](*node.operands)
+
+
+def _attribute_exists(path: Path) -> Matches:
+    if len(path.elements) == 1:
+        name = path.elements[0]
+        return lambda item, values: name in item
+    find = compile_operand(path)
+    return lambda item, values: find(item, values) is not None
+
+
+def _attribute_not_exists(path: Path) -> Matches:
+    if len(path.elements) == 1:
+        name = path.elements[0]
+        return lambda item, values: name not in item
+    find = compile_operand(path)
+    return lambda item, values: find(item, values) is None
+
+
+def _has_type(value: dict[str, Any], name: dict[str, Any]) -> bool:
+    return name.get("S") in value
+
+
+def _function(relation: Relation) -> Callable[..., Matches]:
+    return lambda first, second: _related(compile_operand(first), compile_operand(second), relation)
+
+
+def _not(node: Not) -> Matches:
+    matches = compile_condition(node.operand)
+    return lambda item, values: not matches(item, values)
+
+
+def _and(node: And) -> Matches:
+    if len(node.operands) == 2:
+        one, two = map(compile_condition, node.operands)
+        return lambda item, values: one(item, values) and two(item, values)
+    parts = [compile_condition(operand) for operand in node.operands]
+    return lambda item, values: all(part(item, values) for part in parts)
+
+
+def _or(node: Or) -> Matches:
+    if len(node.operands) == 2:
+        one, two = map(compile_condition, node.operands)
+        return lambda item, values: one(item, values) or two(item, values)
+    parts = [compile_condition(operand) for operand in node.operands]
+    return lambda item, values: any(part(item, values) for part in parts)
+
+
+_RELATIONS: Final[dict[str, Relation]] = {"=": equal, **ORDERINGS}
+_FUNCTIONS: Final[dict[str, Callable[..., Matches]]] = {
+    "attribute_exists": _attribute_exists,
+    "attribute_not_exists": _attribute_not_exists,
+    "attribute_type": _function(_has_type),
+    "begins_with": _function(begins_with),
+    "contains": _function(contains),
+}
+_COMPILERS: Final[dict[type, Callable[[Any], Matches]]] = {
+    Comparison: _comparison,
+    Between: _between,
+    In: _in,
+    Call: _call,
+    Not: _not,
+    And: _and,
+    Or: _or,
+}

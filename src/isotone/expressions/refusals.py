@@ -1,0 +1,158 @@
+"""AWS's sentences about expressions, each written once.
+
+Inside this package what is wrong with an expression is a `Refusal`, which knows nothing of the request.
+The four entry points (`condition`, `update`, `projection`, `key_condition`) turn it into the
+`ValidationException` that names the request's parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from isotone.errors import ValidationException
+
+
+class Refusal(Exception):
+    """One of the sentences below, made whole."""
+
+    def __init__(self, sentence: str, **details: object) -> None:
+        super().__init__(sentence.format(**details))
+
+
+@contextmanager
+def refused_as(parameter: str) -> Iterator[None]:
+    """Turn a `Refusal` inside the block into the service's answer about one request parameter."""
+    try:
+        yield
+    except Refusal as refusal:
+        raise invalid(parameter, refusal) from None
+
+
+def invalid(parameter: str, refusal: Refusal) -> ValidationException:
+    """The service's answer to an expression that it refuses."""
+    return ValidationException(f"Invalid {parameter}: {refusal}")
+
+
+# The text
+EMPTY: Final = "The expression can not be empty;"
+TOO_LONG: Final = "Expression size has exceeded the maximum allowed size; expression size: {size}"
+SYNTAX: Final = 'Syntax error; token: "{token}", near: "{near}"'
+REDUNDANT_PARENTHESES: Final = "The expression has redundant parentheses;"
+SECTION_TWICE: Final = 'The "{section}" section can only be used once in an update expression;'
+TOO_MANY_OPERATORS: Final = "The expression contains too many operators; operator count: {count}"
+TOO_MANY_CHOICES: Final = (
+    "The IN operator is provided with too many operands; number of operands: {count}"
+)
+
+# Names, values and paths
+RESERVED: Final = "Attribute name is a reserved keyword; reserved keyword: {word}"
+NAME_UNDEFINED: Final = (
+    "An expression attribute name used in the document path is not defined; attribute name: {name}"
+)
+VALUE_UNDEFINED: Final = (
+    "An expression attribute value used in expression is not defined; attribute value: {name}"
+)
+PATH_TOO_DEEP: Final = "The document path has too many nesting levels; nesting levels: {depth}"
+INDEX_TOO_BIG: Final = "List index is not within the allowable range; index: [{index}]"
+OVERLAP: Final = (
+    "Two document paths overlap with each other; must remove or rewrite one of these paths; "
+    "path one: {one}, path two: {two}"
+)
+CONFLICT: Final = (
+    "Two document paths conflict with each other; must remove or rewrite one of these paths; "
+    "path one: {one}, path two: {two}"
+)
+NESTED_KEY: Final = (
+    "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+    "{label}: {attribute}"
+)
+
+# Functions and operands
+UNKNOWN_FUNCTION: Final = "Invalid function name; function: {function}"
+FUNCTION_MISPLACED: Final = (
+    "The function is not allowed to be used this way in an expression; function: {function}"
+)
+FUNCTION_NOT_IN_UPDATE: Final = (
+    "The function is not allowed in an update expression; function: {function}"
+)
+FUNCTION_NOT_IN_CONDITION: Final = (
+    "The function is not allowed in a condition expression; function: {function}"
+)
+OPERAND_COUNT: Final = (
+    "Incorrect number of operands for operator or function; "
+    "operator or function: {operator}, number of operands: {count}"
+)
+NEEDS_PATH: Final = (
+    "Operator or function requires a document path; operator or function: {operator}"
+)
+NOT_DISTINCT: Final = (
+    "The first operand must be distinct from the remaining operands for this operator or function; "
+    "operator: {operator}, first operand: {path}"
+)
+OPERAND_TYPE: Final = (
+    "Incorrect operand type for operator or function; "
+    "operator or function: {operator}, operand type: {type}"
+)
+ACTION_TYPE: Final = (
+    "Incorrect operand type for operator or function; "
+    "operator: {action}, operand type: {type}, typeSet: ALLOWED_FOR_{action}_OPERAND"
+)
+UNKNOWN_TYPE: Final = (
+    "Invalid attribute type name found; type: {type}, valid types: {{B,NULL,SS,BOOL,L,BS,N,NS,S,M}}"
+)
+BOUNDS_ORDER: Final = (
+    "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; "
+    "lower bound operand: {low}, upper bound operand: {high}"
+)
+BOUNDS_TYPES: Final = (
+    "The BETWEEN operator requires same data type for lower and upper bounds; "
+    "lower bound operand: {low}, upper bound operand: {high}"
+)
+
+# How the service names types where it speaks of ADD and DELETE …
+LONG_TYPE_NAMES: Final = {
+    "S": "STRING",
+    "N": "NUMBER",
+    "B": "BINARY",
+    "SS": "STRING_SET",
+    "NS": "NUMBER_SET",
+    "BS": "BINARY_SET",
+    "L": "LIST",
+    "M": "MAP",
+    "BOOL": "BOOLEAN",
+    "NULL": "NULL",
+}
+# … and how it names an operand that could be of any type.
+ALL_TYPES: Final = "{DECIMALSET,NS,DOUBLE,INT,SS,DOUBLESET,FLOAT,HDS,FS,S,BS,HD,BOOL,M,NULL,L,N,DECIMAL,INTSET,B,DICT}"
+
+# What an update meets in the item; told without the parameter's name
+PATH_INVALID: Final = "The document path provided in the update expression is invalid for update"
+WRONG_TYPE: Final = "An operand in the update expression has an incorrect data type"
+MISSING: Final = "The provided expression refers to an attribute that does not exist in the item"
+TOO_NESTED: Final = "Nesting Levels have exceeded supported limits"
+
+# Key conditions; told without the parameter's name
+KEY_MISSED: Final = "Query condition missed key schema element: {attribute}"
+KEY_UNSUPPORTED: Final = "Query key condition not supported"
+KEY_TOO_MANY: Final = "Conditions can be of length 1 or 2 only"
+KEY_TWICE: Final = "KeyConditionExpressions must only contain one condition per key"
+KEY_OPERATOR: Final = "Invalid operator used in KeyConditionExpression: {operator}"
+KEY_NESTED_PATH: Final = "KeyConditionExpressions cannot have conditions on nested attributes"
+KEY_NESTED_OPERATION: Final = "KeyConditionExpressions cannot contain nested operations"
+KEY_NO_ATTRIBUTE: Final = "Invalid condition in KeyConditionExpression: No key attribute specified"
+KEY_MANY_ATTRIBUTES: Final = (
+    "Invalid condition in KeyConditionExpression: Multiple attribute names used in one condition"
+)
+KEY_FIRST_OPERAND: Final = (
+    "Invalid condition in KeyConditionExpression: {operator} operator must have the key attribute "
+    "as its first operand"
+)
+KEY_PARTITION_PARTS: Final = (
+    "HASH key attributes {attributes} must have equality conditions specified in the query"
+)
+KEY_SORT_PARTS: Final = (
+    "RANGE key attributes {attributes} must have equality conditions specified in the query "
+    "because a condition is present on key attribute {present}"
+)

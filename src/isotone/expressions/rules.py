@@ -1,0 +1,284 @@
+"""What DynamoDB accepts of what the grammar allows: words, operators, functions and their operands.
+
+The service looks at the words of an expression in the order of the text; later, once names are resolved,
+at the number of operators; then at each operator and function, innermost first. The last look needs the
+values, so it is made of functions of ExpressionAttributeValues that raise or return nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from isotone.expressions import refusals
+from isotone.expressions.functions import CONDITION, FUNCTIONS, IN_UPDATES, INNER, OPERAND, VALUE
+from isotone.expressions.names import ValueMap, parts, walk, walk_up
+from isotone.expressions.nodes import (
+    Add,
+    And,
+    Arithmetic,
+    Between,
+    Call,
+    Comparison,
+    Delete,
+    In,
+    Literal,
+    Node,
+    Not,
+    Operand,
+    Or,
+    Path,
+    Set,
+    UpdateNode,
+    ValueRef,
+)
+from isotone.expressions.paths import path_text
+from isotone.expressions.refusals import Refusal
+from isotone.expressions.relations import ORDERINGS, SORT_KEYS, less, type_of
+from isotone.expressions.reserved import is_reserved
+from isotone.limits import EXPRESSION_OPERATORS, IN_OPERANDS, LIST_INDEX
+from isotone.values.types import TYPE_CODES, AttributeValue
+
+OperandCheck: TypeAlias = Callable[[ValueMap], None]
+Constant: TypeAlias = Callable[[ValueMap], AttributeValue]
+Refuse: TypeAlias = Callable[[str], Refusal]
+Rule: TypeAlias = Callable[[Any], Iterator[OperandCheck]]
+
+# Words
+
+_PLACES_BELOW: Final[dict[type, str]] = {
+    And: CONDITION,
+    Or: CONDITION,
+    Not: CONDITION,
+    Set: VALUE,
+    Arithmetic: INNER,
+}
+
+
+def check_words(node: Any, *, written: bool, place: str = CONDITION) -> None:
+    """Refuse unknown and misplaced functions, indexes out of range and, in what was written, reserved words."""
+    if isinstance(node, Path):
+        _check_elements(node, written=written)
+        return
+    if isinstance(node, Call):
+        _check_place(node, place)
+    below = _PLACES_BELOW.get(type(node), INNER if place in IN_UPDATES else OPERAND)
+    for part in parts(node):
+        check_words(part, written=written, place=below)
+
+
+def _check_elements(path: Path, *, written: bool) -> None:
+    for element in path.elements:
+        if isinstance(element, int):
+            if element > LIST_INDEX:
+                raise Refusal(refusals.INDEX_TOO_BIG, index=element)
+        elif written and isinstance(element, str) and is_reserved(element):
+            raise Refusal(refusals.RESERVED, word=element)
+
+
+def _check_place(call: Call, place: str) -> None:
+    function = FUNCTIONS.get(call.function)
+    if function is None:
+        raise Refusal(refusals.UNKNOWN_FUNCTION, function=call.function)
+    if place not in function.places:
+        for_updates = not function.places.isdisjoint(IN_UPDATES)
+        raise Refusal(_MISPLACED[for_updates, place in IN_UPDATES], function=call.function)
+
+
+# By whether the function is one of update expressions, and whether it stands in one.
+_MISPLACED: Final = {
+    (False, False): refusals.FUNCTION_MISPLACED,
+    (False, True): refusals.FUNCTION_NOT_IN_UPDATE,
+    (True, False): refusals.FUNCTION_NOT_IN_CONDITION,
+    (True, True): refusals.FUNCTION_MISPLACED,
+}
+
+# Operators
+
+
+def check_operators(tree: Node) -> None:
+    """Refuse a tree of too many operators and functions; the service stops counting at the first too many."""
+    if sum(map(_operators, walk(tree))) > EXPRESSION_OPERATORS:
+        raise Refusal(refusals.TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
+
+
+def _operators(node: Any) -> int:
+    if isinstance(node, And | Or):
+        return len(node.operands) - 1
+    return int(isinstance(node, Comparison | Between | In | Not | Call | Arithmetic))
+
+
+# Operands
+
+_ORDERED: Final = frozenset(SORT_KEYS)
+_NUMBERS: Final = frozenset({"N"})
+_SETS: Final = frozenset({"SS", "NS", "BS"})
+
+
+def condition_checks(tree: Node) -> tuple[OperandCheck, ...]:
+    """The checks of a resolved condition that wait for the values, in the service's order. O(nodes).
+
+    Raises for what is wrong whatever the values are.
+    """
+    return tuple(_checks(tree, {ValueRef: _value_rule, **_RULES}))
+
+
+def update_checks(tree: UpdateNode) -> tuple[OperandCheck, ...]:
+    """The same for an update. The service looks at all values first, and from the last action to the first."""
+    actions = tree.actions[::-1]
+    defined = [check for action in actions for check in _checks(action, {ValueRef: _value_rule})]
+    typed = [check for action in actions for check in _checks(action, _RULES)]
+    return (*defined, *typed)
+
+
+def _checks(tree: Node, rules: Mapping[type, Rule]) -> Iterator[OperandCheck]:
+    for node in walk_up(tree):
+        rule = rules.get(type(node))
+        if rule is not None:
+            yield from rule(node)
+
+
+def constant(operand: Operand) -> Constant | None:
+    """The function that gives an operand's value where the request carries it; None for other operands."""
+    match operand:
+        case ValueRef(name):
+            return lambda values: values[name]
+        case Literal(value):
+            return lambda values: value
+    return None
+
+
+def _value_rule(node: ValueRef) -> Iterator[OperandCheck]:
+    name = node.name
+
+    def check(values: ValueMap) -> None:
+        if name not in values:
+            raise Refusal(refusals.VALUE_UNDEFINED, name=name)
+
+    yield check
+
+
+def _comparison_rule(node: Comparison) -> Iterator[OperandCheck]:
+    _check_distinct(node.operator, node.left, node.right)
+    if node.operator in ORDERINGS:
+        yield from _typed((node.left, node.right), _ORDERED, _refuse_operand(node.operator))
+
+
+def _between_rule(node: Between) -> Iterator[OperandCheck]:
+    _check_distinct("BETWEEN", node.operand, node.low, node.high)
+    yield from _typed((node.operand, node.low, node.high), _ORDERED, _refuse_operand("BETWEEN"))
+    low, high = constant(node.low), constant(node.high)
+    if low is not None and high is not None:
+        yield _bounds_check(low, high)
+
+
+def _bounds_check(get_low: Constant, get_high: Constant) -> OperandCheck:
+    def check(values: ValueMap) -> None:
+        low, high = get_low(values), get_high(values)
+        if low.keys() != high.keys():
+            raise Refusal(refusals.BOUNDS_TYPES, low=_shown(low), high=_shown(high))
+        if less(high, low):
+            raise Refusal(refusals.BOUNDS_ORDER, low=_shown(low), high=_shown(high))
+
+    return check
+
+
+def _shown(value: AttributeValue) -> str:
+    ((code, content),) = value.items()
+    return f"AttributeValue: {{{code}:{content}}}"
+
+
+def _in_rule(node: In) -> Iterator[OperandCheck]:
+    if len(node.choices) > IN_OPERANDS:
+        raise Refusal(refusals.TOO_MANY_CHOICES, count=len(node.choices))
+    _check_distinct("IN", node.operand, *node.choices)
+    return iter(())
+
+
+def _call_rule(node: Call) -> Iterator[OperandCheck]:
+    function = FUNCTIONS[node.function]
+    first, *others = node.operands
+    if len(node.operands) != function.operands:
+        raise Refusal(refusals.OPERAND_COUNT, operator=node.function, count=len(node.operands))
+    if function.needs_path and not isinstance(first, Path):
+        raise Refusal(refusals.NEEDS_PATH, operator=node.function)
+    if function.needs_distinct:
+        _check_distinct(node.function, first, *others)
+    if function.types is not None:
+        yield from _typed(node.operands, function.types, _refuse_operand(node.function))
+    if node.function == "attribute_type":
+        yield _type_name_check(others[0])
+
+
+def _type_name_check(operand: Operand) -> OperandCheck:
+    get = constant(operand)
+    if get is None:
+        # A type cannot be read from the item; the service answers with all that it knows.
+        raise _refuse_operand("attribute_type")(refusals.ALL_TYPES)
+
+    def check(values: ValueMap) -> None:
+        name = get(values)["S"]
+        if name not in TYPE_CODES:
+            raise Refusal(refusals.UNKNOWN_TYPE, type=name)
+
+    return check
+
+
+def _arithmetic_rule(node: Arithmetic) -> Iterator[OperandCheck]:
+    return _typed((node.left, node.right), _NUMBERS, _refuse_operand(node.operator))
+
+
+def _add_rule(node: Add) -> Iterator[OperandCheck]:
+    return _typed((node.value,), _SETS | _NUMBERS, _refuse_action("ADD"))
+
+
+def _delete_rule(node: Delete) -> Iterator[OperandCheck]:
+    return _typed((node.value,), _SETS, _refuse_action("DELETE"))
+
+
+def _check_distinct(operator: str, first: Operand, *others: Operand) -> None:
+    if isinstance(first, Path) and first in others:
+        path: Any = first.elements
+        raise Refusal(refusals.NOT_DISTINCT, operator=operator, path=path_text(path))
+
+
+def _typed(
+    operands: Iterable[Operand], allowed: frozenset[str], refuse: Refuse
+) -> Iterator[OperandCheck]:
+    """Checks that each operand whose type is known without the item is of an allowed type."""
+    for operand in operands:
+        get = constant(operand)
+        if get is not None:
+            yield _type_check(get, allowed, refuse)
+        elif isinstance(operand, Call) and operand.function == "size" and "N" not in allowed:
+            raise refuse("N")
+
+
+def _type_check(get: Constant, allowed: frozenset[str], refuse: Refuse) -> OperandCheck:
+    def check(values: ValueMap) -> None:
+        code = type_of(get(values))
+        if code not in allowed:
+            raise refuse(code)
+
+    return check
+
+
+def _refuse_operand(operator: str) -> Refuse:
+    return lambda code: Refusal(refusals.OPERAND_TYPE, operator=operator, type=code)
+
+
+def _refuse_action(action: str) -> Refuse:
+    return lambda code: Refusal(
+        refusals.ACTION_TYPE, action=action, type=refusals.LONG_TYPE_NAMES[code]
+    )
+
+
+_RULES: Final[dict[type, Rule]] = {
+    Comparison: _comparison_rule,
+    Between: _between_rule,
+    In: _in_rule,
+    Call: _call_rule,
+    Arithmetic: _arithmetic_rule,
+    Add: _add_rule,
+    Delete: _delete_rule,
+}
