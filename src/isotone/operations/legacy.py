@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from isotone.errors import ValidationException
+from isotone.expressions.keyrange import KeyCondition
 from isotone.expressions.nodes import (
     Action,
     Add,
@@ -46,6 +47,8 @@ _SCALAR: Final = frozenset({"S", "N", "B"})
 _SINGLE: Final = _SCALAR | {"BOOL", "NULL"}
 _SETS: Final = frozenset({"SS", "NS", "BS"})
 _ANY: Final = _SINGLE | _SETS | {"L", "M"}
+# The operators that a key condition may have.
+_INDEXABLE: Final = frozenset({"EQ", "LE", "LT", "GE", "GT", "BETWEEN", "BEGINS_WITH"})
 _TYPE_WORDS: Final = {
     "S": "STRING",
     "N": "NUMBER",
@@ -60,6 +63,7 @@ _TYPE_WORDS: Final = {
 }
 
 Build = Callable[..., ConditionNode]
+Apply = Callable[[Item, Any], Item]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,23 @@ def attribute_updates(
     if not updates:
         return None
     actions = tuple(_action(name, update) for name, update in updates.items())
-    return _LegacyUpdate.from_node(UpdateNode(actions))
+    update = Update.from_node(UpdateNode(actions))
+    update.apply = _in_legacy_words(update.apply)
+    return update
+
+
+def key_conditions(conditions: Mapping[str, members.Condition] | None) -> KeyCondition:
+    """The key condition that KeyConditions says; which attributes are keys is told to its `resolve`."""
+    if not conditions:
+        raise ValidationException("Conditions must be at least length 1")
+    nodes = tuple(_filter(name, condition) for name, condition in conditions.items())
+    if not _INDEXABLE.issuperset(each.comparison_operator for each in conditions.values()):
+        raise ValidationException(
+            "Query key condition not supported"
+            if len(conditions) == 1
+            else "Attempted conditional constraint is not an indexable operation"
+        )
+    return KeyCondition.from_node(nodes[0] if len(nodes) == 1 else And(nodes))
 
 
 def checked_values(
@@ -253,22 +273,30 @@ class _UpdateAction:
     types: frozenset[str]
 
 
+def _add(path: Path, value: Literal) -> Action:
+    # Unlike the ADD of an expression, this one appends to lists.
+    if "L" in value.value:
+        old = Call("if_not_exists", (path, Literal({"L": []})))
+        return Set(path, Call("list_append", (old, value)))
+    return Add(path, value)
+
+
 _UPDATES: Final[dict[str, _UpdateAction]] = {
     "PUT": _UpdateAction(Set, "PUT action", _ANY),
-    "ADD": _UpdateAction(Add, "ADD action", _SETS | {"N", "L"}),
+    "ADD": _UpdateAction(_add, "ADD action", _SETS | {"N", "L"}),
     "DELETE": _UpdateAction(Delete, "DELETE action with value", _SETS),
 }
 
 
-class _LegacyUpdate(Update):
-    """An update whose runtime errors are told in the words of AttributeUpdates."""
+def _in_legacy_words(apply: Apply) -> Apply:
+    """The same function, with what the item's types forbid told in the words of AttributeUpdates."""
 
-    __slots__ = ()
-
-    def apply(self, item: Item, values: Any) -> Item:
+    def told(item: Item, values: Any) -> Item:
         try:
-            return super().apply(item, values)
+            return apply(item, values)
         except ValidationException as error:
             if error.message == WRONG_TYPE:
                 raise ValidationException("Type mismatch for attribute to update") from None
             raise
+
+    return told
