@@ -27,7 +27,7 @@ ALLOWED = {
     "operations": FLOOR | {"engine", "expressions"},
     "server": FLOOR,
     "backends": FLOOR,
-    "testing": FLOOR | {"backends"},
+    "testing": FLOOR | {"backends", "isotone"},
     "cli": FLOOR | {"backends", "server", "isotone"},
     "isotone": {"backends", "clock"},
     "__main__": {"cli"},

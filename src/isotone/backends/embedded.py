@@ -103,9 +103,12 @@ class Database:
         """Do all background work that is due, and return when it is done."""
         maintenance.finish(self.engine)
 
-    def check(self) -> list[str]:
-        """What is wrong with the data, in words; empty where nothing is. Reads everything once."""
-        return integrity.check(self.engine)
+    def check(self, progress: integrity.Progress | None = None) -> list[str]:
+        """What is wrong with the data, in words; empty where nothing is. Reads everything once.
+
+        `progress` is called with a table's name and the items looked at so far.
+        """
+        return integrity.check(self.engine, progress)
 
     def rolled_back(self) -> AbstractContextManager[None]:
         """Undo all that is written inside the block, at the cost of what was written."""

@@ -77,11 +77,16 @@ def _fill(engine: Engine, table: Table, index: Index, reached: bytes) -> bytes |
 
 def _finish(engine: Engine, table: Table, tree: str) -> None:
     cancel(engine, tree)
+    schema = table.schema
+    if schema.ttl is not None and schema.ttl.tree == tree:
+        filled = msgspec.structs.replace(schema.ttl, filled=True)
+        engine.catalog.save(msgspec.structs.replace(schema, ttl=filled))
+        return
     indexes = tuple(
         msgspec.structs.replace(index, status="ACTIVE") if index.tree == tree else index
-        for index in table.schema.indexes
+        for index in schema.indexes
     )
-    engine.catalog.save(msgspec.structs.replace(table.schema, indexes=indexes))
+    engine.catalog.save(msgspec.structs.replace(schema, indexes=indexes))
 
 
 def is_filling(engine: Engine, tree: str) -> bool:

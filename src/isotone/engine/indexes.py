@@ -30,6 +30,8 @@ class Index(Protocol):
     """Anything that keeps one entry for each item that belongs in it."""
 
     tree: str
+    filled: bool
+    """Whether every item that belongs in it has its entry; False until its backfill has ended."""
 
     def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
         """The entry of an item that lies at `key` as `record`, or None where it has none."""
@@ -38,13 +40,14 @@ class Index(Protocol):
 class SecondaryIndex:
     """A local or global secondary index."""
 
-    __slots__ = ("_kept", "keyspace", "kind", "name", "schema", "table", "tree")
+    __slots__ = ("_kept", "filled", "keyspace", "kind", "name", "schema", "table", "tree")
 
     def __init__(self, schema: IndexSchema, table: TableSchema, keyspace: Keyspace) -> None:
         self.schema = schema
         self.name = schema.name
         self.kind = schema.kind
         self.tree = schema.tree
+        self.filled = schema.status != "CREATING"
         self.keyspace = Keyspace(schema.keys)
         self.table = keyspace
         self._kept = projected_names(schema, table)
@@ -108,11 +111,12 @@ _NO_SIZE = bytes(SIZE_BYTES)
 class ExpiryIndex:
     """Items with an expiry, in the order in which they expire; a record's body is the item's key."""
 
-    __slots__ = ("attribute", "tree")
+    __slots__ = ("attribute", "filled", "tree")
 
     def __init__(self, ttl: TimeToLive) -> None:
         self.attribute = ttl.attribute
         self.tree = ttl.tree
+        self.filled = ttl.filled
 
     def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
         text = item.get(self.attribute, {}).get("N")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from isotone.engine.backfill import is_filling
 from isotone.engine.engine import SYSTEM_TREES, Engine
 from isotone.engine.record import item_of, size_of
 from isotone.engine.table import Table
@@ -43,7 +42,7 @@ def _unknown_trees(engine: Engine) -> Iterator[str]:
 
 def _check_table(engine: Engine, table: Table, progress: Progress | None) -> Iterator[str]:
     items = size = 0
-    complete = [index for index in table.indexes if not is_filling(engine, index.tree)]
+    complete = [index for index in table.indexes if index.filled]
     expected = {index.tree: 0 for index in complete}
     for key, record in engine.store.range(table.tree, b"", None):
         items += 1

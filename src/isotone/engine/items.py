@@ -71,6 +71,9 @@ def _move_entries(
     for index in table.indexes:
         before = None if old is None or old_item is None else index.entry(old_item, key, old)
         after = None if record is None or item is None else index.entry(item, key, record)
+        if before is not None and not index.filled:
+            # The backfill may not have come this far.
+            before = None if engine.store.get(index.tree, before.key) is None else before
         if before != after:
             move_entry(engine, index, before, after)
             if meter is not None and isinstance(index, SecondaryIndex):

@@ -79,6 +79,7 @@ class TimeToLive(msgspec.Struct, frozen=True):
 
     attribute: str
     tree: str
+    filled: bool = False
 
 
 class TableSchema(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from isotone import limits
 from isotone.errors import ValidationException
@@ -27,9 +27,7 @@ Values = Mapping[str, AttributeValue]
 _NO_VALUES: Values = {}
 
 
-class _Placeholders(Protocol):
-    names_used: frozenset[str]
-    values_used: frozenset[str]
+Compiled = Condition | Update | Projection | KeyCondition
 
 
 class Binding:
@@ -42,7 +40,7 @@ class Binding:
             check_placeholders(names, values)
         self._names = names
         self.values = _NO_VALUES if values is None else _canonical(values)
-        self._compiled: list[_Placeholders] = []
+        self._compiled: list[Compiled] = []
 
     def condition(
         self, text: str | None, parameter: str = "ConditionExpression"
@@ -50,28 +48,38 @@ class Binding:
         """A condition or filter, or None where there is none."""
         if text is None:
             return None
-        return self._keep(condition(text, self._names, parameter))
+        compiled = condition(text, self._names, parameter)
+        self._compiled.append(compiled)
+        return compiled
 
     def update(self, text: str | None) -> Update | None:
-        return None if text is None else self._keep(update(text, self._names))
+        if text is None:
+            return None
+        compiled = update(text, self._names)
+        self._compiled.append(compiled)
+        return compiled
 
     def projection(self, text: str | None) -> Projection | None:
-        return None if text is None else self._keep(projection(text, self._names))
+        if text is None:
+            return None
+        compiled = projection(text, self._names)
+        self._compiled.append(compiled)
+        return compiled
 
     def key_condition(self, text: str | None) -> KeyCondition | None:
-        return None if text is None else self._keep(key_condition(text, self._names))
+        if text is None:
+            return None
+        compiled = key_condition(text, self._names)
+        self._compiled.append(compiled)
+        return compiled
 
     def check(self) -> None:
         """Refuse values of wrong types, and placeholders that nothing uses."""
         for compiled in self._compiled:
             if not isinstance(compiled, Projection):
-                compiled.check(self.values)  # type: ignore[attr-defined]
+                compiled.check(self.values)
         if self._names or self.values:
             check_all_used(self._compiled, self._names, self.values)
-
-    def _keep(self, compiled: Any) -> Any:
-        self._compiled.append(compiled)
-        return compiled
 
 
 def _canonical(values: Mapping[str, Any]) -> Values:

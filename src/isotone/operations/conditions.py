@@ -14,7 +14,6 @@ def is_plain(request: PutItem | DeleteItem | UpdateItem) -> bool:
         and request.expected is None
         and request.expression_attribute_names is None
         and request.expression_attribute_values is None
-        and request.conditional_operator is None
     )
 
 

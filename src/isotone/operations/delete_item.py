@@ -19,9 +19,9 @@ from isotone.operations.tables import open_table
 
 
 def run(engine: Engine, request: DeleteItem) -> Answer:
+    check_delete_item(request)
     matches: Matches | None = None
     if not is_plain(request):
-        check_delete_item(request)
         binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
         matches = write_condition(request, binding)
         binding.check()

@@ -143,6 +143,11 @@ def attribute_updates(
 
 def key_conditions(conditions: Mapping[str, members.Condition] | None) -> KeyCondition:
     """The key condition that KeyConditions says; which attributes are keys is told to its `resolve`."""
+    if conditions is None:
+        raise ValidationException(
+            "Either the KeyConditions or KeyConditionExpression parameter must be specified "
+            "in the request."
+        )
     if not conditions:
         raise ValidationException("Conditions must be at least length 1")
     nodes = tuple(_filter(name, condition) for name, condition in conditions.items())

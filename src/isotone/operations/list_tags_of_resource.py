@@ -6,6 +6,7 @@ from typing import Any
 
 from isotone.engine.engine import Engine
 from isotone.operations.action import Action, Answer
+from isotone.operations.rules.settings import check_list_tags_of_resource
 from isotone.operations.shapes.settings import ListTagsOfResource
 from isotone.operations.tables import table_of_arn
 
@@ -13,6 +14,7 @@ _PAGE = 10
 
 
 def run(engine: Engine, request: ListTagsOfResource) -> Answer:
+    check_list_tags_of_resource(request)
     with engine.reading:
         tags = list(table_of_arn(engine, request.resource_arn).schema.tags.items())
     token = request.next_token or "0"

@@ -20,9 +20,9 @@ from isotone.values.attributes import canonical_item
 
 
 def run(engine: Engine, request: PutItem) -> Answer:
+    check_put_item(request)
     matches: Matches | None = None
     if not is_plain(request):
-        check_put_item(request)
         binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
         matches = write_condition(request, binding)
         binding.check()

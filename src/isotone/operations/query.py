@@ -12,7 +12,7 @@ from isotone.operations import legacy
 from isotone.operations.action import Action, Answer
 from isotone.operations.binding import Binding
 from isotone.operations.reading import Selection, check_consistency, projection_of
-from isotone.operations.rules.reads import check_query
+from isotone.operations.rules.reads import check_choice, check_query
 from isotone.operations.shapes.reads import Query
 from isotone.operations.tables import open_table
 
@@ -28,6 +28,7 @@ def run(engine: Engine, request: Query) -> Answer:
     if keys is None:
         keys = legacy.key_conditions(request.key_conditions)
     binding.check()
+    check_choice(request)
     with engine.reading:
         table = open_table(engine, request.table_name)
         index = None if request.index_name is None else table.index(request.index_name)

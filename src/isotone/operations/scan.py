@@ -12,7 +12,7 @@ from isotone.operations import legacy
 from isotone.operations.action import Action, Answer
 from isotone.operations.binding import Binding
 from isotone.operations.reading import Selection, check_consistency, projection_of
-from isotone.operations.rules.reads import check_scan
+from isotone.operations.rules.reads import check_scan, check_scan_choice
 from isotone.operations.shapes.reads import Scan
 from isotone.operations.tables import open_table
 
@@ -25,6 +25,7 @@ def run(engine: Engine, request: Scan) -> Answer:
         filters = legacy.filter_condition(request.scan_filter, request.conditional_operator)
     projection = projection_of(request, binding)
     binding.check()
+    check_scan_choice(request)
     with engine.reading:
         table = open_table(engine, request.table_name)
         index = None if request.index_name is None else table.index(request.index_name)

@@ -8,11 +8,13 @@ from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.errors import ValidationException
 from isotone.operations.action import Action, Answer
+from isotone.operations.rules.settings import check_tag_resource
 from isotone.operations.shapes.settings import TagResource
 from isotone.operations.tables import table_of_arn
 
 
 def run(engine: Engine, request: TagResource) -> Answer:
+    check_tag_resource(request)
     with engine.writing:
         schema = table_of_arn(engine, request.resource_arn).schema
         tags = {**schema.tags, **{tag.key: tag.value for tag in request.tags}}

@@ -115,7 +115,8 @@ def _with_indexes(engine: Engine, schema: TableSchema, request: UpdateTable) -> 
             schema = _without_index(schema, update.delete.index_name)
         elif update.update is not None:
             schema = _with_changed_index(engine, schema, update.update)
-    used = {name for keys in (schema, *schema.indexes) for name in keys.keys.names}
+    keys = [schema.keys, *(index.keys for index in schema.indexes)]
+    used = {name for key in keys for name in key.names}
     return msgspec.structs.replace(
         schema, attributes={name: kind for name, kind in types.items() if name in used}
     )

@@ -30,21 +30,21 @@ _check_scan: Final = checker(
 def check_query(request: Query) -> None:
     """What Query may combine."""
     _check_query(request)
-    _check_select(request)
-    if request.key_conditions is None and request.key_condition_expression is None:
-        raise ValidationException(
-            "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
-        )
 
 
 def check_scan(request: Scan) -> None:
     """What Scan may combine."""
     _check_scan(request)
-    _check_select(request)
+
+
+def check_scan_choice(request: Scan) -> None:
+    """`check_choice`, and which segment a Scan reads."""
+    check_choice(request)
     _check_segment(request.segment, request.total_segments)
 
 
-def _check_select(request: Query | Scan) -> None:
+def check_choice(request: Query | Scan) -> None:
+    """Which attributes a read chooses. The service judges the expressions before this."""
     if request.attributes_to_get is not None:
         refuse_repeated_names(request.attributes_to_get)
     select = request.select

@@ -1,0 +1,61 @@
+"""A database in memory with a clock that the test moves, and calls that must succeed or fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+import isotone
+from isotone.errors import ApiError
+
+Call = Callable[..., dict[str, Any]]
+
+
+class Asker:
+    """Calls actions of one database: `ask("PutItem", TableName=…)` gives the answer or raises."""
+
+    def __init__(self, database: isotone.Database, clock: isotone.ManualClock) -> None:
+        self.database = database
+        self.clock = clock
+
+    def __call__(self, operation: str, **request: Any) -> dict[str, Any]:
+        answer = self.database.execute(operation, msgspec.json.encode(request))
+        return msgspec.json.decode(answer, type=dict[str, Any])
+
+    def refused(self, operation: str, **request: Any) -> ApiError:
+        """The error that the request earns."""
+        with pytest.raises(ApiError) as caught:
+            self(operation, **request)
+        return caught.value
+
+    def table(self, name: str = "tab", keys: str = "p", **more: Any) -> None:
+        """Make a table; `keys` is like "p" or "p s:N", string where no type is given."""
+        definitions = dict(part.partition(":")[::2] for part in keys.split())
+        names = list(definitions)
+        types = {**definitions, **more.pop("types", {})}
+        self(
+            "CreateTable",
+            TableName=name,
+            AttributeDefinitions=[
+                {"AttributeName": name, "AttributeType": kind or "S"}
+                for name, kind in types.items()
+            ],
+            KeySchema=key_schema(*names),
+            **{"BillingMode": "PAY_PER_REQUEST", **more},
+        )
+
+
+def key_schema(partition: str, sort: str | None = None) -> list[dict[str, str]]:
+    schema = [{"AttributeName": partition, "KeyType": "HASH"}]
+    return schema if sort is None else [*schema, {"AttributeName": sort, "KeyType": "RANGE"}]
+
+
+@pytest.fixture
+def ask() -> Iterator[Asker]:
+    clock = isotone.ManualClock()
+    with isotone.open(":memory:", clock=clock) as database:
+        yield Asker(database, clock)
+        assert database.check() == []

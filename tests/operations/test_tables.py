@@ -1,0 +1,256 @@
+"""Tables: made, described, changed and dropped; indexes added while there is data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.operations.conftest import Asker, key_schema
+
+BY_N: dict[str, Any] = {
+    "IndexName": "by-n",
+    "KeySchema": key_schema("n"),
+    "Projection": {"ProjectionType": "ALL"},
+}
+N_DEFINED = [{"AttributeName": "n", "AttributeType": "N"}]
+
+
+def add_index(ask: Asker) -> dict[str, Any]:
+    answer = ask(
+        "UpdateTable",
+        TableName="tab",
+        AttributeDefinitions=N_DEFINED,
+        GlobalSecondaryIndexUpdates=[{"Create": BY_N}],
+    )
+    described: dict[str, Any] = answer["TableDescription"]
+    return described
+
+
+def test_a_table_says_creating_and_is_active(ask: Asker) -> None:
+    made = ask(
+        "CreateTable",
+        TableName="tab",
+        AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+        KeySchema=key_schema("p"),
+        ProvisionedThroughput={"ReadCapacityUnits": 3, "WriteCapacityUnits": 2},
+    )["TableDescription"]
+    assert made["TableStatus"] == "CREATING"
+    assert made["TableArn"] == "arn:aws:dynamodb:us-east-1:000000000000:table/tab"
+    assert made["ProvisionedThroughput"] == {
+        "NumberOfDecreasesToday": 0,
+        "ReadCapacityUnits": 3,
+        "WriteCapacityUnits": 2,
+    }
+    table = ask("DescribeTable", TableName="tab")["Table"]
+    assert table["TableStatus"] == "ACTIVE"
+    assert table == {**made, "TableStatus": "ACTIVE"}
+
+
+def test_a_name_is_taken_once(ask: Asker) -> None:
+    ask.table()
+    error = ask.refused(
+        "CreateTable",
+        TableName="tab",
+        AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+        KeySchema=key_schema("p"),
+        BillingMode="PAY_PER_REQUEST",
+    )
+    assert (error.code, error.message) == ("ResourceInUseException", "Table already exists: tab")
+
+
+def test_a_dropped_table_is_gone_with_its_items(ask: Asker) -> None:
+    ask.table()
+    ask("PutItem", TableName="tab", Item={"p": {"S": "a"}})
+    dropped = ask("DeleteTable", TableName="tab")["TableDescription"]
+    assert dropped["TableStatus"] == "DELETING"
+    error = ask.refused("DescribeTable", TableName="tab")
+    assert error.code == "ResourceNotFoundException"
+    assert error.message == "Requested resource not found: Table: tab not found"
+    ask.table()
+    assert ask("Scan", TableName="tab")["Count"] == 0
+
+
+def test_a_protected_table_cannot_be_dropped(ask: Asker) -> None:
+    ask.table(DeletionProtectionEnabled=True)
+    assert ask.refused("DeleteTable", TableName="tab").code == "ValidationException"
+    ask("UpdateTable", TableName="tab", DeletionProtectionEnabled=False)
+    ask("DeleteTable", TableName="tab")
+
+
+def test_names_are_listed_in_order_and_in_pages(ask: Asker) -> None:
+    for name in ("ccc", "aaa", "bbb"):
+        ask.table(name)
+    assert ask("ListTables") == {"TableNames": ["aaa", "bbb", "ccc"]}
+    first = ask("ListTables", Limit=2)
+    assert first == {"TableNames": ["aaa", "bbb"], "LastEvaluatedTableName": "bbb"}
+    assert ask("ListTables", ExclusiveStartTableName="bbb") == {"TableNames": ["ccc"]}
+    assert ask("ListTables", ExclusiveStartTableName="bba") == {"TableNames": ["bbb", "ccc"]}
+
+
+def test_an_index_added_to_a_full_table_is_filled(ask: Asker) -> None:
+    ask.table()
+    for number in range(600):
+        ask(
+            "PutItem",
+            TableName="tab",
+            Item={"p": {"S": str(number)}, "n": {"N": str(number % 3)}},
+        )
+    ask("PutItem", TableName="tab", Item={"p": {"S": "none"}})
+    ask("PutItem", TableName="tab", Item={"p": {"S": "text"}, "n": {"S": "not a number"}})
+    described = add_index(ask)
+    assert described["TableStatus"] == "UPDATING"
+    assert described["GlobalSecondaryIndexes"][0]["IndexStatus"] == "CREATING"
+    ask.database.finish_maintenance()
+    (index,) = ask("DescribeTable", TableName="tab")["Table"]["GlobalSecondaryIndexes"]
+    assert (index["IndexStatus"], index["ItemCount"]) == ("ACTIVE", 600)
+    page = ask(
+        "Query",
+        TableName="tab",
+        IndexName="by-n",
+        KeyConditionExpression="n = :n",
+        ExpressionAttributeValues={":n": {"N": "1"}},
+    )
+    assert page["Count"] == 200
+
+
+def test_writes_during_a_backfill_are_in_the_index_once(ask: Asker) -> None:
+    ask.table()
+    for number in range(300):
+        ask("PutItem", TableName="tab", Item={"p": {"S": str(number)}, "n": {"N": "1"}})
+    with ask.database.engine.writing:  # keeps the background thread out
+        add_index(ask)
+        for number in range(150):
+            ask("DeleteItem", TableName="tab", Key={"p": {"S": str(number)}})
+        ask("PutItem", TableName="tab", Item={"p": {"S": "late"}, "n": {"N": "2"}})
+    ask.database.finish_maintenance()
+    (index,) = ask("DescribeTable", TableName="tab")["Table"]["GlobalSecondaryIndexes"]
+    assert index["ItemCount"] == 151
+
+
+def test_a_dropped_index_is_gone_and_its_attribute_undefined(ask: Asker) -> None:
+    ask.table()
+    add_index(ask)
+    ask.database.finish_maintenance()
+    ask(
+        "UpdateTable",
+        TableName="tab",
+        GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "by-n"}}],
+    )
+    table = ask("DescribeTable", TableName="tab")["Table"]
+    assert "GlobalSecondaryIndexes" not in table
+    assert table["AttributeDefinitions"] == [{"AttributeName": "p", "AttributeType": "S"}]
+
+
+def test_throughput_that_does_not_change_is_refused(ask: Asker) -> None:
+    units = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
+    ask.table(BillingMode="PROVISIONED", ProvisionedThroughput=units)
+    error = ask.refused("UpdateTable", TableName="tab", ProvisionedThroughput=units)
+    assert error.code == "ValidationException"
+    assert error.message.startswith("The provisioned throughput for the table will not change.")
+
+
+def test_throughput_remembers_its_changes(ask: Asker) -> None:
+    ask.table(
+        BillingMode="PROVISIONED",
+        ProvisionedThroughput={"ReadCapacityUnits": 5, "WriteCapacityUnits": 5},
+    )
+    ask.clock.advance(60)
+    lower = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 5}
+    ask("UpdateTable", TableName="tab", ProvisionedThroughput=lower)
+    throughput = ask("DescribeTable", TableName="tab")["Table"]["ProvisionedThroughput"]
+    assert throughput == {
+        **lower,
+        "NumberOfDecreasesToday": 1,
+        "LastDecreaseDateTime": ask.clock.now(),
+    }
+
+
+def test_billing_moves_between_modes(ask: Asker) -> None:
+    ask.table()
+    ask(
+        "UpdateTable",
+        TableName="tab",
+        BillingMode="PROVISIONED",
+        ProvisionedThroughput={"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
+    )
+    assert "BillingModeSummary" not in ask("DescribeTable", TableName="tab")["Table"]
+    ask("UpdateTable", TableName="tab", BillingMode="PAY_PER_REQUEST")
+    table = ask("DescribeTable", TableName="tab")["Table"]
+    assert table["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+    assert table["ProvisionedThroughput"]["ReadCapacityUnits"] == 0
+
+
+def test_tags_are_added_replaced_listed_and_removed(ask: Asker) -> None:
+    ask.table(Tags=[{"Key": "a", "Value": "1"}])
+    arn = ask("DescribeTable", TableName="tab")["Table"]["TableArn"]
+    ask(
+        "TagResource", ResourceArn=arn, Tags=[{"Key": "a", "Value": "2"}, {"Key": "b", "Value": ""}]
+    )
+    assert ask("ListTagsOfResource", ResourceArn=arn)["Tags"] == [
+        {"Key": "a", "Value": "2"},
+        {"Key": "b", "Value": ""},
+    ]
+    ask("UntagResource", ResourceArn=arn, TagKeys=["a", "never there"])
+    assert ask("ListTagsOfResource", ResourceArn=arn)["Tags"] == [{"Key": "b", "Value": ""}]
+
+
+def test_tags_come_in_pages(ask: Asker) -> None:
+    ask.table(Tags=[{"Key": f"k{number:02}", "Value": ""} for number in range(12)])
+    arn = ask("DescribeTable", TableName="tab")["Table"]["TableArn"]
+    first = ask("ListTagsOfResource", ResourceArn=arn)
+    second = ask("ListTagsOfResource", ResourceArn=arn, NextToken=first["NextToken"])
+    assert (len(first["Tags"]), len(second["Tags"])) == (10, 2)
+    assert "NextToken" not in second
+
+
+def test_a_table_answers_to_its_arn(ask: Asker) -> None:
+    ask.table()
+    arn = ask("DescribeTable", TableName="tab")["Table"]["TableArn"]
+    ask("PutItem", TableName=arn, Item={"p": {"S": "a"}})
+    assert ask("GetItem", TableName="tab", Key={"p": {"S": "a"}})["Item"] == {"p": {"S": "a"}}
+
+
+def test_multi_attribute_index_keys(ask: Asker) -> None:
+    """Up to four attributes in each part of a global index's key (November 2025)."""
+    ask.table(
+        types={"a": "S", "b": "N", "c": "S", "d": "N"},
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "wide",
+                "KeySchema": [
+                    {"AttributeName": "a", "KeyType": "HASH"},
+                    {"AttributeName": "b", "KeyType": "HASH"},
+                    {"AttributeName": "c", "KeyType": "RANGE"},
+                    {"AttributeName": "d", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    )
+    for number in range(20):
+        item = {
+            "p": {"S": str(number)},
+            "a": {"S": "x"},
+            "b": {"N": str(number % 2)},
+            "c": {"S": "open" if number < 10 else "shut"},
+            "d": {"N": str(number)},
+        }
+        ask("PutItem", TableName="tab", Item=item)
+    del item["d"]
+    ask("PutItem", TableName="tab", Item={**item, "p": {"S": "sparse"}})
+    page = ask(
+        "Query",
+        TableName="tab",
+        IndexName="wide",
+        KeyConditionExpression="a = :a AND b = :b AND c = :c AND d > :d",
+        ExpressionAttributeValues={
+            ":a": {"S": "x"},
+            ":b": {"N": "1"},
+            ":c": {"S": "open"},
+            ":d": {"N": "3"},
+        },
+    )
+    assert [item["d"]["N"] for item in page["Items"]] == ["5", "7", "9"]
+    assert (
+        ask("DescribeTable", TableName="tab")["Table"]["GlobalSecondaryIndexes"][0]["ItemCount"]
+        == 20
+    )

@@ -1,0 +1,133 @@
+"""Transactions: all or nothing, with a reason for each entry, and once for each token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.operations.conftest import Asker
+
+
+def put(number: int, **more: Any) -> dict[str, Any]:
+    return {"Put": {"TableName": "tab", "Item": {"p": {"S": str(number)}}, **more}}
+
+
+def count(ask: Asker) -> int:
+    found: int = ask("Scan", TableName="tab", Select="COUNT")["Count"]
+    return found
+
+
+def test_nothing_is_written_when_one_condition_fails(ask: Asker) -> None:
+    ask.table()
+    ask("PutItem", TableName="tab", Item={"p": {"S": "2"}, "was": {"S": "here"}})
+    error = ask.refused(
+        "TransactWriteItems",
+        TransactItems=[
+            put(1),
+            put(
+                2,
+                ConditionExpression="attribute_not_exists(p)",
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            ),
+            put(3),
+        ],
+    )
+    assert error.code == "TransactionCanceledException"
+    assert error.message == (
+        "Transaction cancelled, please refer cancellation reasons for specific reasons "
+        "[None, ConditionalCheckFailed, None]"
+    )
+    reasons = error.members["CancellationReasons"]
+    assert [reason["Code"] for reason in reasons] == ["None", "ConditionalCheckFailed", "None"]
+    assert reasons[1]["Message"] == "The conditional request failed"
+    assert b"here" in bytes(reasons[1]["Item"])
+    assert count(ask) == 1
+
+
+def test_the_four_kinds_of_entries(ask: Asker) -> None:
+    ask.table()
+    for number in (1, 2, 3):
+        ask("PutItem", TableName="tab", Item={"p": {"S": str(number)}, "n": {"N": "1"}})
+    ask(
+        "TransactWriteItems",
+        TransactItems=[
+            {
+                "ConditionCheck": {
+                    "TableName": "tab",
+                    "Key": {"p": {"S": "1"}},
+                    "ConditionExpression": "n = :one",
+                    "ExpressionAttributeValues": {":one": {"N": "1"}},
+                }
+            },
+            {
+                "Update": {
+                    "TableName": "tab",
+                    "Key": {"p": {"S": "2"}},
+                    "UpdateExpression": "ADD n :one",
+                    "ExpressionAttributeValues": {":one": {"N": "1"}},
+                }
+            },
+            {"Delete": {"TableName": "tab", "Key": {"p": {"S": "3"}}}},
+            put(4),
+        ],
+    )
+    got = ask(
+        "TransactGetItems",
+        TransactItems=[
+            {"Get": {"TableName": "tab", "Key": {"p": {"S": str(number)}}}}
+            for number in (1, 2, 3, 4)
+        ],
+    )["Responses"]
+    assert got == [
+        {"Item": {"p": {"S": "1"}, "n": {"N": "1"}}},
+        {"Item": {"p": {"S": "2"}, "n": {"N": "2"}}},
+        {},
+        {"Item": {"p": {"S": "4"}}},
+    ]
+
+
+def test_two_actions_on_one_item_are_refused(ask: Asker) -> None:
+    ask.table()
+    error = ask.refused("TransactWriteItems", TransactItems=[put(1), put(1)])
+    assert (error.code, error.message) == (
+        "ValidationException",
+        "Transaction request cannot include multiple operations on one item",
+    )
+
+
+def test_a_token_makes_a_transaction_happen_once(ask: Asker) -> None:
+    ask.table()
+    add = {
+        "Update": {
+            "TableName": "tab",
+            "Key": {"p": {"S": "1"}},
+            "UpdateExpression": "ADD n :one",
+            "ExpressionAttributeValues": {":one": {"N": "1"}},
+        }
+    }
+    for _ in range(3):
+        ask("TransactWriteItems", TransactItems=[add], ClientRequestToken="token")
+    assert ask("GetItem", TableName="tab", Key={"p": {"S": "1"}})["Item"]["n"] == {"N": "1"}
+    error = ask.refused("TransactWriteItems", TransactItems=[put(2)], ClientRequestToken="token")
+    assert error.code == "IdempotentParameterMismatchException"
+    ask.clock.advance(10 * 60 + 1)
+    ask("TransactWriteItems", TransactItems=[add], ClientRequestToken="token")
+    assert ask("GetItem", TableName="tab", Key={"p": {"S": "1"}})["Item"]["n"] == {"N": "2"}
+    ask.clock.advance(10 * 60 + 1)
+    ask.database.finish_maintenance()
+    assert list(ask.database.engine.store.range("tokens", b"", None)) == []
+
+
+def test_a_transaction_costs_twice(ask: Asker) -> None:
+    ask.table()
+    wrote = ask("TransactWriteItems", TransactItems=[put(1)], ReturnConsumedCapacity="TOTAL")
+    assert wrote["ConsumedCapacity"] == [
+        {"TableName": "tab", "CapacityUnits": 2.0, "WriteCapacityUnits": 2.0}
+    ]
+    read = ask(
+        "TransactGetItems",
+        TransactItems=[{"Get": {"TableName": "tab", "Key": {"p": {"S": "1"}}}}],
+        ReturnConsumedCapacity="TOTAL",
+    )
+    assert read["ConsumedCapacity"] == [
+        {"TableName": "tab", "CapacityUnits": 2.0, "ReadCapacityUnits": 2.0}
+    ]
