@@ -391,3 +391,11 @@ def test_key_conditions_that_are_refused(
     with pytest.raises(ApiError) as caught:
         key_range(sort, **conditions)
     assert caught.value.message == message
+
+
+def test_a_query_needs_a_key_condition() -> None:
+    with pytest.raises(ApiError) as caught:
+        legacy.key_conditions(None)
+    assert caught.value.message == (
+        "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
+    )

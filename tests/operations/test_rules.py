@@ -17,7 +17,7 @@ from isotone.operations.rules.items import (
     check_put_item,
     check_update_item,
 )
-from isotone.operations.rules.reads import check_query, check_scan
+from isotone.operations.rules.reads import check_choice, check_query, check_scan, check_scan_choice
 from isotone.operations.rules.settings import (
     check_list_tags_of_resource,
     check_tag_resource,
@@ -46,6 +46,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "UpdateItem": check_update_item,
     "UpdateTable": check_update_table,
 }
+LATER: dict[str, Callable[[Any], None]] = {"Query": check_choice, "Scan": check_scan_choice}
 INVALID = "One or more parameter values were invalid: "
 KEY = {"p": {"S": "a"}}
 NAMES = {"#a": "b"}
@@ -70,7 +71,9 @@ def verdict(operation: str, members: dict[str, Any]) -> str | None:
     request = {**DEFAULTS.get(operation, {}), **members}
     present = {name: value for name, value in request.items() if value is not None}
     try:
-        CHECKS[operation](decode(operation, json.dumps(present).encode()))
+        decoded: Any = decode(operation, json.dumps(present).encode())
+        CHECKS[operation](decoded)
+        LATER.get(operation, CHECKS[operation])(decoded)
     except ApiError as error:
         return error.message
     return None
@@ -163,12 +166,6 @@ PARAMETERS: list[tuple[str, dict[str, Any], str | None]] = [
         VALUES_ONLY + "FilterExpression and KeyConditionExpression are null",
     ),
     ("Query", {"ConditionalOperator": "OR"}, NO_FILTER),
-    (
-        "Query",
-        {"KeyConditions": None},
-        "Either the KeyConditions or KeyConditionExpression parameter must be specified "
-        "in the request.",
-    ),
     (
         "Scan",
         {"ScanFilter": {"a": IS_NULL}, "FilterExpression": "a = b"},
