@@ -1,0 +1,153 @@
+"""Items as people write them: natural JSON, with DynamoDB's own form where JSON has no word for it.
+
+    "text"  12.50  true  null  [1, 2]  {"street": "…"}     stand for themselves
+    {"SS": ["a", "b"]}  {"NS": [1]}  {"B": "aGk="}          sets and binary, in DynamoDB's form
+    {"M": {"S": "x"}}                                       a map that would be taken for such a form
+
+An object with one member that is named like a DynamoDB type is DynamoDB's form; every other object is a
+map. So what is printed reads back as exactly the same value, and items in DynamoDB JSON read as well.
+Numbers keep all their digits in both directions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from isotone.errors import UsageError
+from isotone.values.types import AttributeValue, Item
+
+_CODES: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"})
+
+
+class _Number(str):
+    """A JSON number with the digits that were written."""
+
+    __slots__ = ()
+
+
+def parse_json(text: str) -> Any:
+    """JSON whose numbers keep their digits. Raises `UsageError` that shows where it goes wrong."""
+    try:
+        return json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        near = text[error.pos : error.pos + 20]
+        where = f"at line {error.lineno}, column {error.colno}" + (
+            f", near {near!r}" if near else ""
+        )
+        raise UsageError(f"this is not JSON: {error.msg} {where}") from None
+    except RecursionError:
+        raise UsageError("this JSON is nested too deeply") from None
+
+
+def read_item(parsed: Any) -> Item:
+    """The item that parsed JSON stands for."""
+    if not isinstance(parsed, dict):
+        raise UsageError('an item is a JSON object, such as {"customer": "ann", "total": 12.5}')
+    return {name: read_value(value) for name, value in parsed.items()}
+
+
+def read_value(parsed: Any) -> AttributeValue:
+    """The attribute value that parsed JSON stands for."""
+    if isinstance(parsed, dict):
+        if len(parsed) == 1 and _CODES.issuperset(parsed):
+            ((code, content),) = parsed.items()
+            return {code: _READ_TYPED.get(code, _plain)(content)}
+        return {"M": read_item(parsed)}
+    for kind, read in _READ:
+        if isinstance(parsed, kind):
+            return read(parsed)
+    raise UsageError(f"{parsed!r} has no counterpart in DynamoDB")
+
+
+def value_text(value: AttributeValue) -> str:
+    """A value on one line."""
+    ((code, content),) = value.items()
+    return _WRITE[code](content)
+
+
+def item_text(item: Mapping[str, AttributeValue], *, indented: bool = False) -> str:
+    """An item as a JSON object: on one line, or with each attribute on a line of its own."""
+    members = [f"{_quoted(name)}: {value_text(value)}" for name, value in item.items()]
+    if indented and members:
+        return "{\n" + ",\n".join("  " + member for member in members) + "\n}"
+    return "{" + ", ".join(members) + "}"
+
+
+def literal(word: str) -> AttributeValue:
+    """A value on a command line: JSON where it is some, text otherwise (`12` a number, `ann` text)."""
+    if len(word) >= 2 and word[0] == word[-1] == "'":
+        return {"S": word[1:-1]}
+    try:
+        return read_value(parse_json(word))
+    except UsageError:
+        return {"S": word}
+
+
+def scalar(word: str, code: str) -> AttributeValue:
+    """A value on a command line whose type is known, as that of a key is; quotes are optional."""
+    if len(word) >= 2 and word[0] == word[-1] and word[0] in "'\"":
+        word = word[1:-1]
+    return {code: word}
+
+
+def _refuse(constant: str) -> Any:
+    raise UsageError(f"{constant} is not JSON, and DynamoDB has no such number")
+
+
+def _plain(content: Any) -> Any:
+    """Numbers inside a typed form may be written as JSON numbers or, as DynamoDB does, as strings."""
+    if isinstance(content, list):
+        return [_plain(member) for member in content]
+    return str(content) if isinstance(content, _Number) else content
+
+
+def _read_list(content: Any) -> Any:
+    return [read_value(element) for element in content] if isinstance(content, list) else content
+
+
+def _read_map(content: Any) -> Any:
+    return read_item(content) if isinstance(content, dict) else content
+
+
+_READ_TYPED: Final[dict[str, Callable[[Any], Any]]] = {"L": _read_list, "M": _read_map}
+
+_READ: Final[list[tuple[type, Callable[[Any], AttributeValue]]]] = [
+    (_Number, lambda number: {"N": str(number)}),
+    (str, lambda text: {"S": text}),
+    (bool, lambda flag: {"BOOL": flag}),
+    (type(None), lambda _: {"NULL": True}),
+    (list, lambda elements: {"L": _read_list(elements)}),
+]
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _written_list(elements: list[AttributeValue]) -> str:
+    return "[" + ", ".join(map(value_text, elements)) + "]"
+
+
+def _written_map(members: Item) -> str:
+    written = item_text(members)
+    return '{"M": ' + written + "}" if len(members) == 1 and _CODES.issuperset(members) else written
+
+
+def _written_set(code: str, write: Callable[[str], str]) -> Callable[[list[str]], str]:
+    return lambda members: '{"' + code + '": [' + ", ".join(map(write, members)) + "]}"
+
+
+_WRITE: Final[dict[str, Callable[[Any], str]]] = {
+    "S": _quoted,
+    "N": str,
+    "B": lambda text: '{"B": ' + _quoted(text) + "}",
+    "BOOL": lambda flag: "true" if flag else "false",
+    "NULL": lambda _: "null",
+    "SS": _written_set("SS", _quoted),
+    "NS": _written_set("NS", str),
+    "BS": _written_set("BS", _quoted),
+    "L": _written_list,
+    "M": _written_map,
+}

@@ -1,0 +1,164 @@
+"""From a command line to a command, and from its failures to an exit code.
+
+0    done            1    could not be done; one sentence on standard error says why
+2    a command line that cannot be meant as written      130  interrupted
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Final, NamedTuple, Protocol, cast
+
+from isotone.errors import ApiError, IsotoneError
+
+NO_SUCH_COMMAND: Final = 2
+INTERRUPTED: Final = 130
+
+
+class Command(Protocol):
+    """What the module of a command has."""
+
+    SUMMARY: str
+    EXAMPLES: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+class Entry(NamedTuple):
+    """A line of `isotone --help`."""
+
+    summary: str
+    opens: bool = False  # takes a FILE or URL first, and works inside the shell without it
+
+
+COMMANDS: Final = {
+    "serve": Entry("serve a file, or memory, to any AWS SDK over HTTP"),
+    "demo": Entry("serve sample tables to play with"),
+    "tables": Entry("list tables with their keys, indexes, counts and sizes", opens=True),
+    "describe": Entry("show one table: keys, indexes, settings", opens=True),
+    "create": Entry("make a table", opens=True),
+    "put": Entry("write items, given as JSON", opens=True),
+    "get": Entry("read one item by its key", opens=True),
+    "query": Entry("read items in order of their sort key", opens=True),
+    "scan": Entry("read a whole table, item by item", opens=True),
+    "delete": Entry("delete one item by its key", opens=True),
+    "call": Entry("send any request of the DynamoDB API, as it is", opens=True),
+    "shell": Entry("type these commands at a prompt"),
+    "check": Entry("verify a file: structure, indexes, counts"),
+    "version": Entry("print versions"),
+}
+
+_INTRODUCTION: Final = """\
+usage: isotone COMMAND [ARGUMENTS]
+
+DynamoDB inside a file, in memory, or over HTTP.
+"""
+_FIRST_STEPS: Final = """\
+first steps:
+  isotone demo                                             sample tables on a free port
+  isotone create shop.db Orders customer placed_at         a table in a new file
+  isotone put shop.db Orders '{"customer": "ann", "placed_at": "2026-01-11", "total": 12.5}'
+  isotone query shop.db Orders customer=ann
+  isotone serve shop.db                                    the same file for boto3 and others
+
+isotone COMMAND --help explains a command, with examples.
+Wherever a command takes FILE_OR_URL, an address such as http://localhost:8000 does as well.
+"""
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; the exit code. Never raises for what a user can do wrong."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in ("-h", "--help", "help"):
+        sys.stdout.write(overview())
+        return 0
+    name = "version" if words[0] in ("--version", "-V") else words[0]
+    if name not in COMMANDS:
+        return _unknown(name)
+    return _guarded(lambda: _run(name, words[1:]))
+
+
+def overview() -> str:
+    """What `isotone --help` prints."""
+    lines = [f"  {name:<10}{entry.summary}" for name, entry in COMMANDS.items()]
+    return "\n".join([_INTRODUCTION, "commands:", *lines, "", _FIRST_STEPS])
+
+
+def parser_of(name: str, *, inside_shell: bool = False) -> argparse.ArgumentParser:
+    """The argument parser of a command; inside the shell the database is open already."""
+    command = module_of(name)
+    parser = argparse.ArgumentParser(
+        prog=name if inside_shell else f"isotone {name}",
+        description=command.SUMMARY,
+        epilog=_examples(command.EXAMPLES),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        exit_on_error=not inside_shell,
+    )
+    if COMMANDS[name].opens and not inside_shell:
+        parser.add_argument(
+            "source",
+            metavar="FILE_OR_URL",
+            help="a database file, or the address of a server, such as http://localhost:8000",
+        )
+    command.add_arguments(parser)
+    return parser
+
+
+def module_of(name: str) -> Command:
+    """The module that knows a command."""
+    return cast(Command, importlib.import_module(f"isotone.cli.{name}"))
+
+
+def _examples(text: str) -> str:
+    return "examples:\n" + "\n".join("  " + line for line in text.strip().splitlines())
+
+
+def _run(name: str, words: list[str]) -> int:
+    arguments = parser_of(name).parse_args(words)
+    if not COMMANDS[name].opens:
+        return module_of(name).run(arguments)
+    from isotone.cli.connection import connect
+
+    creates = bool(getattr(module_of(name), "CREATES", False))
+    with connect(arguments.source, create=creates) as arguments.connection:
+        return module_of(name).run(arguments)
+
+
+def _guarded(action: Callable[[], int]) -> int:
+    try:
+        code = action()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python must not notice again when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except IsotoneError as error:
+        complain(explanation(error))
+        return 1
+    return code
+
+
+def explanation(error: IsotoneError) -> str:
+    """An error in one line."""
+    if isinstance(error, ApiError):
+        return f"{error.code}: {error.message}" if error.message else error.code
+    return str(error)
+
+
+def complain(sentence: str) -> None:
+    """Say on standard error what went wrong."""
+    sys.stderr.write(f"isotone: {sentence}\n")
+
+
+def _unknown(name: str) -> int:
+    near = get_close_matches(name, COMMANDS, n=1)
+    hint = f"did you mean {near[0]}?" if near else "isotone --help lists all commands"
+    complain(f"there is no command {name!r}; {hint}")
+    return NO_SUCH_COMMAND

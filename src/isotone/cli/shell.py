@@ -1,0 +1,183 @@
+"""`isotone shell`: the same commands at a prompt, on one open database.
+
+A line is a command of `isotone` without its FILE_OR_URL. Two words exist only here: `use TABLE`, after
+which a command without a table's name means that one, and `exit`. Lines may also come from a pipe.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from isotone.cli.connection import MEMORY, Connection, connect
+from isotone.cli.keys import table_names
+from isotone.cli.program import COMMANDS, complain, explanation, module_of, parser_of
+from isotone.errors import IsotoneError, UsageError
+
+SUMMARY: Final = """\
+Open a database and type commands: tables, describe, query, get, put and so on, without FILE_OR_URL.
+
+Without a source, an empty database in memory. History and completion work where Python has readline."""
+EXAMPLES: Final = """
+isotone shell shop.db
+isotone shell http://localhost:8000
+echo 'query Orders customer=ann' | isotone shell shop.db
+"""
+
+_PROMPT: Final = "isotone> "
+_HISTORY: Final = 1000
+_LEAVE: Final = frozenset({"exit", "quit", "\\q"})
+_TABLELESS: Final = frozenset(
+    {"tables", "call", "create"}
+)  # `create` names a table that is not there yet
+_HELP: Final = """\
+  use TABLE   the table of the commands that follow without one
+  help        this; COMMAND --help explains a command
+  exit        leave (also Ctrl-D)
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source",
+        metavar="FILE_OR_URL",
+        nargs="?",
+        default=MEMORY,
+        help="a database file, which is made if it is not there, or the address of a server",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with connect(arguments.source, create=True) as connection:
+        shell = Shell(connection)
+        if sys.stdin.isatty():
+            print(f"{arguments.source}: help lists the commands, exit leaves")
+            with _line_editing(shell.complete):
+                return shell.run(_typed_lines())
+        return shell.run(line.rstrip("\n") for line in sys.stdin)
+
+
+class Shell:
+    """Commands on one connection, and the table in use."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._table: str | None = None
+
+    def run(self, lines: Iterator[str]) -> int:
+        """Run lines until they end or one leaves; 1 where any failed."""
+        failed = False
+        for line in lines:
+            if line.strip() in _LEAVE:
+                break
+            failed = not self.run_line(line) or failed
+        return int(failed)
+
+    def run_line(self, line: str) -> bool:
+        """Run one line; whether it went well. Failures are told, not raised."""
+        try:
+            words = shlex.split(line, comments=True)
+            return not words or self._run(words[0], words[1:]) == 0
+        except ValueError as error:
+            complain(f"{error}: {line.strip()}")
+        except IsotoneError as error:
+            complain(explanation(error))
+        except KeyboardInterrupt:
+            sys.stderr.write("interrupted\n")
+        return False
+
+    def complete(self, text: str, state: int) -> str | None:
+        """readline's protocol: the state-th word that begins with the text."""
+        words = [*self._commands(), "use", "help", "exit"]
+        with contextlib.suppress(IsotoneError):
+            words += table_names(self._connection)
+        matching = [word + " " for word in words if word.startswith(text)]
+        return matching[state] if state < len(matching) else None
+
+    def _run(self, name: str, words: list[str]) -> int:
+        if name == "help":
+            for command in self._commands():
+                print(f"  {command:<10}{COMMANDS[command].summary}")
+            print(_HELP, end="")
+            return 0
+        if name == "use":
+            return self._use(words)
+        if name not in self._commands():
+            raise UsageError(f"there is no command {name!r} here; help lists them")
+        arguments = self._parse(name, words)
+        if arguments is None:
+            return 2
+        arguments.connection = self._connection
+        return module_of(name).run(arguments)
+
+    def _use(self, words: list[str]) -> int:
+        known = table_names(self._connection)
+        if len(words) != 1 or words[0] not in known:
+            raise UsageError(f"use takes one of these tables: {', '.join(known) or 'none yet'}")
+        self._table = words[0]
+        return 0
+
+    def _parse(self, name: str, words: list[str]) -> argparse.Namespace | None:
+        """The arguments; None where argparse has already said why there are none, or shown help."""
+        if self._table and name not in _TABLELESS and "--help" not in words and "-h" not in words:
+            named = next((word for word in words if not word.startswith("-")), None)
+            if named not in table_names(self._connection):
+                words = [self._table, *words]
+        try:
+            return parser_of(name, inside_shell=True).parse_args(words)
+        except argparse.ArgumentError as error:
+            complain(f"{name}: {error}")
+        except SystemExit:
+            pass
+        return None
+
+    @staticmethod
+    def _commands() -> list[str]:
+        return [name for name, entry in COMMANDS.items() if entry.opens]
+
+
+def _typed_lines() -> Iterator[str]:
+    while True:
+        try:
+            yield input(_PROMPT)
+        except EOFError:
+            print()
+            return
+        except KeyboardInterrupt:
+            print()  # Ctrl-C at the prompt drops the line, as shells do
+
+
+@contextlib.contextmanager
+def _line_editing(complete: Callable[[str, int], str | None]) -> Iterator[None]:
+    """History and completion, where Python was built with readline."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+    history = _history_file()
+    with contextlib.suppress(OSError):
+        readline.read_history_file(history)
+    readline.set_history_length(_HISTORY)
+    readline.set_completer(complete)
+    readline.set_completer_delims(" \t\n")
+    # The readline of macOS is libedit, which has another language for bindings.
+    libedit: Any = "libedit" in (readline.__doc__ or "")
+    readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            history.parent.mkdir(parents=True, exist_ok=True)
+            readline.write_history_file(history)
+
+
+def _history_file() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "isotone" / "history"
