@@ -163,6 +163,12 @@ def test_what_a_comparison_means(
     assert holds(ITEM, name, operator, *values) is expected
 
 
+def test_in_takes_more_values_than_an_expression_may_have() -> None:
+    values = [{"N": str(number)} for number in range(250)]
+    assert holds({"a": {"N": "249"}}, "a", "IN", *values)
+    assert not holds({"a": {"N": "250"}}, "a", "IN", *values)
+
+
 NUMBERS = st.integers(-3, 12)
 RELATIONS = {
     "EQ": lambda a, b: a == b,

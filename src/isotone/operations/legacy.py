@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from isotone import limits
 from isotone.errors import ValidationException
 from isotone.expressions.keyrange import KeyCondition
 from isotone.expressions.nodes import (
@@ -85,7 +86,10 @@ def _called(function: str) -> Build:
 
 
 def _in(path: Path, *choices: Literal) -> ConditionNode:
-    return In(path, choices)
+    # The limit on IN in expressions does not hold here.
+    starts = range(0, len(choices), limits.IN_OPERANDS)
+    parts = tuple(In(path, choices[start : start + limits.IN_OPERANDS]) for start in starts)
+    return parts[0] if len(parts) == 1 else Or(parts)
 
 
 def _not_contains(path: Path, value: Literal) -> ConditionNode:
