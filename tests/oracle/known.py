@@ -54,11 +54,18 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         r"ValidationException: (The parameter cannot be converted to a numeric value.*)",
     ),
     Known(
-        "The service shows the set that has a duplicate.",
+        "The service shows the set that has a duplicate, and ends the sentence.",
         API + "API_AttributeValue.html",
-        r"ValidationException: Input collection contains duplicates",
+        r"ValidationException: (One or more parameter values were invalid: )?"
+        r"Input collection (\[.*\] |of type BS )?contains duplicates\.?",
         r"ValidationException: One or more parameter values were invalid: "
-        r"Input collection \[.*\] contains duplicates\.",
+        r"Input collection \[.*\]( |of type BS )contains duplicates\.",
+    ),
+    Known(
+        "The service says otherwise that a number has more than 38 digits.",
+        API + "API_AttributeValue.html",
+        r"ValidationException: DynamoDB only supports precision up to 38 digits",
+        r"ValidationException: Attempting to store more than 38 significant digits in a Number",
     ),
     Known(
         "The service calls a body that is no JSON, or of other types, a SerializationException.",

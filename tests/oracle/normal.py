@@ -29,7 +29,8 @@ UNORDERED = frozenset(
 
 def canonical(value: Any) -> str:
     """A text by which values can be sorted and compared."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _sorted(values: list[Any]) -> list[Any]:

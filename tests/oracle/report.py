@@ -12,7 +12,16 @@ from pathlib import Path
 from tests.oracle.compare import Mismatch, play
 from tests.oracle.corpus import SCRIPTS
 from tests.oracle.local import DynamoDBLocal
+from tests.oracle.normal import canonical
 from tests.oracle.sides import Isotone
+
+
+def grouped(mismatches: list[Mismatch]) -> list[list[Mismatch]]:
+    """Mismatches whose two answers are alike together, the most frequent first."""
+    groups: dict[str, list[Mismatch]] = defaultdict(list)
+    for mismatch in mismatches:
+        groups[canonical([mismatch.theirs, mismatch.ours])].append(mismatch)
+    return sorted(groups.values(), key=len, reverse=True)
 
 
 def main(folder: Path, prefixes: tuple[str, ...]) -> int:
@@ -26,9 +35,11 @@ def main(folder: Path, prefixes: tuple[str, ...]) -> int:
                 found[topic] += play(script, theirs, ours)
                 asked[topic] += len(script.steps)
     for topic, count in asked.items():
-        text = "\n".join(map(str, found[topic]))
+        groups = grouped(found[topic])
+        text = "\n".join(f"{len(alike)} × " + "".join(map(str, alike[:2])) for alike in groups)
         (folder / f"mismatches-{topic}.md").write_text(text, encoding="utf-8")
-        print(f"{topic:16} {count:5} requests {len(found[topic]):4} mismatches")
+        mismatches = f"{len(found[topic]):4} mismatches of {len(groups):3} kinds"
+        print(f"{topic:16} {count:5} requests {mismatches}")
     return int(any(found.values()))
 
 

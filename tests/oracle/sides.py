@@ -6,6 +6,8 @@ import json
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+import msgspec
+
 import isotone
 from isotone.errors import ApiError
 
@@ -29,7 +31,7 @@ class Isotone:
         try:
             return 200, json.loads(self._database.execute(operation, body) or b"{}")
         except ApiError as error:
-            return error.status, error.body()
+            return error.status, json.loads(msgspec.json.encode(error.body()))
         except Exception as error:  # noqa: BLE001 - a defect of ours is an answer to compare, too
             return 500, {"__type": f"#{type(error).__name__}", "message": f"DEFECT {error}"}
 
