@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from isotone.errors import ValidationException
 from isotone.expressions import refusals
 from isotone.expressions.analysis import Expression
-from isotone.expressions.names import NameMap, ValueMap, check_scalar_keys
+from isotone.expressions.names import NameMap, ValueMap, check_scalar_keys, resolve
 from isotone.expressions.nodes import (
     And,
     Between,
@@ -29,7 +29,7 @@ from isotone.expressions.nodes import (
     Path,
 )
 from isotone.expressions.parser import parse_condition
-from isotone.expressions.predicate import CACHED_EXPRESSIONS, resolved_condition
+from isotone.expressions.predicate import CACHED_EXPRESSIONS
 from isotone.expressions.refusals import refused_as
 from isotone.expressions.rules import Constant, check_words, condition_checks, constant
 from isotone.values.types import AttributeValue
@@ -79,7 +79,7 @@ class KeyCondition(Expression):
     __slots__ = ("_plans", "_resolved")
 
     def __init__(self, node: ConditionNode, names: NameMap | None) -> None:
-        self._resolved = resolved_condition(node, names)
+        self._resolved = resolve(node, names)
         super().__init__(node, self._resolved, _PARAMETER, condition_checks(self._resolved))
         self._plans: dict[_Schema, _Plan] = {}
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from isotone.errors import ValidationException
 from isotone.expressions import refusals
 from isotone.expressions.nodes import NameRef, Node, Path, ValueRef
-from isotone.expressions.refusals import Refusal
-from isotone.limits import ATTRIBUTE_NAME_SIZE, NAME_PLACEHOLDER_SIZE, PATH_DEPTH
+from isotone.limits import ATTRIBUTE_NAME_SIZE, NAME_PLACEHOLDER_SIZE
 from isotone.values.types import AttributeValue
 
 NameMap: TypeAlias = Mapping[str, str]
@@ -77,8 +77,8 @@ def walk_up(node: Any) -> Iterator[Any]:
 
 def parts(node: Any) -> Iterator[Any]:
     """The nodes directly below a node, in the order written."""
-    for field in fields(node):
-        member = getattr(node, field.name)
+    for slot in node.__slots__:
+        member = getattr(node, slot)
         yield from member if isinstance(member, tuple) else [member] if _is_node(member) else []
 
 
@@ -99,33 +99,22 @@ def references(tree: Node) -> References:
 
 
 def resolve(tree: _Tree, names: NameMap | None) -> _Tree:
-    """The tree with all `#placeholders` replaced by the names that they stand for. O(nodes)."""
-    if isinstance(tree, Path):
-        return _resolved_path(tree, names or {})  # type: ignore[return-value]
-    if not _is_node(tree):
-        return tree
-    members = {field.name: getattr(tree, field.name) for field in fields(tree)}  # type: ignore[arg-type]
-    return type(tree)(**{name: _resolved(member, names) for name, member in members.items()})
+    """The tree with all `#placeholders` replaced that are defined. O(nodes).
+
+    Undefined ones stay, to be refused by `rules` in their turn.
+    """
+    return _resolved(tree, names or {})  # type: ignore[no-any-return]
 
 
-def _resolved(member: Any, names: NameMap | None) -> Any:
-    if isinstance(member, tuple):
-        return tuple(resolve(each, names) for each in member)
-    return resolve(member, names)
-
-
-def _resolved_path(path: Path, names: NameMap) -> Path:
-    if len(path.elements) > PATH_DEPTH:
-        raise Refusal(refusals.PATH_TOO_DEEP, depth=len(path.elements))
-    return Path(tuple(_resolved_element(element, names) for element in path.elements))
-
-
-def _resolved_element(element: str | int | NameRef, names: NameMap) -> str | int:
-    if not isinstance(element, NameRef):
-        return element
-    if element.name not in names:
-        raise Refusal(refusals.NAME_UNDEFINED, name=element.name)
-    return names[element.name]
+def _resolved(node: Any, names: NameMap) -> Any:
+    if isinstance(node, NameRef):
+        return names.get(node.name, node)
+    if isinstance(node, tuple):
+        return tuple(map(_resolved, node, repeat(names)))
+    if not _is_node(node):
+        return node
+    members = map(_resolved, map(getattr, repeat(node), node.__slots__), repeat(names))
+    return type(node)(*members)
 
 
 def check_placeholders(names: NameMap | None, values: Mapping[str, object] | None) -> None:

@@ -90,10 +90,8 @@ def _list_append(first: Operand, second: Operand) -> Evaluate:
     left, right = compile_value(first), compile_value(second)
 
     def append(item: Item, values: ValueMap) -> AttributeValue:
-        one, two = left(item, values), right(item, values)
-        if "L" not in one or "L" not in two:
-            raise ValidationException(refusals.WRONG_TYPE)
-        return {"L": one["L"] + two["L"]}
+        one = _content(left(item, values), "L")
+        return {"L": one + _content(right(item, values), "L")}
 
     return append
 
@@ -103,12 +101,16 @@ def _arithmetic(node: Arithmetic) -> Evaluate:
     combine = _ARITHMETIC[node.operator]
 
     def compute(item: Item, values: ValueMap) -> AttributeValue:
-        one, two = left(item, values), right(item, values)
-        if "N" not in one or "N" not in two:
-            raise ValidationException(refusals.WRONG_TYPE)
-        return {"N": combine(one["N"], two["N"])}
+        one = _content(left(item, values), "N")
+        return {"N": combine(one, _content(right(item, values), "N"))}
 
     return compute
+
+
+def _content(value: AttributeValue, code: str) -> Any:
+    if code not in value:
+        raise ValidationException(refusals.WRONG_TYPE)
+    return value[code]
 
 
 _ARITHMETIC: Final = {"+": number.add, "-": number.subtract}

@@ -55,7 +55,7 @@ from isotone.expressions.nodes import (
 from isotone.expressions.refusals import Refusal
 from isotone.expressions.rules import check_words
 from isotone.expressions.tokens import END_TEXT, Kind, Token, tokenize
-from isotone.limits import EXPRESSION_OPERATORS, EXPRESSION_SIZE
+from isotone.limits import EXPRESSION_SIZE
 
 _Parsed = TypeVar("_Parsed")
 _Tree = TypeVar("_Tree", bound=Node)
@@ -87,16 +87,11 @@ def parse_projection(text: str) -> ProjectionNode:
 def _whole(text: str, rule: Callable[[_Parser], _Tree]) -> _Tree:
     if not text:
         raise Refusal(refusals.EMPTY)
-    size = len(text.encode("utf-8", "surrogatepass"))
-    if size > EXPRESSION_SIZE:
-        raise Refusal(refusals.TOO_LONG, size=size)
+    if len(text) > EXPRESSION_SIZE:
+        raise Refusal(refusals.TOO_LONG, size=len(text))
     parser = _Parser(text)
-    try:
-        tree = rule(parser)
-        parser.finish(tree)
-    except RecursionError:
-        # Nested beyond what the limit on operators could ever allow.
-        raise Refusal(refusals.TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1) from None
+    tree = rule(parser)
+    parser.finish(tree)
     return tree
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from isotone.expressions import refusals
-from isotone.expressions.nodes import Path
 from isotone.expressions.refusals import Refusal
 from isotone.values.types import AttributeValue, Item
 
@@ -23,11 +22,6 @@ T = TypeVar("T")
 
 ResolvedPath: TypeAlias = tuple[str | int, ...]
 Lookup: TypeAlias = Callable[[Item], AttributeValue | None]
-
-
-def elements(path: Path) -> ResolvedPath:
-    """The elements of a path whose placeholders have been resolved."""
-    return path.elements  # type: ignore[return-value]
 
 
 def lookup(path: ResolvedPath) -> Lookup:

@@ -34,7 +34,7 @@ from isotone.expressions.relations import (
     equal,
     less_or_equal,
 )
-from isotone.expressions.rules import check_operators, check_words, condition_checks
+from isotone.expressions.rules import check_words, condition_checks
 from isotone.values.types import Item
 
 Matches: TypeAlias = Callable[[Item, ValueMap], bool]
@@ -51,9 +51,10 @@ class Condition(Expression):
     __slots__ = ("matches",)
 
     def __init__(self, node: ConditionNode, names: NameMap | None, parameter: str) -> None:
-        resolved = resolved_condition(node, names)
+        resolved = resolve(node, names)
         super().__init__(node, resolved, parameter, condition_checks(resolved))
-        self.matches: Matches = compile_condition(resolved)
+        if self._sound:
+            self.matches: Matches = compile_condition(resolved)
 
     @classmethod
     def from_node(
@@ -79,13 +80,6 @@ def condition(
 def _condition(text: str, names: tuple[tuple[str, str], ...], parameter: str) -> Condition:
     with refused_as(parameter):
         return Condition(parse_condition(text), dict(names), parameter)
-
-
-def resolved_condition(node: ConditionNode, names: NameMap | None) -> ConditionNode:
-    """The tree with its names in place, within the limits of a condition."""
-    resolved = resolve(node, names)
-    check_operators(resolved)
-    return resolved
 
 
 def compile_condition(node: ConditionNode) -> Matches:
@@ -162,6 +156,8 @@ def _function(relation: Relation) -> Callable[..., Matches]:
 
 
 def _not(node: Not) -> Matches:
+    if isinstance(node.operand, Not):
+        return compile_condition(node.operand.operand)
     matches = compile_condition(node.operand)
     return lambda item, values: not matches(item, values)
 

@@ -14,10 +14,10 @@ from isotone.expressions.analysis import Expression
 from isotone.expressions.names import NameMap, resolve
 from isotone.expressions.nodes import ProjectionNode
 from isotone.expressions.parser import parse_projection
-from isotone.expressions.paths import Branch, PathTree, ResolvedPath, elements, path_tree
+from isotone.expressions.paths import Branch, PathTree, ResolvedPath, path_tree
 from isotone.expressions.predicate import CACHED_EXPRESSIONS
 from isotone.expressions.refusals import refused_as
-from isotone.expressions.rules import check_words
+from isotone.expressions.rules import check_words, checked_elements
 from isotone.values.types import AttributeValue, Item
 
 Project: TypeAlias = Callable[[Item], Item]
@@ -32,10 +32,9 @@ class Projection(Expression):
     __slots__ = ("project",)
 
     def __init__(self, node: ProjectionNode, names: NameMap | None) -> None:
-        self.project: Project = project_paths(
-            elements(resolve(path, names)) for path in reversed(node.paths)
-        )
-        super().__init__(node, resolve(node, names), _PARAMETER)
+        resolved = resolve(node, names)
+        super().__init__(node, resolved, _PARAMETER)
+        self.project: Project = project_paths(map(checked_elements, reversed(resolved.paths)))
 
     @classmethod
     def from_node(cls, node: ProjectionNode, names: NameMap | None = None) -> Projection:

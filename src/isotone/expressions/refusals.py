@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from isotone.errors import ValidationException
+from isotone.limits import EXPRESSION_OPERATORS
 
 
 class Refusal(Exception):
@@ -28,6 +29,10 @@ def refused_as(parameter: str) -> Iterator[None]:
         yield
     except Refusal as refusal:
         raise invalid(parameter, refusal) from None
+    except RecursionError:
+        # Nothing nests so deep within the limit on operators.
+        too_deep = Refusal(TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
+        raise invalid(parameter, too_deep) from None
 
 
 def invalid(parameter: str, refusal: Refusal) -> ValidationException:

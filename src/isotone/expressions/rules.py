@@ -1,8 +1,8 @@
 """What DynamoDB accepts of what the grammar allows: words, operators, functions and their operands.
 
-The service looks at the words of an expression in the order of the text; later, once names are resolved,
-at the number of operators; then at each operator and function, innermost first. The last look needs the
-values, so it is made of functions of ExpressionAttributeValues that raise or return nothing.
+The service looks at the words of an expression in the order of the text, later at each operator and
+function, innermost first, and at last at the number of operators. The second look needs the values, so it
+is made of functions of ExpressionAttributeValues that raise or return nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from isotone.expressions.nodes import (
     Delete,
     In,
     Literal,
+    NameRef,
     Node,
     Not,
     Operand,
@@ -32,11 +33,11 @@ from isotone.expressions.nodes import (
     UpdateNode,
     ValueRef,
 )
-from isotone.expressions.paths import path_text
+from isotone.expressions.paths import ResolvedPath, path_text
 from isotone.expressions.refusals import Refusal
 from isotone.expressions.relations import ORDERINGS, SORT_KEYS, less, type_of
 from isotone.expressions.reserved import is_reserved
-from isotone.limits import EXPRESSION_OPERATORS, IN_OPERANDS, LIST_INDEX
+from isotone.limits import EXPRESSION_OPERATORS, IN_OPERANDS, LIST_INDEX, PATH_DEPTH
 from isotone.values.types import TYPE_CODES, AttributeValue
 
 OperandCheck: TypeAlias = Callable[[ValueMap], None]
@@ -93,11 +94,56 @@ _MISPLACED: Final = {
     (True, True): refusals.FUNCTION_MISPLACED,
 }
 
-# Operators
+# Operands
+
+_ORDERED: Final = frozenset(SORT_KEYS)
+_NUMBERS: Final = frozenset({"N"})
+_SETS: Final = frozenset({"SS", "NS", "BS"})
 
 
-def check_operators(tree: Node) -> None:
-    """Refuse a tree of too many operators and functions; the service stops counting at the first too many."""
+def condition_checks(tree: Node) -> Iterator[OperandCheck]:
+    """The checks of a condition, whose defined names are resolved, in the service's order. O(nodes).
+
+    The iterator raises in its turn for what is wrong whatever the values are.
+    """
+    yield from _checks(tree, {**_REFERENCE_RULES, **_RULES})
+    _check_operator_count(tree)
+
+
+def update_checks(tree: UpdateNode) -> Iterator[OperandCheck]:
+    """The same for an update. The service takes the actions from the last to the first."""
+    actions = tree.actions[::-1]
+    for action in actions:
+        yield from _checks(action, _REFERENCE_RULES)
+    for action in actions:
+        yield from _checks(action, _RULES)
+    _check_operator_count(tree)
+
+
+def check_path(path: Path) -> None:
+    """Refuse a path that is too long or has a name that is not defined."""
+    if len(path.elements) > PATH_DEPTH:
+        raise Refusal(refusals.PATH_TOO_DEEP, depth=len(path.elements))
+    for element in path.elements:
+        if isinstance(element, NameRef):
+            raise Refusal(refusals.NAME_UNDEFINED, name=element.name)
+
+
+def checked_elements(path: Path) -> ResolvedPath:
+    """The elements of a path that is as it should be."""
+    check_path(path)
+    return path.elements  # type: ignore[return-value]  # all names are defined
+
+
+def _checks(tree: Node, rules: Mapping[type, Rule]) -> Iterator[OperandCheck]:
+    for node in walk_up(tree):
+        rule = rules.get(type(node))
+        if rule is not None:
+            yield from rule(node)
+
+
+def _check_operator_count(tree: Node) -> None:
+    """The service stops counting at the first operator that is too many."""
     if sum(map(_operators, walk(tree))) > EXPRESSION_OPERATORS:
         raise Refusal(refusals.TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
 
@@ -108,36 +154,6 @@ def _operators(node: Any) -> int:
     return int(isinstance(node, Comparison | Between | In | Not | Call | Arithmetic))
 
 
-# Operands
-
-_ORDERED: Final = frozenset(SORT_KEYS)
-_NUMBERS: Final = frozenset({"N"})
-_SETS: Final = frozenset({"SS", "NS", "BS"})
-
-
-def condition_checks(tree: Node) -> tuple[OperandCheck, ...]:
-    """The checks of a resolved condition that wait for the values, in the service's order. O(nodes).
-
-    Raises for what is wrong whatever the values are.
-    """
-    return tuple(_checks(tree, {ValueRef: _value_rule, **_RULES}))
-
-
-def update_checks(tree: UpdateNode) -> tuple[OperandCheck, ...]:
-    """The same for an update. The service looks at all values first, and from the last action to the first."""
-    actions = tree.actions[::-1]
-    defined = [check for action in actions for check in _checks(action, {ValueRef: _value_rule})]
-    typed = [check for action in actions for check in _checks(action, _RULES)]
-    return (*defined, *typed)
-
-
-def _checks(tree: Node, rules: Mapping[type, Rule]) -> Iterator[OperandCheck]:
-    for node in walk_up(tree):
-        rule = rules.get(type(node))
-        if rule is not None:
-            yield from rule(node)
-
-
 def constant(operand: Operand) -> Constant | None:
     """The function that gives an operand's value where the request carries it; None for other operands."""
     match operand:
@@ -146,6 +162,11 @@ def constant(operand: Operand) -> Constant | None:
         case Literal(value):
             return lambda values: value
     return None
+
+
+def _path_rule(node: Path) -> Iterator[OperandCheck]:
+    check_path(node)
+    return iter(())
 
 
 def _value_rule(node: ValueRef) -> Iterator[OperandCheck]:
@@ -273,6 +294,7 @@ def _refuse_action(action: str) -> Refuse:
     )
 
 
+_REFERENCE_RULES: Final[dict[type, Rule]] = {Path: _path_rule, ValueRef: _value_rule}
 _RULES: Final[dict[type, Rule]] = {
     Comparison: _comparison_rule,
     Between: _between_rule,

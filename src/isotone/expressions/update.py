@@ -20,11 +20,11 @@ from isotone.expressions.names import NameMap, ValueMap, resolve
 from isotone.expressions.nodes import Action, Add, Delete, Remove, Set, UpdateNode
 from isotone.expressions.operands import Evaluate, compile_operand, compile_value
 from isotone.expressions.parser import parse_update
-from isotone.expressions.paths import Branch, PathTree, elements, path_tree
+from isotone.expressions.paths import Branch, PathTree, path_tree
 from isotone.expressions.predicate import CACHED_EXPRESSIONS
 from isotone.expressions.projection import Project, project_paths
 from isotone.expressions.refusals import refused_as
-from isotone.expressions.rules import check_operators, check_words, update_checks
+from isotone.expressions.rules import check_words, checked_elements, update_checks
 from isotone.limits import NESTING_DEPTH
 from isotone.values import number
 from isotone.values.types import AttributeValue, Item
@@ -46,19 +46,18 @@ class Update(Expression):
     `project_new` pick the addressed paths out of the item before and after, for ReturnValues.
     """
 
-    __slots__ = ("_compute", "_places", "apply", "attributes_written", "project_new", "project_old")
+    __slots__ = ("apply", "attributes_written", "project_new", "project_old")
 
     def __init__(self, node: UpdateNode, names: NameMap | None) -> None:
-        paths = [elements(resolve(action.path, names)) for action in node.actions]
-        backwards = range(len(paths) - 1, -1, -1)
-        tree = path_tree((paths[position], position) for position in backwards)
         resolved = resolve(node, names)
-        check_operators(resolved)
+        paths = [checked_elements(action.path) for action in reversed(resolved.actions)]
+        tree = path_tree((path, len(paths) - 1 - place) for place, path in enumerate(paths))
         super().__init__(node, resolved, _PARAMETER, update_checks(resolved))
         self.attributes_written = frozenset(str(path[0]) for path in paths)
-        self.project_old: Project = project_paths(paths[position] for position in backwards)
+        self.project_old: Project = project_paths(paths)
         self.project_new: Project = self.project_old
-        self.apply = _compile(resolved, tree)
+        if self._sound:
+            self.apply = _compile(resolved, tree)
 
     @classmethod
     def from_node(cls, node: UpdateNode, names: NameMap | None = None) -> Update:
