@@ -27,18 +27,30 @@ class Parameters:
 
 
 def checker(parameters: Parameters) -> Callable[[Structure], None]:
-    """The check of one action's parameters; a request without legacy and placeholders costs 0.1 µs."""
+    """The check of one action's parameters.
+
+    Costs 0.1 µs for a request without placeholders, 0.4 µs for one with expressions that may use them.
+    """
     placeholders = ("expression_attribute_names", "expression_attribute_values")
     kinds = placeholders if parameters.with_values else placeholders[:1]
-    notable = attrgetter(*parameters.legacy, *kinds)
-    count = len(parameters.legacy) + len(kinds)
-    nothing: Any = (None,) * count if count > 1 else None
+    is_plain = _absence((*parameters.legacy, *kinds))
+    without_legacy = _absence(parameters.legacy)
+    without_expressions = _absence(parameters.with_values or parameters.expressions)
 
     def check(request: Structure) -> None:
-        if notable(request) != nothing:
+        if not is_plain(request) and (without_expressions(request) or not without_legacy(request)):
             _check(request, parameters)
 
     return check
+
+
+def _absence(names: tuple[str, ...]) -> Callable[[Structure], bool]:
+    """Whether a request has none of some members."""
+    if not names:
+        return lambda request: True
+    members: Callable[[Structure], Any] = attrgetter(*names)
+    nothing = (None,) * len(names) if len(names) > 1 else None
+    return lambda request: bool(members(request) == nothing)
 
 
 def given(request: Structure, names: Sequence[str]) -> list[str]:
