@@ -31,6 +31,7 @@ _EMPTY = (
     "One or more parameter values are not valid. The AttributeValue for a key attribute "
     "cannot contain an empty {kind} value. Key: {name}"
 )
+_SHORT = limits.SORT_KEY_SIZE // 4  # characters that are under every limit in any encoding
 _KINDS = {"S": "string", "B": "binary"}
 
 Bounds = tuple[bytes, bytes | None]
@@ -75,6 +76,9 @@ class Keyspace:
 
     def requested_key(self, key: dict[str, Any]) -> tuple[bytes, Item]:
         """The physical key and the canonical attributes of a request's `Key`."""
+        physical = self._plain_key(key)
+        if physical is not None:
+            return physical, key
         canonical, _ = canonical_item(key)
         if len(canonical) != len(self._encoders):
             raise ValidationException(_MISMATCH)
@@ -84,6 +88,22 @@ class Keyspace:
                 raise ValidationException(_MISMATCH)
         self.check_values(canonical)
         return self.key(canonical), canonical
+
+    def _plain_key(self, key: dict[str, Any]) -> bytes | None:
+        """The physical key of a `Key` that is short strings only, as most are; None for any other."""
+        if len(key) != len(self._encoders):
+            return None
+        components = b""
+        for name, kind, encode in self._encoders:
+            value = key.get(name)
+            if kind != "S" or type(value) is not dict or len(value) != 1:
+                return None
+            text = value.get("S")
+            if type(text) is not str or not 0 < len(text) <= _SHORT:
+                return None
+            # The hash goes over the partition part alone, which comes first and is one attribute.
+            components = components + encode(text) if components else partition_prefix(encode(text))
+        return components
 
     def check_item(self, item: Item) -> None:
         """Refuse an item that lacks a key attribute, or has one of another type, or an empty one."""
@@ -106,7 +126,7 @@ class Keyspace:
             text = item[name][kind]
             if not text:
                 raise ValidationException(_EMPTY.format(kind=_KINDS[kind], name=name))
-            if len(text) > limits.SORT_KEY_SIZE // 4:
+            if len(text) > _SHORT:
                 self._check_size(item)
 
     def _check_size(self, item: Mapping[str, AttributeValue]) -> None:

@@ -8,7 +8,6 @@ the range does not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -19,19 +18,17 @@ from isotone.values.attributes import Item
 Entries = Iterable[tuple[bytes, bytes]]
 
 
-@dataclass(slots=True)
-class Page:
+class Page(msgspec.Struct):
     """The outcome of reading a range. `size` is what was read; `last` the record it stopped at."""
 
-    items: list[msgspec.Raw] = field(default_factory=list)
+    items: list[msgspec.Raw] = []
     count: int = 0
     scanned: int = 0
     size: int = 0
     last: bytes | None = None
 
 
-@dataclass(slots=True, frozen=True)
-class Reader:
+class Reader(msgspec.Struct, frozen=True, gc=False):
     """How a page treats each entry.
 
     `expand` turns an entry's record into the item's own (for a local index that lacks attributes);

@@ -8,7 +8,6 @@ transaction: it reads what is there, judges the condition, and writes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,8 +26,7 @@ from isotone.values.size import item_size
 Sized = tuple[Item, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True, gc=False):
     """One write of one item.
 
     `key_item` has the key attributes (a put's has them all). `make` gives the new item from the old one (None: the item is deleted); a Change without it only

@@ -21,6 +21,7 @@ from isotone.values.number import NOT_A_NUMBER, canonical_number
 from isotone.values.size import (
     COLLECTION_OVERHEAD,
     ELEMENT_OVERHEAD,
+    natural_size,
     number_size,
     text_size,
 )
@@ -99,7 +100,10 @@ def _measured_members(members: Item, depth: int) -> tuple[Item, int]:
         except _NOT_ONE_KNOWN_TYPE:
             canonical, value_size = _sole_type(value, depth)
         else:
-            canonical, value_size = rule(value, content, depth)
+            if code == "S" and type(content) is str and content.isascii():
+                canonical, value_size = value, len(content)  # the commonest, without a call
+            else:
+                canonical, value_size = rule(value, content, depth)
         name_size = len(name) if name.isascii() else text_size(name)
         if not 0 < name_size <= limits.ATTRIBUTE_NAME_SIZE:
             raise ValidationException(LONG_NAME if name else EMPTY_NAME)
@@ -150,6 +154,8 @@ def _string(value: AttributeValue, text: Any, _depth: int) -> Measured:
 def _number(value: AttributeValue, text: Any, _depth: int) -> Measured:
     if type(text) is not str:
         raise _misfit(text)
+    if text.isdecimal() and len(text) <= limits.NUMBER_DIGITS and text.isascii() and text[0] != "0":
+        return value, natural_size(text)
     canonical = canonical_number(text)
     return (value if canonical is text else {"N": canonical}), number_size(canonical)
 

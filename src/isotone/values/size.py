@@ -50,6 +50,14 @@ def number_size(text: str) -> int:
     return 1 + pairs + negative
 
 
+def natural_size(text: str) -> int:
+    """The size of a number that is written with digits alone, the first of them not 0."""
+    pairs = (len(text) + 1) // 2
+    if text[-1] == "0":
+        pairs -= (len(text) - len(text.rstrip("0"))) // 2
+    return 1 + pairs
+
+
 def binary_size(base64: str) -> int:
     """The count of raw bytes that a padded base64 text stands for."""
     return len(base64) // 4 * 3 - base64.count("=", -2)
