@@ -350,6 +350,17 @@ def test_attributes_to_get_are_names_and_not_paths() -> None:
     assert projection.project(ITEM) == {"s": {"S": "abc"}, "a.b[0]": {"S": "dotted"}}
 
 
+def test_an_attribute_has_a_name() -> None:
+    for refused in (
+        lambda: legacy.projection_of([""]),
+        lambda: holds({}, "", "NULL"),
+        lambda: updated({}, {"": {"Action": "DELETE"}}),
+    ):
+        with pytest.raises(ApiError) as caught:
+            refused()
+        assert caught.value.message == "Empty attribute name"
+
+
 def key_range(sort: list[str], **conditions: Any) -> Any:
     query = request("Query", KeyConditions=conditions)
     return legacy.key_conditions(query.key_conditions).resolve({}, ["p"], sort)

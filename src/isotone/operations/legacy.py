@@ -116,7 +116,7 @@ OPERATORS: Final[dict[str, Operator]] = {
 
 def projection_of(attributes_to_get: Sequence[str]) -> Projection:
     """The projection that AttributesToGet asks for."""
-    return Projection.from_node(ProjectionNode(tuple(Path((name,)) for name in attributes_to_get)))
+    return Projection.from_node(ProjectionNode(tuple(map(_path, attributes_to_get))))
 
 
 def expected_condition(
@@ -210,13 +210,19 @@ def _joined(
     return Condition.from_node(nodes[0] if len(nodes) == 1 else join(nodes), parameter=parameter)
 
 
+def _path(name: str) -> Path:
+    if not name:
+        raise ValidationException("Empty attribute name")
+    return Path((name,))
+
+
 def _filter(name: str, condition: members.Condition) -> ConditionNode:
     return _node(name, condition.comparison_operator, condition.attribute_value_list)
 
 
 def _node(name: str, operator: str, values: Sequence[AttributeValue] | None) -> ConditionNode:
     operands = map(Literal, checked_values(operator, values))
-    return OPERATORS[operator].build(Path((name,)), *operands)
+    return OPERATORS[operator].build(_path(name), *operands)
 
 
 def _expectation(name: str, expected: members.ExpectedAttributeValue) -> ConditionNode:
@@ -245,7 +251,7 @@ def _existence(name: str, expected: members.ExpectedAttributeValue) -> Condition
     if expected.exists is False:
         if expected.value is not None:
             raise refuse("Value cannot be used when Exists is false")
-        return Call("attribute_not_exists", (Path((name,)),))
+        return Call("attribute_not_exists", (_path(name),))
     if expected.value is None:
         exists = "null" if expected.exists is None else "true"
         raise refuse(f"Value must be provided when Exists is {exists}")
@@ -257,7 +263,7 @@ def _refuse_expectation(name: str, sentence: str) -> ValidationException:
 
 
 def _action(name: str, update: members.AttributeValueUpdate) -> Action:
-    path, action = Path((name,)), update.action or "PUT"
+    path, action = _path(name), update.action or "PUT"
     if update.value is None:
         if action == "DELETE":
             return Remove(path)
