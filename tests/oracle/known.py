@@ -24,6 +24,14 @@ class Known:
     ours: str
 
 
+_VALID = "ValidationException: "
+_WORDS_ON_KEYS = (
+    "One of the required keys was not given a value|Invalid attribute value type"
+    "|The number of conditions on the keys is invalid|Item to put in PutItem cannot be null"
+    "|One or more parameter values were invalid: Type mismatch for key"
+    "|The list of keys in RequestItems for BatchGetItem may not contain null or empty values"
+)
+
 KNOWN_DIFFERENCES: tuple[Known, ...] = (
     Known(
         "The service counts and lists every constraint that a request's members break; "
@@ -33,25 +41,55 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         r"ValidationException: \d+ validation errors? detected: .*",
     ),
     Known(
-        "The service names the key attribute that is missing.",
+        "The service names the key attribute that is missing or of a wrong type, or says that the key "
+        "does not match the schema; DynamoDB Local has words of its own.",
         API + "API_PutItem.html",
-        r"ValidationException: One of the required keys was not given a value",
-        r"ValidationException: (One or more parameter values were invalid: Missing the key \w+ in the item"
+        rf"{_VALID}({_WORDS_ON_KEYS}).*",
+        rf"{_VALID}(One or more parameter values were invalid: Missing the key \w+ in the item"
+        r"|One or more parameter values were invalid: Type mismatch for key \w+ expected: [SNB] actual: \w+"
         r"|The provided key element does not match the schema)",
     ),
     Known(
-        "The service names the key attribute of a wrong type, with both types.",
+        "The service names the index and the key attribute of a wrong type.",
         API + "API_PutItem.html",
-        r"ValidationException: One or more parameter values were invalid: Type mismatch for key",
-        r"ValidationException: (One or more parameter values were invalid: "
-        r"Type mismatch for key \w+ expected: [SNB] actual: \w+"
-        r"|The provided key element does not match the schema)",
+        rf"{_VALID}(One or more parameter values were invalid: Type mismatch for Index Key|{_WORDS_ON_KEYS})",
+        rf"{_VALID}One or more parameter values were invalid: "
+        r"Type mismatch for Index Key \w+ Expected: [SNB] Actual: \w+ IndexName: \S+",
+    ),
+    Known(
+        "Which of several indexes with the same key is named first is not told.",
+        API + "API_PutItem.html",
+        rf"{_VALID}.* cannot contain an empty string value\. IndexName: \S+, IndexKey: \w+",
+        rf"{_VALID}.* cannot contain an empty string value\. IndexName: \S+, IndexKey: \w+",
+    ),
+    Known(
+        "The service says which part of the key is too long, and the limit.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
+        rf"{_VALID}(Hash primary key values must be under 2048 bytes.*|.*Size limit exceeded)",
+        rf"{_VALID}One or more parameter values were invalid: "
+        r"(Size of \w+|Aggregated size of all range keys) has exceeded the (maximum )?size limit of ?\d+ bytes",
+    ),
+    Known(
+        "The service tells an unknown table in other words.",
+        API + "CommonErrors.html",
+        r"ResourceNotFoundException: Cannot do operations on a non-existent table",
+        r"ResourceNotFoundException: Requested resource not found(: Table: \S+ not found)?",
+    ),
+    Known(
+        "An action whose key does not fit cancels a transaction with the reason ValidationError.",
+        API + "API_TransactWriteItems.html",
+        r"(ValidationException|TransactionCanceledException): .*",
+        r"TransactionCanceledException: Transaction cancelled, please refer cancellation reasons for "
+        r"specific reasons \[((None|ValidationError)(, )?)+\] \[.*"
+        r"(The provided key element does not match the schema"
+        r"|Missing the key \w+ in the item|Type mismatch for (key|Index Key) .*"
+        r"|size limit of ?\d+ bytes|cannot contain an empty string value\..*).*\]",
     ),
     Known(
         "The service shows the text that is no number.",
         API + "API_AttributeValue.html",
-        r"ValidationException: A value provided cannot be converted into a number",
-        r"ValidationException: (The parameter cannot be converted to a numeric value.*)",
+        rf"{_VALID}(.*: )?A value provided cannot be converted into a number.*",
+        rf"{_VALID}(.*: )?The parameter cannot be converted to a numeric value.*",
     ),
     Known(
         "The service shows the set that has a duplicate, and ends the sentence.",
@@ -68,6 +106,30 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         r"ValidationException: Attempting to store more than 38 significant digits in a Number",
     ),
     Known(
+        "The service lists the names of the types in another order.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html",
+        rf"{_VALID}Invalid \w+: Invalid attribute type name found; type: .*",
+        rf"{_VALID}Invalid \w+: Invalid attribute type name found; type: .*",
+    ),
+    Known(
+        "The service tells how long an expression is that is too long.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
+        rf"{_VALID}Invalid \w+: Expression size has exceeded the maximum allowed size;",
+        rf"{_VALID}Invalid \w+: Expression size has exceeded the maximum allowed size; expression size: \d+",
+    ),
+    Known(
+        "A sum beyond the range of numbers that also has too many digits: we name the overflow.",
+        API + "API_AttributeValue.html",
+        rf"{_VALID}DynamoDB only supports precision up to 38 digits",
+        rf"{_VALID}Number overflow\. Attempting to store a number with magnitude larger than supported range",
+    ),
+    Known(
+        "SIZE is in the service's list of reserved words; DynamoDB Local lets it be a name.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html",
+        r"ConditionalCheckFailedException: .*",
+        rf"{_VALID}Invalid \w+: Attribute name is a reserved keyword; reserved keyword: size",
+    ),
+    Known(
         "The service calls a body that is no JSON, or of other types, a SerializationException.",
         API + "CommonErrors.html",
         r"(InternalFailure|ValidationException): .*",
@@ -76,11 +138,18 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
 )
 
 
+def said(answer: Answer) -> str:
+    """An error as one line: its code, its message, and the reasons of a cancellation."""
+    body = answer[1]
+    reasons = [reason.get("Message") for reason in body.get("CancellationReasons", [])]
+    return f"{body['code']}: {body['message']}" + (f" {reasons}" if reasons else "")
+
+
 def excuse(theirs: Answer, ours: Answer) -> Known | None:
     """The known difference that explains two unlike errors, if there is one."""
     if theirs[0] == 200 or ours[0] == 200:
         return None
-    left, right = (f"{body['code']}: {body['message']}" for _, body in (theirs, ours))
+    left, right = said(theirs), said(ours)
     return next(
         (
             known

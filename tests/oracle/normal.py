@@ -14,6 +14,7 @@ DROPPED = frozenset(
         *("CreationDateTime", "LastUpdateToPayPerRequestDateTime", "LastIncreaseDateTime"),
         *("LastDecreaseDateTime", "TableSizeBytes", "IndexSizeBytes", "ItemCount"),
         *("WarmThroughput", "TableClassSummary", "NumberOfDecreasesToday", "OnDemandThroughput"),
+        "ItemCollectionMetrics",  # DynamoDB Local has none
         # DynamoDB Local makes tables and indexes at once; the real service answers CREATING first.
         *("TableStatus", "IndexStatus", "Backfilling", "TimeToLiveStatus"),
     }
@@ -48,8 +49,13 @@ def _plain(value: Any) -> Any:
         if name in SETS | UNORDERED and isinstance(member, list)
         else _plain(member)
         for name, member in value.items()
-        if name not in DROPPED
+        if name not in DROPPED and not _is_on_demand(name, member)
     }
+
+
+def _is_on_demand(name: str, member: Any) -> bool:
+    """Throughput of an index of an on-demand table: zero in the service, absent in DynamoDB Local."""
+    return name == "ProvisionedThroughput" and not member.get("ReadCapacityUnits")
 
 
 def _scan(body: dict[str, Any]) -> dict[str, Any]:

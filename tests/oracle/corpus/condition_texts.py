@@ -269,7 +269,6 @@ REFUSED = [
     *(
         "status = :str",
         "name = :str",
-        "size = :n1",
         "doc.name = :str",
         "SET = :str",
         "Count = :n1",
@@ -286,7 +285,6 @@ REFUSED = [
         "str = :str AND (num = :n10",
         "NOT NOT",
         "a = :str OR OR b = :str",
-        "😀 = :str",
         "é = :str",
     ),
 ]
