@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.errors import ApiError
@@ -180,23 +180,40 @@ RELATIONS = {
 }
 
 
+@settings(deadline=None)
 @given(NUMBERS, NUMBERS, st.sampled_from(sorted(RELATIONS)))
 def test_numbers_compare_by_value(left: int, right: int, operator: str) -> None:
     wanted = RELATIONS[operator](Decimal(left), Decimal(right))
     assert holds({"a": {"N": str(left)}}, "a", operator, {"N": f"{right}.0"}) is wanted
 
 
+@settings(deadline=None)
 @given(st.lists(st.booleans(), min_size=1, max_size=4), st.sampled_from(["AND", "OR", None]))
 def test_conditions_are_joined_by_the_conditional_operator(
     truths: list[bool], operator: str | None
 ) -> None:
     filters = {f"a{place}": comparison("EQ", {"BOOL": truth}) for place, truth in enumerate(truths)}
     scan = request("Scan", ScanFilter=filters)
-    condition = legacy.filter_condition(scan.scan_filter, operator)
+    condition = legacy.filter_condition(scan.scan_filter, operator if len(truths) > 1 else None)
     assert condition is not None
     item = {f"a{place}": {"BOOL": True} for place in range(len(truths))}
-    assert condition.matches(item, {}) is (any if operator == "OR" else all)(truths)
+    assert condition.matches(item, {}) is (any if operator == "OR" and len(truths) > 1 else all)(
+        truths
+    )
     assert condition.attributes == set(item)
+
+
+def test_the_conditional_operator_joins_two_conditions_or_more() -> None:
+    wanted = "ConditionalOperator can only be used when Filter or Expected has two or more elements"
+    put = request("PutItem", Expected={"a": {"Exists": False}})
+    with pytest.raises(ApiError) as caught:
+        legacy.expected_condition(put.expected, "AND")
+    assert caught.value.message == wanted
+    with pytest.raises(ApiError) as caught:
+        legacy.filter_condition(
+            request("Scan", ScanFilter={"a": comparison("EQ")}).scan_filter, "OR"
+        )
+    assert caught.value.message != wanted
 
 
 def test_no_conditions_are_no_condition() -> None:

@@ -90,7 +90,6 @@ NAMES_ONLY = "ExpressionAttributeNames can only be specified when using expressi
 VALUES_ONLY = "ExpressionAttributeValues can only be specified when using expressions: "
 OLD_ONLY = "ReturnValues can only be ALL_OLD or NONE"
 NO_FILTER = "ConditionalOperator cannot be used without Filter or Expected"
-ONE_FILTER = "ConditionalOperator can only be used when Filter or Expected has two or more elements"
 
 PARAMETERS: list[tuple[str, dict[str, Any], str | None]] = [
     (
@@ -121,7 +120,6 @@ PARAMETERS: list[tuple[str, dict[str, Any], str | None]] = [
     ),
     ("PutItem", {"ConditionalOperator": "AND"}, NO_FILTER),
     ("PutItem", {"ConditionalOperator": "OR", "Expected": {}}, NO_FILTER),
-    ("PutItem", {"ConditionalOperator": "OR", "Expected": {"a": ABSENT}}, ONE_FILTER),
     ("PutItem", {"ConditionalOperator": "OR", "Expected": {"a": ABSENT, "b": ABSENT}}, None),
     ("PutItem", {"ReturnValues": "ALL_OLD"}, None),
     ("PutItem", {"ReturnValues": "ALL_NEW"}, OLD_ONLY),
@@ -176,7 +174,6 @@ PARAMETERS: list[tuple[str, dict[str, Any], str | None]] = [
         {"ExpressionAttributeValues": VALUES, "ProjectionExpression": "a"},
         VALUES_ONLY + "FilterExpression is null",
     ),
-    ("Scan", {"ScanFilter": {"a": IS_NULL}, "ConditionalOperator": "AND"}, ONE_FILTER),
 ]
 
 SELECTED: list[tuple[str, dict[str, Any], str | None]] = [

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.errors import ApiError
@@ -94,7 +94,9 @@ def plausible(shape: Shape) -> st.SearchStrategy[Any]:
             return st.lists(documents(shape.member), max_size=3)
         case Mapping():
             return st.dictionaries(
-                st.sampled_from(["abc", "defg", "a", ""]), documents(shape.value), max_size=2
+                st.sampled_from(["abc", "defg", "a", "", "abc\n"]),
+                documents(shape.value),
+                max_size=2,
             )
         case Value():
             return ATTRIBUTE_VALUES
@@ -108,7 +110,9 @@ def scalar(shape: Scalar) -> st.SearchStrategy[Any]:
             values = rule.sentence.partition("[")[2].rstrip("]")
             return st.sampled_from([*values.split(", "), "nonsense"])
     return {
-        "String": st.sampled_from(["abc", "table-name", "arn:aws:dynamodb:eu:1:table/abc", "a"]),
+        "String": st.sampled_from(
+            ["abc", "table-name", "arn:aws:dynamodb:eu:1:table/abc", "a", "abc\n"]
+        ),
         "Boolean": st.booleans(),
         "Integer": st.integers(-1, 101),
         "Long": st.integers(-1, 10),
@@ -134,6 +138,7 @@ def mentions(error: ApiError) -> set[str]:
     return {mark for mark in marks if mark in error.message}
 
 
+@settings(deadline=None)
 @given(requests())
 def test_a_request_that_decodes_has_nothing_to_explain_and_any_other_decodes_or_has(
     request_: tuple[str, bytes],
@@ -152,6 +157,7 @@ def test_a_request_that_decodes_has_nothing_to_explain_and_any_other_decodes_or_
     assert caught.value.message == error.message
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(REQUESTS)), st.binary(max_size=40))
 def test_random_bytes_raise_api_errors_only(operation: str, body: bytes) -> None:
     with contextlib.suppress(ApiError):

@@ -116,7 +116,7 @@ def text_constraints(meta: msgspec.Meta) -> Constraints:
     """The rules of a text, in the order in which the service reports them broken."""
     rules = []
     if meta.pattern is not None:
-        rules.append(_pattern(meta.pattern.removeprefix("^").removesuffix("$")))
+        rules.append(_pattern(meta.pattern.removeprefix("^").removesuffix(r"\Z")))
     return (*rules, *_length(meta))
 
 

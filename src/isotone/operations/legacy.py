@@ -206,6 +206,10 @@ def _joined(
     if not conditions:
         return None
     nodes = tuple(translate(name, condition) for name, condition in conditions.items())
+    if operator is not None and len(nodes) < 2:
+        raise ValidationException(
+            "ConditionalOperator can only be used when Filter or Expected has two or more elements"
+        )
     join = Or if operator == "OR" else And
     return Condition.from_node(nodes[0] if len(nodes) == 1 else join(nodes), parameter=parameter)
 

@@ -10,9 +10,6 @@ from isotone.operations.rules.attributes import refuse_repeated_names
 from isotone.operations.rules.parameters import Parameters, checker
 from isotone.operations.shapes.batches import BatchGetItem, BatchWriteItem, WriteRequest
 
-# The actions raise it, because they know the keys.
-DUPLICATE_KEYS: Final = "Provided list of item keys contains duplicates"
-
 _check_keys: Final = checker(
     Parameters(expressions=("projection_expression",), legacy=("attributes_to_get",))
 )

@@ -98,13 +98,9 @@ def _check_values(request: Any, with_values: Sequence[str]) -> None:
 
 
 def _check_conditional_operator(request: Structure, filters: Sequence[str]) -> None:
-    conditions = [getattr(request, name) for name in given(request, filters)]
-    if not any(conditions):
+    # That it joins two conditions or more is checked after the conditions themselves (`legacy`).
+    if not any(getattr(request, name) for name in filters):
         raise ValidationException("ConditionalOperator cannot be used without Filter or Expected")
-    if max(map(len, conditions)) < 2:
-        raise ValidationException(
-            "ConditionalOperator can only be used when Filter or Expected has two or more elements"
-        )
 
 
 def _listed(names: Sequence[str]) -> str:

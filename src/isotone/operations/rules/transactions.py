@@ -16,9 +16,6 @@ from isotone.operations.shapes.transactions import (
     Update,
 )
 
-# The actions raise it, because they know the keys.
-SAME_ITEM: Final = "Transaction request cannot include multiple operations on one item"
-
 _ACTIONS: Final = ("condition_check", "put", "update", "delete")
 _check_get: Final = checker(Parameters(expressions=("projection_expression",)))
 _check_conditional: Final = checker(

@@ -36,11 +36,12 @@ TableName: TypeAlias = Annotated[
 ]
 # Control-plane calls check the name after everything else, with sentences of their own.
 ControlTableName: TypeAlias = Annotated[
-    str, Meta(pattern="^([a-zA-Z0-9_.-]{3,255}$|arn:)", max_length=1024, extra={"checked": "last"})
+    str,
+    Meta(pattern=r"^([a-zA-Z0-9_.-]{3,255}\Z|arn:)", max_length=1024, extra={"checked": "last"}),
 ]
 ResourceArn: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1283)]
 EntityName: TypeAlias = Annotated[
-    str, Meta(min_length=3, max_length=255, pattern="^[a-zA-Z0-9_.-]+$")
+    str, Meta(min_length=3, max_length=255, pattern=r"^[a-zA-Z0-9_.-]+\Z")
 ]
 IndexName: TypeAlias = EntityName
 KeyAttributeName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
