@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -119,10 +120,15 @@ def scalar(shape: Scalar) -> st.SearchStrategy[Any]:
     }[shape.java]
 
 
+@cache
+def bodies(operation: str) -> st.SearchStrategy[bytes]:
+    return documents(shape_of(REQUESTS[operation])).map(msgspec.json.encode)
+
+
 @st.composite
 def requests(draw: st.DrawFn) -> tuple[str, bytes]:
     operation = draw(st.sampled_from(sorted(REQUESTS)))
-    return operation, msgspec.json.encode(draw(documents(shape_of(REQUESTS[operation]))))
+    return operation, draw(bodies(operation))
 
 
 def clean(operation: str, body: bytes) -> bool:
