@@ -132,7 +132,7 @@ def test_an_error_carries_what_botocore_parses() -> None:
         "The conditional request failed"
     )
     assert error.operation_name == "PutItem"
-    metadata = error.response.pop("ResponseMetadata")  # type: ignore[misc]
+    metadata = error.response.pop("ResponseMetadata")
     assert metadata["HTTPStatusCode"] == 400
     assert error.response == {
         "Error": {
@@ -153,7 +153,7 @@ def test_cancellation_reasons_are_at_the_top() -> None:
     client = answering(failure)
     with pytest.raises(client.exceptions.TransactionCanceledException) as caught:
         client.transact_write_items(TransactItems=[{}])
-    response = caught.value.response  # type: ignore[attr-defined]
+    response = caught.value.response
     assert response["CancellationReasons"] == reasons
     assert response["Message"] == "Transaction cancelled"
 
@@ -162,7 +162,7 @@ def test_an_undeclared_error_is_a_client_error() -> None:
     client = answering(errors.ValidationException("One or more parameter values were invalid"))
     with pytest.raises(errors.ValidationException) as caught:
         client.scan(TableName="t")
-    assert set(caught.value.response) == {"Error", "ResponseMetadata"}  # type: ignore[attr-defined]
+    assert set(caught.value.response) == {"Error", "ResponseMetadata"}
     with pytest.raises(AttributeError, match="Valid exceptions are: "):
         _ = client.exceptions.ValidationException
 
@@ -171,8 +171,26 @@ def test_has_the_exceptions_of_boto3() -> None:
     ours, theirs = answering({}).exceptions, boto3_client().exceptions
     for code in theirs._code_to_exception:
         assert getattr(ours, code).__name__ == code
+        assert issubclass(getattr(ours, code), errors.ApiError)
         assert ours.from_code(code) is getattr(ours, code)
     assert ours.from_code("ValidationException") is botocore.exceptions.ClientError
+
+
+def test_exceptions_are_made_like_botocores() -> None:
+    """As code under test that raises them itself does."""
+    client = answering({})
+    made = client.exceptions.ConditionalCheckFailedException(
+        {"Error": {"Code": "ConditionalCheckFailedException", "Message": "no"}, "Item": {}},
+        "PutItem",
+    )
+    assert str(made) == (
+        "An error occurred (ConditionalCheckFailedException) when calling the PutItem operation: no"
+    )
+    assert (made.code, made.message, made.members) == (
+        "ConditionalCheckFailedException",
+        "no",
+        {"Item": {}},
+    )
 
 
 def test_errors_can_be_pickled() -> None:
@@ -181,7 +199,7 @@ def test_errors_can_be_pickled() -> None:
     copy = pickle.loads(pickle.dumps(caught.value))
     assert isinstance(copy, errors.ConditionalCheckFailedException)
     assert isinstance(copy, botocore.exceptions.ClientError)
-    assert (copy.response, str(copy)) == (caught.value.response, str(caught.value))  # type: ignore[attr-defined]
+    assert (copy.response, str(copy)) == (caught.value.response, str(caught.value))
 
 
 def test_parameter_errors_are_botocores_too() -> None:
@@ -210,7 +228,7 @@ try:
     client.scan()
 except errors.UsageError as error:
     assert str(error) == 'Parameter validation failed:\\nMissing required parameter in input: "TableName"'
-assert client.exceptions.ClientError is errors.ApiError
+assert issubclass(client.exceptions.ClientError, errors.ApiError)
 assert not {"botocore", "boto3"} & set(sys.modules)
 """
 

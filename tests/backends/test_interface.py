@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from isotone.backends.interface import Backend, InThread, Tape
+import isotone
+from isotone.backends.interface import Backend, InProcess, InThread, Tape
 from isotone.errors import ResourceNotFoundException, UsageError
 
 
@@ -21,3 +22,11 @@ def test_a_backend_can_be_awaited() -> None:
     tape = Tape([{"TableNames": ["t"]}])
     assert asyncio.run(InThread(tape).execute("ListTables", {"Limit": 1})) == {"TableNames": ["t"]}
     assert tape.asked == [("ListTables", {"Limit": 1})]
+
+
+def test_a_database_in_the_process_is_a_backend() -> None:
+    with isotone.open() as database:
+        backend: Backend = InProcess(database.execute)
+        assert backend.execute("ListTables", {"Limit": 1}) == {"TableNames": []}
+        with pytest.raises(ResourceNotFoundException):
+            backend.execute("DescribeTable", {"TableName": "music"})

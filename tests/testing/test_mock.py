@@ -13,6 +13,8 @@ import botocore.session
 import pytest
 from botocore.config import Config
 from botocore.endpoint import Endpoint
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from pynamodb.models import Model
 
 import isotone
 from isotone.errors import UsageError
@@ -272,6 +274,34 @@ def test_refuses_other_services_of_aioboto3() -> None:
 
     with mock_dynamodb(), pytest.raises(UsageError, match="service 'sqs'"):
         asyncio.run(use())
+
+
+class Song(Model):
+    """A table as PynamoDB declares it."""
+
+    class Meta:
+        table_name = "songs"
+        region = "us-east-1"
+        billing_mode = "PAY_PER_REQUEST"
+
+    artist = UnicodeAttribute(hash_key=True)
+    title = UnicodeAttribute(range_key=True)
+    plays = NumberAttribute(default=0)
+
+
+@mock_dynamodb
+def test_answers_pynamodb() -> None:
+    Song.create_table(wait=True)
+    for title in ("Blue", "Carey", "River"):
+        Song("Joni", title).save()
+    river = Song.get("Joni", "River")
+    river.update([Song.plays.add(2)])
+    assert [(song.title, song.plays) for song in Song.query("Joni", Song.title > "C")] == [
+        ("Carey", 0),
+        ("River", 2),
+    ]
+    with pytest.raises(Song.DoesNotExist):
+        Song.get("Joni", "Hejira")
 
 
 @mock_dynamodb

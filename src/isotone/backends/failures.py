@@ -38,7 +38,6 @@ MODELED: Final = frozenset(
         "ImportNotFoundException",
         "IndexNotFoundException",
         "InternalServerError",
-        "InvalidEndpointException",
         "InvalidExportTimeException",
         "InvalidRestoreTimeException",
         "ItemCollectionSizeLimitExceededException",
@@ -69,31 +68,28 @@ def _say(error: Exception, text: str) -> None:
 
 
 class ClientFailure(ApiError):
-    """An `ApiError` as a client raises it: with what botocore's `ClientError` carries.
+    """An `ApiError` as a client raises it, made like botocore's `ClientError` and with what that carries.
 
     `response` is the parsed answer (`response["Error"]["Code"]`), `operation_name` the action.
     """
 
-    def __init__(
-        self, message: str, members: dict[str, Any], operation: str, metadata: dict[str, Any]
-    ) -> None:
-        self.message = message
-        self.members = members
+    def __init__(self, error_response: dict[str, Any], operation_name: str) -> None:
+        error = error_response.get("Error", {})
+        self.message = error.get("Message", "Unknown")
+        self.members = {name: value for name, value in error_response.items() if name not in _FRAME}
+        self.response = error_response
+        self.operation_name = operation_name
+        code = error.get("Code", "Unknown")
         _say(
             self,
-            f"An error occurred ({self.code}) when calling the {operation} operation: {message}",
+            f"An error occurred ({code}) when calling the {operation_name} operation: {self.message}",
         )
-        self.operation_name = operation
-        self.response: dict[str, Any] = {
-            "Error": {"Message": message, "Code": self.code},
-            "ResponseMetadata": metadata,
-        }
-        if self.code in MODELED:
-            self.response |= {self.message_member: message, **members}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        metadata = self.response["ResponseMetadata"]
-        return _revive, (self.code, self.message, self.members, self.operation_name, metadata)
+        return _revive, (self.code, self.response, self.operation_name)
+
+
+_FRAME: Final = frozenset({"Error", "ResponseMetadata", "message", "Message"})
 
 
 class ParamValidationError(UsageError):
@@ -123,10 +119,15 @@ class PaginationError(UsageError):
 
 def client_failure(error: ApiError, operation: str, metadata: dict[str, Any]) -> ClientFailure:
     """The exception that a client raises for an error of the API; its members are copies."""
-    members = msgspec.json.decode(msgspec.json.encode(error.members))
-    restore_binary(members)
-    made = _also_botocore(_failing(error.code), "ClientError")
-    return made(error.message, members, operation, metadata)
+    response: dict[str, Any] = {
+        "Error": {"Message": error.message, "Code": error.code},
+        "ResponseMetadata": metadata,
+    }
+    if error.code in MODELED:
+        members = msgspec.json.decode(msgspec.json.encode(error.members))
+        restore_binary(members)
+        response |= {error.message_member: error.message, **members}
+    return _revive(error.code, response, operation)
 
 
 def parameter_error(report: str) -> ParamValidationError:
@@ -145,43 +146,44 @@ def pagination_error(message: str) -> PaginationError:
 class ClientExceptions:
     """`client.exceptions`: the classes to catch, by name.
 
-    They are those of `isotone.errors`; an exception is one of botocore's as well where that is loaded.
+    Each is a subclass of its namesake in `isotone.errors`; an exception that a client raises is an
+    instance of both, and of botocore's `ClientError` where that is loaded.
     """
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> type[Exception]:
+    def __getattr__(self, name: str) -> type[ClientFailure]:
         if name == "ClientError":
-            module = sys.modules.get("botocore.exceptions")
-            found: type[Exception] = ApiError if module is None else module.ClientError
-            return found
+            return _botocore(name) or ClientFailure
         if name in MODELED:
-            return error_class(name)
+            return _failing(name)
         raise AttributeError(
             f"{self} object has no attribute {name}. Valid exceptions are: {', '.join(sorted(MODELED))}"
         )
 
-    def from_code(self, error_code: str) -> type[Exception]:
+    def from_code(self, error_code: str) -> type[ClientFailure]:
         """The class of an error code; the general one for a code that botocore does not declare."""
-        return getattr(self, error_code if error_code in MODELED else "ClientError")  # type: ignore[no-any-return]
-
-
-@cache
-def error_class(code: str) -> type[ApiError]:
-    """The class of an API error by its code; one that Isotone never raises itself is made here."""
-    found = getattr(errors, code, None)
-    return found if found is not None else type(code, (ApiError,), {})
+        known: type[ClientFailure] = getattr(
+            self, error_code if error_code in MODELED else "ClientError"
+        )
+        return known
 
 
 @cache
 def _failing(code: str) -> type[ClientFailure]:
-    error = error_class(code)
-    return type(error.__name__, (ClientFailure, error), {"__doc__": error.__doc__})
+    """The class of a client's errors with a code; one that Isotone never raises by itself, too."""
+    error = getattr(errors, code, None) or type(code, (ApiError,), {})
+    return type(code, (ClientFailure, error), {"__doc__": error.__doc__})
+
+
+def _botocore(name: str) -> Any:
+    """A class of botocore's exceptions, or None while botocore is not loaded."""
+    return getattr(sys.modules.get("botocore.exceptions"), name, None)
 
 
 def _also_botocore(ours: type[E], name: str) -> type[E]:
-    module = sys.modules.get("botocore.exceptions")
-    return ours if module is None else _joined(ours, getattr(module, name))  # type: ignore[arg-type]
+    theirs = _botocore(name)
+    return ours if theirs is None else _joined(ours, theirs)  # type: ignore[arg-type]
 
 
 @cache
@@ -189,8 +191,5 @@ def _joined(ours: type[E], theirs: type[Exception]) -> type[E]:
     return type(ours.__name__, (ours, theirs), {"__doc__": ours.__doc__})
 
 
-def _revive(
-    code: str, message: str, members: dict[str, Any], operation: str, metadata: dict[str, Any]
-) -> ClientFailure:
-    made = _also_botocore(_failing(code), "ClientError")
-    return made(message, members, operation, metadata)
+def _revive(code: str, response: dict[str, Any], operation: str) -> ClientFailure:
+    return _also_botocore(_failing(code), "ClientError")(response, operation)
