@@ -43,6 +43,10 @@ oracle: $(READY) ## compare answers with Amazon's DynamoDB Local (needs Java and
 crash: $(READY) ## the long form of the crash tests: a hundred kills
 	ISOTONE_KILLS=100 $(BIN)/pytest tests/crash
 
+clients: $(READY) ## install the AWS CLI and the JavaScript SDK, and try every client
+	$(BIN)/python tests/clients/install.py
+	$(BIN)/pytest -rs tests/clients
+
 lock: ## pin the development set anew
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet pip-tools
