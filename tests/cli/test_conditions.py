@@ -51,6 +51,8 @@ def test_one_condition(text, condition):
         ["a=1 and b between 2 and 3 and c exists"],
         ["a=1", "and", "b", "between", "2", "and", "3", "and", "c", "exists"],
         ["a = 1 AND b between 2 AND 3", "c exists"],
+        ["a=1", "b", "between", "2", "and", "3", "c", "exists"],
+        ["a=", "1", "b between", "2 and 3", "c exists"],
     ],
 )
 def test_conditions_come_in_words_or_joined(words):

@@ -24,7 +24,7 @@ _PROGRESS_EVERY: Final = 0.5  # seconds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="the database file")
     parser.add_argument("--quiet", action="store_true", help="print problems only")
 
 

@@ -11,7 +11,7 @@ all others become the filter, which decides what is shown of what was read.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from isotone.cli.keys import Keys, Table
@@ -55,9 +55,7 @@ class Plan(NamedTuple):
 
 def parse_conditions(words: Sequence[str]) -> list[Condition]:
     """The conditions in the words of a command line, each whole in a word or spread over several."""
-    whole = all(_CONDITION.fullmatch(word) for word in words)
-    texts = list(words) if whole else [" ".join(words)]
-    return [_parse(piece) for text in texts for piece in _split(text)]
+    return [_parse(piece) for text in _gather(words) for piece in _split(text)]
 
 
 def plan_query(table: Table, conditions: Sequence[Condition], index: str | None) -> Plan:
@@ -139,6 +137,27 @@ class _Writer:
         if name in self._keys.types:
             return lambda word: self._keys.value(name, word)
         return literal
+
+
+def _gather(words: Sequence[str]) -> Iterator[str]:
+    """Join words until they make a whole condition; an `and` between conditions goes."""
+    gathered = ""
+    for word in words:
+        if not gathered and word.lower() == "and":
+            continue
+        gathered = f"{gathered} {word}" if gathered else word
+        if _is_whole(gathered):
+            yield gathered
+            gathered = ""
+    if gathered or not any(words):
+        yield gathered
+
+
+def _is_whole(text: str) -> bool:
+    match = _CONDITION.fullmatch(text)
+    if match is None or _lacks_bound(_split(text)[-1]):
+        return False
+    return bool(match["value"]) or _OPERANDS.get((match["word"] or "").lower()) == 0
 
 
 def _split(text: str) -> list[str]:

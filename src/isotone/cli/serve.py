@@ -18,10 +18,10 @@ Serve a database over HTTP, to anything that speaks the DynamoDB API, until Ctrl
 Without FILE the data lives in memory and is gone when the server stops. Any access key and any region
 will do: requests must be signed, as every AWS SDK signs them, but signatures are not verified."""
 EXAMPLES: Final = """
-isotone serve shop.db                  a file; it is made if it is not there
-isotone serve                          memory
-isotone serve shop.db --port 0         any free port; the line that is printed says which
-isotone serve ci.db --durability none  faster writes, for data that can be made again
+isotone serve shop.db                    a file; it is made if it is not there
+isotone serve                            memory
+isotone serve shop.db --port 0           any free port; the line that is printed says which
+isotone serve ci.db --durability none    faster writes, for data that can be made again
 
 Then, in another terminal:
 export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=us-east-1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ isotone shell http://localhost:8000
 echo 'query Orders customer=ann' | isotone shell shop.db
 """
 
+_BARE_JSON: Final = re.compile(r"""(?P<words>[^'"#{\[]*\s)(?P<json>[{\[].*[}\]])\s*""")
 _PROMPT: Final = "isotone> "
 _HISTORY: Final = 1000
 _LEAVE: Final = frozenset({"exit", "quit", "\\q"})
@@ -82,10 +84,8 @@ class Shell:
     def run_line(self, line: str) -> bool:
         """Run one line; whether it went well. Failures are told, not raised."""
         try:
-            words = shlex.split(line, comments=True)
+            words = split_line(line)
             return not words or self._run(words[0], words[1:]) == 0
-        except ValueError as error:
-            complain(f"{error}: {line.strip()}")
         except IsotoneError as error:
             complain(explanation(error))
         except KeyboardInterrupt:
@@ -140,6 +140,21 @@ class Shell:
     @staticmethod
     def _commands() -> list[str]:
         return [name for name, entry in COMMANDS.items() if entry.opens]
+
+
+def split_line(line: str) -> list[str]:
+    """The words of a line, as a shell splits them; but JSON that ends the line needs no quotes.
+
+    >>> split_line('put Orders {"customer": "ann"}')
+    ['put', 'Orders', '{"customer": "ann"}']
+    """
+    bare = _BARE_JSON.fullmatch(line)
+    try:
+        if bare is not None:
+            return [*shlex.split(bare["words"]), bare["json"]]
+        return shlex.split(line, comments=True)
+    except ValueError as error:
+        raise UsageError(f"{error}: {line.strip()}") from None
 
 
 def _typed_lines() -> Iterator[str]:

@@ -62,11 +62,14 @@ class Dispatcher:
         self._loop = loop
         self._is_write = service.is_write
         self._execute = service.execute
+        self._chatty = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[Call, Answer]] = []
         self._maintenance: asyncio.TimerHandle | None = None
 
     def submit(self, call: Call, answer: Answer) -> Result | None:
         """The result of a call; or None when it joined a group, whose commit passes it to `answer`."""
+        if self._chatty:
+            log.debug("%s, %d bytes", call.operation, len(call.body))
         if self._is_write(call.operation):
             if not self._group:
                 self._loop.call_soon(self.commit)

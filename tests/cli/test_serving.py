@@ -1,0 +1,160 @@
+"""`isotone serve` and `isotone demo` as processes: announcement, signals, exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from isotone.cli.connection import connect
+from isotone.cli.keys import table_names
+from isotone.cli.samples import SAMPLES
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
+
+
+@contextlib.contextmanager
+def started(*words):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "isotone", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def url_from(process):
+    found = re.search(r"http://\S+:\d+", process.stdout.readline())
+    assert found is not None
+    return found[0]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_file_is_served_until_a_signal(tmp_path, number):
+    file = tmp_path / "new.db"
+    with started("serve", file, "--port", 0) as process:
+        line = process.stdout.readline()
+        url = re.search(r"http://\S+:\d+", line)[0]
+        assert line == (
+            f'isotone serves {file} at {url} (boto3: endpoint_url="{url}"; '
+            f"AWS CLI: export AWS_ENDPOINT_URL_DYNAMODB={url})\n"
+        )
+        with connect(url) as connection:
+            assert table_names(connection) == []
+        process.send_signal(number)
+        out, err = process.communicate(timeout=10)
+        assert (process.returncode, out, err) == (0, "", "")
+    assert file.exists()
+
+
+def test_what_was_written_is_there_after_a_restart(tmp_path):
+    for answers in ([], ["Words"]):
+        with started("serve", tmp_path / "x.db", "--port", 0) as process:
+            with connect(url_from(process)) as connection:
+                assert table_names(connection) == answers
+                if not answers:
+                    connection.execute(
+                        "CreateTable",
+                        {
+                            "TableName": "Words",
+                            "KeySchema": [{"AttributeName": "w", "KeyType": "HASH"}],
+                            "AttributeDefinitions": [{"AttributeName": "w", "AttributeType": "S"}],
+                            "BillingMode": "PAY_PER_REQUEST",
+                        },
+                    )
+            process.terminate()
+            assert process.wait(10) == 0
+
+
+def test_memory_needs_no_file():
+    with started("serve", "--port", 0, "--memory") as process:
+        assert "isotone serves memory at http://127.0.0.1:" in process.stdout.readline()
+
+
+def test_quiet_is_quiet():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with started("serve", "--quiet", "--port", port) as process:
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            time.sleep(0.02)
+        process.terminate()
+        assert process.communicate(timeout=10) == ("", "")
+        assert process.returncode == 0
+
+
+def test_a_port_in_use_is_one_sentence():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with started("serve", "--port", port) as process:
+            _, err = process.communicate(timeout=10)
+            assert process.returncode == 1
+            assert err == (
+                f"isotone: port {port} of 127.0.0.1 is in use by another program; "
+                "choose another port, or 0 for any free one\n"
+            )
+
+
+def test_an_open_address_is_warned_of():
+    with started("serve", "--host", "0.0.0.0", "--port", 0) as process:
+        url_from(process)
+        process.terminate()
+        _, err = process.communicate(timeout=10)
+        assert "0.0.0.0 can be reached from other machines" in err
+
+
+def test_memory_and_a_file_exclude_each_other(isotone, tmp_path):
+    outcome = isotone("serve", tmp_path / "x.db", "--memory")
+    assert (outcome.code, outcome.err) == (
+        1,
+        "isotone: --memory and a FILE exclude each other; give one of them\n",
+    )
+
+
+def test_requests_are_logged_on_demand():
+    with started("serve", "--port", 0, "--log-level", "debug") as process:
+        with connect(url_from(process)) as connection:
+            table_names(connection)
+        process.terminate()
+        assert "ListTables" in process.communicate(timeout=10)[1]
+
+
+def test_ctrl_c_ends_a_command_without_a_traceback():
+    with started("shell") as process:
+        process.stdin = None
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=10)
+        assert "Traceback" not in err
+        assert process.returncode in (0, 130)
+
+
+def test_the_demo_serves_every_sample(tmp_path, isotone):
+    with started("demo", "--port", 0) as process:
+        url = url_from(process)
+        text = ""
+        while "Ctrl-C" not in text:
+            text += process.stdout.readline()
+        with connect(url) as connection:
+            assert table_names(connection) == sorted(sample.table for sample in SAMPLES)
+        for word in ("boto3.client", "aws dynamodb", "new DynamoDBClient", "isotone tables"):
+            assert word in text
+        asked = re.findall(r"^isotone (query .*)$", text, re.M)
+        assert len(asked) == len(SAMPLES)
+        process.terminate()
+        assert process.wait(10) == 0

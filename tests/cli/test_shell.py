@@ -1,0 +1,108 @@
+"""Commands at a prompt."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from isotone.cli.connection import connect
+from isotone.cli.shell import Shell, split_line
+from isotone.errors import UsageError
+
+
+@pytest.fixture
+def shell(isotone, shop, monkeypatch):
+    """Runs lines as if they came from a pipe."""
+
+    def run(*lines):
+        monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
+        return isotone("shell", shop)
+
+    return run
+
+
+def test_commands_work_without_their_source(shell, isotone, shop):
+    commands = (
+        "tables",
+        "describe Orders",
+        "get Orders ann 2026-01-01",
+        "query Orders customer=ann",
+    )
+    outcome = shell(*commands)
+    alone = [isotone(words.split()[0], shop, *words.split()[1:]).out for words in commands]
+    assert outcome == (0, "".join(alone), "")
+
+
+def test_a_table_in_use_is_meant(shell, isotone, shop):
+    expected = isotone("get", shop, "Orders", "ann", "2026-01-01").out
+    assert shell("use Orders", "get ann 2026-01-01").out == expected
+    assert shell("use Orders", "get Orders ann 2026-01-01").out == expected
+    assert "use takes one of these tables: Orders" in shell("use Nope").err
+
+
+def test_json_needs_no_quotes(shell):
+    outcome = shell(
+        'put Orders {"customer": "bob", "placed_at": "1", "note": "it\'s"}',
+        "get Orders bob 1 --line",
+    )
+    assert json.loads(outcome.out)["note"] == "it's"
+
+
+def test_failures_are_told_and_the_shell_goes_on(shell):
+    outcome = shell(
+        "nonsense", "get Orders", 'get "Orders', "scan Nope", "get Orders ann no", "tables"
+    )
+    assert outcome.code == 1
+    assert "there is no command 'nonsense' here" in outcome.err
+    assert "No closing quotation" in outcome.err
+    assert "there is no table Nope" in outcome.err
+    assert "no such item" in outcome.err
+    assert "Orders" in outcome.out
+
+
+def test_lines_that_say_nothing(shell):
+    assert shell("", "   ", "# a remark", "exit", "nonsense") == (0, "", "")
+
+
+def test_help(shell):
+    out = shell("help", "query --help").out
+    assert "use TABLE" in out
+    assert "usage: query" in out
+    assert "serve" not in out.split("usage:")[0]
+
+
+def test_memory_when_no_source_is_given(isotone, monkeypatch):
+    monkeypatch.setattr(
+        "sys.stdin", io.StringIO('create Tab id\nput Tab {"id": "a"}\nget Tab a --line\n')
+    )
+    assert isotone("shell") == (0, 'table Tab is there\n{"id": "a"}\n', "")
+
+
+def test_completion_knows_commands_and_tables(shop):
+    with connect(str(shop)) as connection:
+        shell = Shell(connection)
+        assert shell.complete("Ord", 0) == "Orders "
+        assert shell.complete("Ord", 1) is None
+        assert {shell.complete("de", 0), shell.complete("de", 1)} == {"describe ", "delete "}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("", []),
+        ("tables # all", ["tables"]),
+        ("query T 'a > 5'", ["query", "T", "a > 5"]),
+        ('put T {"a": "b c"}  ', ["put", "T", '{"a": "b c"}']),
+        ("""put T '{"a": 1}' --new""", ["put", "T", '{"a": 1}', "--new"]),
+        ("call ListTables {}", ["call", "ListTables", "{}"]),
+    ],
+)
+def test_words_of_a_line(line, words):
+    assert split_line(line) == words
+
+
+def test_a_quote_that_does_not_end():
+    with pytest.raises(UsageError, match="No closing quotation"):
+        split_line("get 'a")
