@@ -103,6 +103,16 @@ def test_a_range_upside_down_is_empty(store: Store) -> None:
     assert list(store.range("t", b"a", b"a", reverse=True)) == []
 
 
+def test_a_range_has_its_lower_bound_and_not_its_upper(store: Store) -> None:
+    with store.transaction():
+        for key in (b"a", b"b", b"b\x00", b"c"):
+            store.put("t", key, key)
+    for reverse in (False, True):
+        found = [key for key, _ in store.range("t", b"a", b"c", reverse=reverse)]
+        assert found == sorted([b"a", b"b", b"b\x00"], reverse=reverse)
+    assert [key for key, _ in store.range("t", b"b", b"b\x00")] == [b"b"]
+
+
 def test_what_a_transaction_wrote_is_seen_inside_it(store: Store) -> None:
     with store.transaction():
         store.put("t", b"b", b"2")

@@ -292,7 +292,34 @@ def test_the_log_stays_bounded(path: Path, store: SQLiteStore) -> None:
     assert path.with_name("store.db-wal").stat().st_size < 12_000_000
 
 
-# Forks
+# Interruptions and forks
+
+
+@pytest.mark.parametrize("when", ["BEGIN IMMEDIATE", "COMMIT", "ROLLBACK"])
+@pytest.mark.parametrize("done", [False, True])
+def test_an_interruption_of_an_end_or_a_beginning_leaves_nothing_open(
+    store: SQLiteStore, when: str, done: bool
+) -> None:
+    execute = store._execute
+
+    def interrupted(sql: str, *bindings: object) -> object:
+        if sql == when:
+            store._execute = execute
+            if done:
+                execute(sql)
+            raise KeyboardInterrupt
+        return execute(sql, *bindings)
+
+    store._execute = interrupted
+    with pytest.raises(KeyboardInterrupt), store.transaction() as transaction:  # noqa: PT012
+        store.put("t", b"a", b"1")
+        if when == "ROLLBACK":
+            transaction.rollback()
+    kept = b"1" if done and when == "COMMIT" else None
+    assert store.get("t", b"a") == kept
+    put(store, b"a", b"2")
+    assert not store._connection.in_transaction
+    assert store.get("t", b"a") == b"2"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork()")

@@ -139,7 +139,7 @@ def _use_wal(connection: apsw.Connection, path: str, deadline: float) -> None:
 def _mark(connection: apsw.Connection, path: str) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have been faster.
+        # Another process may have been faster, and know a later format.
         if _verify(connection, path):
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version={FORMAT}")

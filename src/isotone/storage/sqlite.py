@@ -186,8 +186,6 @@ class SQLiteStore:
             yield from cursor
         except apsw.Error as error:
             raise self._failure(error, tree) from error
-        finally:
-            cursor.close(True)
 
     def _data_version(self) -> int:
         try:
