@@ -29,7 +29,8 @@ def aws_command() -> list[str] | None:
 
 
 def install_aws_cli() -> None:
-    venv.create(AWS_CLI, with_pip=True)
+    if not (AWS_CLI / "bin" / "python").exists():
+        venv.create(AWS_CLI, with_pip=True, symlinks=True)
     pip = [AWS_CLI / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--quiet"]
     pins = HERE / "awscli" / "requirements.txt"
     subprocess.run([*pip, "install", "--requirement", pins], check=True)
