@@ -499,7 +499,12 @@ UPDATES: list[tuple[dict[str, Any], str | None]] = [
         INVALID + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
         "BillingMode is PAY_PER_REQUEST",
     ),
-    (updates({"Create": index()}), None),
+    ({**updates({"Create": index()}), "AttributeDefinitions": [attribute("a")]}, None),
+    (
+        updates({"Create": index()}),
+        INVALID + "Some index key attributes are not defined in AttributeDefinitions. "
+        "Keys: [a], AttributeDefinitions: []",
+    ),
     (updates({"Create": index("one")}, {"Create": index("two")}), ONE_AT_A_TIME),
     (updates({"Create": index("one")}, {"Delete": {"IndexName": "two"}}), ONE_AT_A_TIME),
     (
@@ -507,7 +512,13 @@ UPDATES: list[tuple[dict[str, Any], str | None]] = [
         INVALID + "Only one global secondary index update per index is allowed simultaneously. "
         "Index: idx",
     ),
-    (updates({"Create": index(projection={})}), INVALID + "Unknown ProjectionType: null"),
+    (
+        {
+            **updates({"Create": index(projection={})}),
+            "AttributeDefinitions": [attribute("a")],
+        },
+        INVALID + "Unknown ProjectionType: null",
+    ),
 ]
 
 

@@ -25,9 +25,9 @@ def run(engine: Engine, request: Query) -> Answer:
         filters = legacy.filter_condition(request.query_filter, request.conditional_operator)
     projection = projection_of(request, binding)
     keys = binding.key_condition(request.key_condition_expression)
+    binding.check()
     if keys is None:
         keys = legacy.key_conditions(request.key_conditions)
-    binding.check()
     check_choice(request)
     with engine.reading:
         table = open_table(engine, request.table_name)

@@ -9,6 +9,7 @@ from isotone import limits
 from isotone.errors import ValidationException
 from isotone.operations.rules.parameters import INVALID
 from isotone.operations.shapes.tables import (
+    AttributeDefinition,
     CreateGlobalSecondaryIndexAction,
     CreateTable,
     DeleteGlobalSecondaryIndexAction,
@@ -79,7 +80,7 @@ def check_local_indexes(request: CreateTable) -> None:
         )
     seen: set[str] = set()
     for index in indexes:
-        _check_defined(index, request)
+        check_defined(index.key_schema, request.attribute_definitions)
         check_key_schema(index.key_schema)
         _check_local_key(index, request.key_schema[0].attribute_name)
         _check_name(index.index_name, seen)
@@ -113,7 +114,7 @@ def check_global_indexes(request: CreateTable) -> None:
         raise ValidationException(f"{INVALID}List of GlobalSecondaryIndexes is empty")
     seen = {index.index_name for index in request.local_secondary_indexes or ()}
     for index in indexes:
-        _check_defined(index, request)
+        check_defined(index.key_schema, request.attribute_definitions)
         check_key_schema(index.key_schema, parts_of_index=True)
         _check_name(index.index_name, seen)
         check_projection(index.projection)
@@ -137,9 +138,12 @@ def _check_throughput(index: GlobalSecondaryIndex, on_demand: bool) -> None:
         )
 
 
-def _check_defined(index: LocalSecondaryIndex | GlobalSecondaryIndex, request: CreateTable) -> None:
-    keys = [each.attribute_name for each in index.key_schema]
-    defined = [each.attribute_name for each in request.attribute_definitions]
+def check_defined(
+    elements: Iterable[KeySchemaElement], definitions: Iterable[AttributeDefinition] | None
+) -> None:
+    """That the request says of which type each attribute of an index key is."""
+    keys = [each.attribute_name for each in elements]
+    defined = [each.attribute_name for each in definitions or ()]
     if not set(keys) <= set(defined):
         raise ValidationException(
             f"{INVALID}Some index key attributes are not defined in AttributeDefinitions. "

@@ -8,6 +8,7 @@ from isotone.errors import LimitExceededException, ValidationException
 from isotone.operations.rules.indexes import (
     Index,
     check_attributes,
+    check_defined,
     check_global_indexes,
     check_key_schema,
     check_local_indexes,
@@ -16,6 +17,7 @@ from isotone.operations.rules.indexes import (
 )
 from isotone.operations.rules.parameters import INVALID
 from isotone.operations.shapes.tables import (
+    CreateGlobalSecondaryIndexAction,
     CreateTable,
     GlobalSecondaryIndexUpdate,
     ProvisionedThroughput,
@@ -105,7 +107,12 @@ def check_update_table(request: UpdateTable) -> None:
     _check_new_billing(request)
     _check_bounds(request.provisioned_throughput)
     _check_stream(request.stream_specification)
-    _check_index_updates(request.global_secondary_index_updates or [])
+    created = _created_indexes(request.global_secondary_index_updates or [])
+    for index in created:
+        check_defined(index.key_schema, request.attribute_definitions)
+        check_key_schema(index.key_schema, parts_of_index=True)
+        check_projection(index.projection)
+    check_projected_count(created)
 
 
 def _check_new_billing(request: UpdateTable) -> None:
@@ -121,7 +128,10 @@ def _check_new_billing(request: UpdateTable) -> None:
         )
 
 
-def _check_index_updates(updates: list[GlobalSecondaryIndexUpdate]) -> None:
+def _created_indexes(
+    updates: list[GlobalSecondaryIndexUpdate],
+) -> list[CreateGlobalSecondaryIndexAction]:
+    """The indexes to make, of which there may be one; each index is named once."""
     named: set[str] = set()
     for update in updates:
         action = _action(update)
@@ -138,10 +148,7 @@ def _check_index_updates(updates: list[GlobalSecondaryIndexUpdate]) -> None:
             "Subscriber limit exceeded: "
             "Only 1 online index can be created or deleted simultaneously per table"
         )
-    for index in created:
-        check_key_schema(index.key_schema, parts_of_index=True)
-        check_projection(index.projection)
-    check_projected_count(created)
+    return created
 
 
 def _action(update: GlobalSecondaryIndexUpdate) -> Index:
