@@ -15,32 +15,36 @@ IN_CONDITIONS: Final = frozenset({CONDITION, OPERAND})
 IN_UPDATES: Final = frozenset({VALUE, INNER})
 
 
+# The types that an operand may have where the request gives its value; ANY is not looked at.
+ANY: Final = None
+TEXTS: Final = frozenset({"S", "B"})
+LISTS: Final = frozenset({"L"})
+SIZED: Final = frozenset({"S", "B", "SS", "NS", "BS", "L", "M"})
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
-    """How a function may be used.
+    """How a function may be used: in which places, with which operands.
 
-    `needs_path`: its first operand must be a document path. `needs_distinct`: that path must differ
-    from the other operand. `types`: those that an operand may have where it is given as a value.
+    `needs_path`: the first operand must be a document path. `needs_distinct`: a path that comes first
+    must not come again.
     """
 
     places: frozenset[str]
-    operands: int
+    operands: tuple[frozenset[str] | None, ...]
     needs_path: bool = False
     needs_distinct: bool = False
-    types: frozenset[str] | None = None
 
 
 FUNCTIONS: Final = {
-    "attribute_exists": Function(frozenset({CONDITION}), 1, needs_path=True),
-    "attribute_not_exists": Function(frozenset({CONDITION}), 1, needs_path=True),
-    "attribute_type": Function(frozenset({CONDITION}), 2, needs_path=True, types=frozenset({"S"})),
-    "begins_with": Function(
-        frozenset({CONDITION}), 2, needs_distinct=True, types=frozenset({"S", "B"})
+    "attribute_exists": Function(frozenset({CONDITION}), (ANY,), needs_path=True),
+    "attribute_not_exists": Function(frozenset({CONDITION}), (ANY,), needs_path=True),
+    "attribute_type": Function(
+        frozenset({CONDITION}), (ANY, frozenset({"S"})), needs_distinct=True
     ),
-    "contains": Function(frozenset({CONDITION}), 2, needs_distinct=True),
-    "size": Function(
-        frozenset({OPERAND}), 1, types=frozenset({"S", "B", "SS", "NS", "BS", "L", "M"})
-    ),
-    "if_not_exists": Function(IN_UPDATES, 2, needs_path=True, needs_distinct=True),
-    "list_append": Function(frozenset({VALUE}), 2, types=frozenset({"L"})),
+    "begins_with": Function(frozenset({CONDITION}), (TEXTS, TEXTS), needs_distinct=True),
+    "contains": Function(frozenset({CONDITION}), (ANY, ANY), needs_distinct=True),
+    "size": Function(frozenset({OPERAND}), (SIZED,)),
+    "if_not_exists": Function(IN_UPDATES, (ANY, ANY), needs_path=True, needs_distinct=True),
+    "list_append": Function(frozenset({VALUE}), (LISTS, LISTS)),
 }

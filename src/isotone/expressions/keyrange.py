@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from msgspec import Struct
+
 from isotone.errors import ValidationException
 from isotone.expressions import refusals
 from isotone.expressions.analysis import Expression
@@ -39,8 +41,7 @@ _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _SORT_OPERATORS: Final = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"})
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRange:
+class KeyRange(Struct, frozen=True):
     """What a query reads: all items with this partition key whose sort key begins with `equal` and,
     in the attribute after those, relates to the operands as the operator says.
     """

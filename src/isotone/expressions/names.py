@@ -8,7 +8,7 @@ defines one that no expression uses.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
@@ -27,8 +27,10 @@ _Tree = TypeVar("_Tree")
 NAMES: Final = "ExpressionAttributeNames"
 VALUES: Final = "ExpressionAttributeValues"
 
-_is_name_placeholder: Final = re.compile(r"#[A-Za-z0-9_]+").fullmatch
-_is_value_placeholder: Final = re.compile(r":[A-Za-z0-9_]+").fullmatch
+_REST: Final = f"[A-Za-z0-9_]{{1,{NAME_PLACEHOLDER_SIZE - 1}}}"
+_is_name_placeholder: Final = re.compile("#" + _REST).fullmatch
+_is_value_placeholder: Final = re.compile(":" + _REST).fullmatch
+_SURELY_SHORT: Final = ATTRIBUTE_NAME_SIZE // 4  # characters, whatever their size in UTF-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +120,12 @@ def _resolved(node: Any, names: NameMap) -> Any:
 
 
 def check_placeholders(names: NameMap | None, values: Mapping[str, object] | None) -> None:
-    """Refuse placeholder maps that are empty or hold keys that cannot be placeholders. O(keys)."""
+    """Refuse placeholder maps that are empty, or hold keys that cannot be placeholders. O(keys)."""
     if names is not None:
         _check_keys(NAMES, names, _is_name_placeholder)
-        _check_names(names)
+        for key, name in names.items():
+            if not 0 < len(name) <= _SURELY_SHORT:
+                _check_name(key, name)
     if values is not None:
         _check_keys(VALUES, values, _is_value_placeholder)
 
@@ -130,30 +134,28 @@ def _check_keys(parameter: str, given: Mapping[str, object], is_well_formed: Any
     if not given:
         raise ValidationException(f"{parameter} must not be empty")
     for key in given:
-        wrong = _wrong_key(key, is_well_formed)
-        if wrong:
-            raise ValidationException(f"{parameter} contains invalid key: {wrong}")
+        if not is_well_formed(key):
+            raise ValidationException(f"{parameter} contains invalid key: {_wrong_key(key)}")
 
 
-def _wrong_key(key: str, is_well_formed: Any) -> str | None:
+def _wrong_key(key: str) -> str:
     if not key:
         return "The expression attribute map contains an empty key;"
     if len(key) > NAME_PLACEHOLDER_SIZE:
         return (
             f"The expression attribute map contains a key that is too long; size of key: {len(key)}"
         )
-    return None if is_well_formed(key) else f'Syntax error; key: "{key}"'
+    return f'Syntax error; key: "{key}"'
 
 
-def _check_names(names: NameMap) -> None:
-    for key, name in names.items():
-        if not name:
-            wrong = "Empty attribute name"
-        elif len(name.encode()) > ATTRIBUTE_NAME_SIZE:
-            wrong = "Attribute name is too large, must be less than 65536 bytes"
-        else:
-            continue
-        raise ValidationException(f"{NAMES} contains invalid value: {wrong} for key {key}")
+def _check_name(key: str, name: str) -> None:
+    if not name:
+        wrong = "Empty attribute name"
+    elif len(name.encode("utf-8", "surrogatepass")) > ATTRIBUTE_NAME_SIZE:
+        wrong = f"Attribute name is too large, must be less than {ATTRIBUTE_NAME_SIZE + 1} bytes"
+    else:
+        return
+    raise ValidationException(f"{NAMES} contains invalid value: {wrong} for key {key}")
 
 
 def check_scalar_keys(
@@ -187,21 +189,26 @@ def check_expressions_given(
 
 
 def check_all_used(
-    expressions: Iterable[UsesPlaceholders],
+    expressions: Collection[UsesPlaceholders],
     names: NameMap | None,
     values: Mapping[str, object] | None,
 ) -> None:
     """Refuse a request that defines a placeholder which none of its expressions uses. O(keys)."""
-    used = tuple(expressions)
     if names:
-        _check_used(NAMES, names, [expression.names_used for expression in used])
+        unused = set(names)
+        for expression in expressions:
+            unused -= expression.names_used
+        if unused:
+            raise _unused(NAMES, unused)
     if values:
-        _check_used(VALUES, values, [expression.values_used for expression in used])
+        unused = set(values)
+        for expression in expressions:
+            unused -= expression.values_used
+        if unused:
+            raise _unused(VALUES, unused)
 
 
-def _check_used(parameter: str, given: Mapping[str, object], used: list[frozenset[str]]) -> None:
-    unused = sorted(key for key in given if not any(key in keys for keys in used))
-    if unused:
-        raise ValidationException(
-            f"Value provided in {parameter} unused in expressions: keys: {{{', '.join(unused)}}}"
-        )
+def _unused(parameter: str, keys: set[str]) -> ValidationException:
+    return ValidationException(
+        f"Value provided in {parameter} unused in expressions: keys: {{{', '.join(sorted(keys))}}}"
+    )

@@ -80,8 +80,10 @@ def _if_not_exists(path: Operand, otherwise: Operand) -> Evaluate:
     find, default = compile_operand(path), compile_value(otherwise)
 
     def choose(item: Item, values: ValueMap) -> AttributeValue:
-        value = find(item, values)
-        return default(item, values) if value is None else value
+        # The default must have a value even where it is not needed.
+        second = default(item, values)
+        first = find(item, values)
+        return second if first is None else first
 
     return choose
 

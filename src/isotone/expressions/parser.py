@@ -19,7 +19,7 @@
 
 A token is refused as soon as no expression can go on with it. Behind an opening parenthesis both a
 condition and an operand may stand, and a function may be either, so both are parsed alike and looked at
-afterwards. As in the service, parentheses that are redundant are told of once the syntax is right.
+afterwards. As in the service, the words of a text are looked at once its syntax is right.
 """
 
 from __future__ import annotations
@@ -105,7 +105,6 @@ class _Parser:
         self._closing: dict[
             int, int
         ] = {}  # where the parentheses close that are closed, by where they open
-        self._redundant = False
         self._twice = ""  # the first section of an update that came again
 
     @property
@@ -130,8 +129,6 @@ class _Parser:
     def finish(self, tree: Node) -> None:
         """Refuse what is left of the text, then what is wrong with the text as a whole."""
         self._expect(END_TEXT)
-        if self._redundant:
-            raise Refusal(refusals.REDUNDANT_PARENTHESES)
         check_words(tree, written=True)
         if self._twice:
             raise Refusal(refusals.SECTION_TWICE, section=self._twice)
@@ -204,11 +201,11 @@ class _Parser:
         return found
 
     def _close(self, opening: int) -> None:
-        """Take the parenthesis that closes the one at `opening`, noting two pairs around the same thing."""
+        """Take the parenthesis that closes the one at `opening`, refusing two pairs around the same thing."""
         self._expect(")")
         inner = self._tokens[opening + 1]
         if inner.symbol == "(" and self._closing.get(opening + 1) == self._at - 2:
-            self._redundant = True
+            raise Refusal(refusals.REDUNDANT_PARENTHESES)
         self._closing[opening] = self._at - 1
 
     # Operands

@@ -186,8 +186,8 @@ def _comparison_rule(node: Comparison) -> Iterator[OperandCheck]:
 
 
 def _between_rule(node: Between) -> Iterator[OperandCheck]:
-    _check_distinct("BETWEEN", node.operand, node.low, node.high)
     yield from _typed((node.operand, node.low, node.high), _ORDERED, _refuse_operand("BETWEEN"))
+    _check_distinct("BETWEEN", node.operand, node.low, node.high)
     low, high = constant(node.low), constant(node.high)
     if low is not None and high is not None:
         yield _bounds_check(low, high)
@@ -219,14 +219,16 @@ def _in_rule(node: In) -> Iterator[OperandCheck]:
 def _call_rule(node: Call) -> Iterator[OperandCheck]:
     function = FUNCTIONS[node.function]
     first, *others = node.operands
-    if len(node.operands) != function.operands:
+    if len(node.operands) != len(function.operands):
         raise Refusal(refusals.OPERAND_COUNT, operator=node.function, count=len(node.operands))
     if function.needs_path and not isinstance(first, Path):
         raise Refusal(refusals.NEEDS_PATH, operator=node.function)
     if function.needs_distinct:
         _check_distinct(node.function, first, *others)
-    if function.types is not None:
-        yield from _typed(node.operands, function.types, _refuse_operand(node.function))
+    refuse = _refuse_operand(node.function)
+    for operand, types in zip(node.operands, function.operands, strict=True):
+        if types is not None:
+            yield from _typed((operand,), types, refuse)
     if node.function == "attribute_type":
         yield _type_name_check(others[0])
 
