@@ -23,7 +23,7 @@ from isotone.expressions import KeyRange
 from isotone.values.attributes import AttributeValue, Item, canonical_item
 from isotone.values.size import value_size
 
-_MISMATCH = "The provided key element does not match the schema"
+MISMATCH = "The provided key element does not match the schema"
 _CONDITION_TYPE = (
     "One or more parameter values were invalid: Condition parameter type does not match schema type"
 )
@@ -81,11 +81,11 @@ class Keyspace:
             return physical, key
         canonical, _ = canonical_item(key)
         if len(canonical) != len(self._encoders):
-            raise ValidationException(_MISMATCH)
+            raise ValidationException(MISMATCH)
         for part in self.schema.parts:
             value = canonical.get(part.name)
             if value is None or part.type not in value:
-                raise ValidationException(_MISMATCH)
+                raise ValidationException(MISMATCH)
         self.check_values(canonical)
         return self.key(canonical), canonical
 

@@ -10,12 +10,13 @@ from typing import Any
 from isotone.codec import segment_range
 from isotone.engine.engine import Engine
 from isotone.engine.indexes import SecondaryIndex
-from isotone.engine.keyspace import Bounds, Keyspace
+from isotone.engine.keyspace import MISMATCH, Bounds, Keyspace
 from isotone.engine.record import item_of
 from isotone.engine.table import Table
 from isotone.errors import ValidationException
 from isotone.values.attributes import Item, canonical_item
 
+_INVALID_START = "The provided starting key is invalid"
 _EVERYTHING: Bounds = (b"", None)
 
 
@@ -54,8 +55,14 @@ class Source:
         if start.keys() != types.keys() or any(
             kind not in start[name] for name, kind in types.items()
         ):
-            raise ValidationException("The provided starting key is invalid")
-        self.table.keyspace.check_values(start)
+            # The service gives the reason only where the table's own key is meant.
+            raise ValidationException(
+                _INVALID_START if self.index else f"{_INVALID_START}: {MISMATCH}"
+            )
+        try:
+            self.table.keyspace.check_values(start)
+        except ValidationException as error:
+            raise ValidationException(f"{_INVALID_START}: {error.message}") from None
         key = self.keyspace.key(start)
         return (key if self.index is None else key + self.table.keyspace.suffix(start)), start
 

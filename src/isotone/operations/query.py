@@ -63,11 +63,17 @@ def _refuse_key_filter(source: Source, attributes: frozenset[str], request: Quer
 def _start(source: Source, requested: dict[str, Any] | None, wanted: KeyRange) -> bytes | None:
     if requested is None:
         return None
+    if len(requested) != len(source.key_names):
+        raise ValidationException("Exclusive Start Key must have same size as table's key schema")
     key, _ = source.start_key(requested)
+    if not key.startswith(source.keyspace.prefix(wanted.partition)):
+        raise ValidationException(
+            "The provided starting key is outside query boundaries based on provided conditions"
+        )
     low, high = source.keyspace.bounds(wanted)
     if key < low or (high is not None and key >= high):
         raise ValidationException(
-            "The provided starting key is outside query boundaries based on provided conditions"
+            "The provided starting key does not match the range key predicate"
         )
     return key
 

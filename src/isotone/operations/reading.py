@@ -45,10 +45,10 @@ class Selection:
         self.request = request
         self.meter = meter_for(request)
         self._fetched: list[int] = []
-        _check_global_index(source, request, filters, projection)
+        _check_projected(source, request, filters, projection)
         self.reader = Reader(
             limit=request.limit,
-            expand=self._expander(filters, projection),
+            expand=self._expander(projection),
             matches=bound(filters, binding.values),
             project=None if projection is None else projection.project,
             counting=request.select == "COUNT",
@@ -68,21 +68,15 @@ class Selection:
             add_capacity(answer, self.request, self.meter)
         return answer
 
-    def _expander(
-        self, filters: Condition | None, projection: Projection | None
-    ) -> Callable[[bytes], bytes] | None:
+    def _expander(self, projection: Projection | None) -> Callable[[bytes], bytes] | None:
         """For a local index that lacks wanted attributes: the way to the table's own item."""
         index = self.source.index
         if index is None or index.kind == "global":
             return None
-        wanted = frozenset() if filters is None else filters.attributes
-        if projection is not None:
-            wanted |= projection.attributes
-        if self.request.select != "ALL_ATTRIBUTES" and index.covers(wanted):
-            return None
-        if index.covers(wanted) and index.schema.projection.kind == "ALL":
-            return None
-        return self._fetch
+        if self.request.select == "ALL_ATTRIBUTES":
+            return None if index.schema.projection.kind == "ALL" else self._fetch
+        covered = projection is None or index.covers(projection.attributes)
+        return None if covered else self._fetch
 
     def _fetch(self, record: bytes) -> bytes:
         whole = self.source.whole_item(record)
@@ -96,22 +90,29 @@ class Selection:
             meter.read(size, consistent=consistent)
 
 
-def _check_global_index(
+def _check_projected(
     source: Source, request: Query | Scan, filters: Condition | None, projection: Projection | None
 ) -> None:
-    """A global index answers from its own entries alone, so it must have what is asked for."""
+    """A filter sees only what the index has; a global index moreover gives only what it has."""
     index = source.index
-    if index is None or index.kind == "local":
+    if index is None:
+        return
+    unseen = [] if filters is None else index.missing(filters.attributes)
+    if unseen:
+        raise ValidationException(
+            f"One or more parameter values were invalid: Secondary index {index.name} "
+            f"does not project one or more filter attributes: [{', '.join(unseen)}]"
+        )
+    if index.kind == "local":
         return
     if request.select == "ALL_ATTRIBUTES" and index.schema.projection.kind != "ALL":
         raise ValidationException(
             "One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported "
             f"for global secondary index {index.name} because its projection type is not ALL"
         )
-    for wanted in (projection, filters):
-        missing = [] if wanted is None else index.missing(wanted.attributes)
-        if missing:
-            raise ValidationException(
-                f"One or more parameter values were invalid: Global secondary index {index.name} "
-                f"does not project [{', '.join(missing)}]"
-            )
+    missing = [] if projection is None else index.missing(projection.attributes)
+    if missing:
+        raise ValidationException(
+            f"One or more parameter values were invalid: Global secondary index {index.name} "
+            f"does not project [{', '.join(missing)}]"
+        )
