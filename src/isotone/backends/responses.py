@@ -8,6 +8,7 @@ in answers about tables.
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from datetime import UTC, datetime
 from itertools import count
@@ -18,6 +19,7 @@ from typing import Any, Final
 import msgspec
 
 _decode: Final = msgspec.json.decode
+_has_binary: Final = re.compile(rb'"BS?":').search
 _SERIAL: Final = count()
 
 
@@ -32,7 +34,7 @@ _PROCESS: Final = _identity()
 def decode_response(raw: bytes, *, times: bool) -> dict[str, Any]:
     """The response of a call that succeeded."""
     response: dict[str, Any] = _decode(raw)
-    if b'"B":' in raw or b'"BS":' in raw:
+    if b"B" in raw and _has_binary(raw):  # the first look is many times faster, and mostly enough
         restore_binary(response)
     if times:
         _restore_times(response)
