@@ -1,0 +1,456 @@
+"""Every row of docs/compatibility.md: the differences that are meant, and what is like the service."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import boto3
+import pytest
+
+import isotone
+from isotone.errors import (
+    ApiError,
+    ResourceNotFoundException,
+    TransactionCanceledException,
+    UnknownOperationException,
+    ValidationException,
+)
+from isotone.server import running_server
+
+GB = 1024**3
+
+
+class Bench:
+    """A database with a table `items`: keys `p` and `s`, a global index on `g`, a local one on `l`."""
+
+    def __init__(self) -> None:
+        self.clock = isotone.ManualClock()
+        self.database = isotone.open(":memory:", clock=self.clock)
+        self.client = self.database.client()
+        self.created = self.client.create_table(**TABLE)["TableDescription"]
+
+    def put(self, s: str, p: str = "p", **more: Any) -> dict[str, Any]:
+        item = {"p": {"S": p}, "s": {"S": s}, **more}
+        return self.client.put_item(TableName="items", Item=item, ReturnConsumedCapacity="INDEXES")
+
+    def query(self, **more: Any) -> dict[str, Any]:
+        return self.client.query(
+            TableName="items",
+            KeyConditionExpression="p = :p",
+            ExpressionAttributeValues={":p": {"S": "p"}, **more.pop("values", {})},
+            **more,
+        )
+
+    def by_g(self, **more: Any) -> dict[str, Any]:
+        return self.client.query(
+            TableName="items",
+            IndexName="by_g",
+            KeyConditionExpression="g = :g",
+            ExpressionAttributeValues={":g": {"S": "g"}},
+            **more,
+        )
+
+    def status(self) -> str:
+        described = self.client.describe_table(TableName="items")["Table"]
+        return str(described["TableStatus"])
+
+
+def schema(*names: str) -> Any:
+    kinds = ("HASH", "RANGE")
+    return [
+        {"AttributeName": name, "KeyType": kind} for name, kind in zip(names, kinds, strict=False)
+    ]
+
+
+TABLE: Any = {
+    "TableName": "items",
+    "KeySchema": schema("p", "s"),
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in "psgl"],
+    "BillingMode": "PAY_PER_REQUEST",
+    "GlobalSecondaryIndexes": [
+        {"IndexName": "by_g", "KeySchema": schema("g"), "Projection": {"ProjectionType": "ALL"}}
+    ],
+    "LocalSecondaryIndexes": [
+        {
+            "IndexName": "by_l",
+            "KeySchema": schema("p", "l"),
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+        }
+    ],
+}
+KEY: Any = {"p": {"S": "p"}, "s": {"S": "1"}}
+G: Any = {"g": {"S": "g"}}
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    assert made.database.check() == []
+    made.database.close()
+
+
+@pytest.mark.parametrize("operation", ["ExecuteStatement", "CreateBackup", "DescribeStream"])
+def test_missing_actions_say_so(bench: Bench, operation: str) -> None:
+    with pytest.raises(UnknownOperationException):
+        bench.database.execute(operation, b"{}")
+
+
+def test_1_tables_are_ready_at_once(bench: Bench) -> None:
+    assert (bench.created["TableStatus"], bench.status()) == ("CREATING", "ACTIVE")
+    updated = bench.client.update_table(TableName="items", DeletionProtectionEnabled=False)
+    assert (updated["TableDescription"]["TableStatus"], bench.status()) == ("UPDATING", "ACTIVE")
+    deleted = bench.client.delete_table(TableName="items")
+    assert deleted["TableDescription"]["TableStatus"] == "DELETING"
+    with pytest.raises(ResourceNotFoundException):
+        bench.status()
+
+
+def test_2_an_added_index_fills_in_the_background(bench: Bench) -> None:
+    bench.put("1", h={"S": "h"})
+    index = {
+        "IndexName": "by_h",
+        "KeySchema": schema("h"),
+        "Projection": {"ProjectionType": "ALL"},
+    }
+    answer = bench.client.update_table(
+        TableName="items",
+        AttributeDefinitions=[{"AttributeName": "h", "AttributeType": "S"}],
+        GlobalSecondaryIndexUpdates=[{"Create": index}],  # type: ignore[typeddict-item]
+    )
+    added = answer["TableDescription"]["GlobalSecondaryIndexes"][-1]
+    assert (added["IndexStatus"], added["Backfilling"]) == ("CREATING", True)
+    bench.database.finish_maintenance()
+    assert bench.client.scan(TableName="items", IndexName="by_h")["Count"] == 1
+
+
+def test_3_an_index_is_never_behind(bench: Bench) -> None:
+    bench.put("1", **G)
+    assert bench.by_g()["Count"] == 1
+    bench.put("1")
+    assert bench.by_g()["Count"] == 0
+    with pytest.raises(ValidationException, match="Consistent reads are not supported on global"):
+        bench.by_g(ConsistentRead=True)
+
+
+def test_4_nothing_is_throttled(bench: Bench) -> None:
+    one = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
+    bench.client.create_table(
+        TableName="slow",
+        KeySchema=schema("p"),
+        AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+        ProvisionedThroughput=one,
+    )
+    for number in range(100):
+        item = {"p": {"S": str(number)}, "x": {"S": "x" * 2000}}
+        answer = bench.client.put_item(TableName="slow", Item=item, ReturnConsumedCapacity="TOTAL")
+        assert answer["ConsumedCapacity"]["CapacityUnits"] == 2.0
+
+
+def test_5_counts_are_exact(bench: Bench) -> None:
+    bench.put("1", **G)
+    bench.put("2")
+    table = bench.client.describe_table(TableName="items")["Table"]
+    assert (table["ItemCount"], table["TableSizeBytes"]) == (2, (1 + 1 + 1 + 1) * 2 + (1 + 1))
+    assert table["GlobalSecondaryIndexes"][0]["ItemCount"] == 1
+
+
+def test_6_expiry_is_prompt(bench: Bench) -> None:
+    def switch(enabled: bool) -> str:
+        bench.client.update_time_to_live(
+            TableName="items",
+            TimeToLiveSpecification={"AttributeName": "until", "Enabled": enabled},
+        )
+        described = bench.client.describe_time_to_live(TableName="items")
+        return str(described["TimeToLiveDescription"]["TimeToLiveStatus"])
+
+    assert [switch(True), switch(False), switch(True)] == ["ENABLED", "DISABLED", "ENABLED"]
+    bench.put("1", until={"N": str(int(bench.clock.now()) + 10)})
+    bench.clock.advance(timedelta(seconds=12))
+    bench.database.finish_maintenance()
+    assert bench.query()["Count"] == 0
+
+
+def test_7_a_scan_has_an_order_of_its_own(bench: Bench) -> None:
+    names = [f"{number:03}" for number in range(50)]
+    for name in names:
+        bench.put("1", p=name)
+
+    def scanned(**segment: int) -> list[str]:
+        page = bench.client.scan(TableName="items", **segment)  # type: ignore[misc,arg-type]
+        return [item["p"]["S"] for item in page["Items"]]
+
+    assert scanned() != names
+    assert sorted(scanned()) == names
+    segments = [scanned(Segment=segment, TotalSegments=3) for segment in range(3)]
+    assert [name for segment in segments for name in segment] == scanned()
+
+
+def test_8_requests_never_conflict(bench: Bench) -> None:
+    update: Any = {
+        "TableName": "items",
+        "Key": KEY,
+        "UpdateExpression": "ADD n :one",
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+    }
+    failures: list[ApiError] = []
+
+    def work() -> None:
+        try:
+            for _ in range(20):
+                bench.client.update_item(**update)
+                bench.client.transact_write_items(TransactItems=[{"Update": update}])
+        except ApiError as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    counted = bench.client.get_item(TableName="items", Key=KEY)["Item"]
+    assert counted["n"] == {"N": "160"}
+
+
+def test_9_an_item_collection_may_grow(bench: Bench) -> None:
+    engine = bench.database.engine
+    table = engine.catalog.table("items")
+    assert table.collections is not None
+    prefix = table.keyspace.prefix([{"S": "p"}])
+    bench.put("1")
+    with engine.writing:  # eleven gigabytes, without writing them
+        real = engine.store.get(table.collections, prefix)
+        assert real is not None
+        engine.store.put(table.collections, prefix, (11 * GB).to_bytes(8, "big"))
+    item = {**KEY, "s": {"S": "2"}}
+    answer = bench.client.put_item(TableName="items", Item=item, ReturnItemCollectionMetrics="SIZE")
+    assert answer["ItemCollectionMetrics"]["SizeEstimateRangeGB"] == [11.0, 12.0]
+    with engine.writing:
+        engine.store.put(table.collections, prefix, real)
+        bench.database.client().delete_item(TableName="items", Key={**KEY, "s": {"S": "2"}})
+        engine.store.put(table.collections, prefix, real)
+
+
+def test_10_any_key_will_do(bench: Bench) -> None:
+    with running_server(bench.database) as url:
+        for key, region in (("nobody", "us-east-1"), ("AKIA0", "eu-central-1")):
+            client = boto3.client(
+                "dynamodb",
+                endpoint_url=url,
+                region_name=region,
+                aws_access_key_id=key,
+                aws_secret_access_key="wrong",
+            )
+            assert client.list_tables()["TableNames"] == ["items"]
+            client.close()
+
+
+def test_11_settings_are_recorded(bench: Bench) -> None:
+    more: Any = {
+        **TABLE,
+        "TableName": "more",
+        "SSESpecification": {"Enabled": True},
+        "TableClass": "STANDARD_INFREQUENT_ACCESS",
+        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
+        "OnDemandThroughput": {"MaxReadRequestUnits": 1, "MaxWriteRequestUnits": 1},
+    }
+    bench.client.create_table(**more)
+    table = bench.client.describe_table(TableName="more")["Table"]
+    assert table["SSEDescription"]["Status"] == "ENABLED"
+    assert table["TableClassSummary"] == {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
+    assert table["StreamSpecification"] == more["StreamSpecification"]
+    assert table["OnDemandThroughput"] == more["OnDemandThroughput"]
+    big = {"p": {"S": "p"}, "s": {"S": "s"}, "x": {"S": "x" * 3000}}
+    bench.client.put_item(TableName="more", Item=big)
+
+
+def test_12_an_arn_names_the_local_table(bench: Bench) -> None:
+    bench.put("1")
+    arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/items"
+    assert bench.client.get_item(TableName=arn, Key=KEY)["Item"] == KEY
+
+
+def test_13_an_account_has_no_quotas(bench: Bench) -> None:
+    one: Any = {"ReadCapacityUnits": 100, "WriteCapacityUnits": 100}
+    bench.client.create_table(
+        TableName="slow",
+        KeySchema=schema("p"),
+        AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+        ProvisionedThroughput=one,
+    )
+    for units in range(99, 59, -1):
+        less: Any = {"ReadCapacityUnits": units, "WriteCapacityUnits": units}
+        bench.client.update_table(TableName="slow", ProvisionedThroughput=less)
+    limits = bench.client.describe_limits()
+    assert limits["TableMaxReadCapacityUnits"] == 40_000
+
+
+def test_14_a_batch_is_left_unprocessed_at_16_mb_only(bench: Bench) -> None:
+    for start in range(0, 50, 25):
+        puts = [
+            {"PutRequest": {"Item": {**KEY, "s": {"S": str(number)}, "x": {"B": b"x" * 390_000}}}}
+            for number in range(start, start + 25)
+        ]
+        answer = bench.client.batch_write_item(RequestItems={"items": puts})  # type: ignore[dict-item]
+        assert answer["UnprocessedItems"] == {}
+    keys = [{**KEY, "s": {"S": str(number)}} for number in range(50)]
+    got = bench.client.batch_get_item(RequestItems={"items": {"Keys": keys}})
+    left = got["UnprocessedKeys"]["items"]["Keys"]
+    assert len(got["Responses"]["items"]) == 16 * 1024 * 1024 // 390_000
+    assert len(got["Responses"]["items"]) + len(left) == 50
+
+
+def test_15_equal_index_keys_come_in_the_tables_order(bench: Bench) -> None:
+    for name in "cab":
+        bench.put(name, **G)
+    assert [item["s"]["S"] for item in bench.by_g()["Items"]] == ["a", "b", "c"]
+
+
+def test_text_sorts_by_utf8(bench: Bench) -> None:
+    for name in ("apple", "Banana", "cherry", "#1", "é", "～", "😀"):
+        bench.put(name)
+    got = [item["s"]["S"] for item in bench.query()["Items"]]
+    assert got == ["#1", "Banana", "apple", "cherry", "é", "～", "😀"]
+
+
+def test_numbers_are_exact(bench: Bench) -> None:
+    forms = {"1e2": "100", "100.0": "100", "-0": "0", "007": "7", "1e-3": "0.001"}
+    for given, printed in forms.items():
+        bench.put("1", n={"N": given})
+        item = bench.client.get_item(TableName="items", Key=KEY)["Item"]
+        assert item["n"] == {"N": printed}
+    digits = "12345678901234567890123456789012345678"
+    bench.put("1", n={"N": digits})
+    answer = bench.client.update_item(
+        TableName="items",
+        Key=KEY,
+        UpdateExpression="ADD n :one",
+        ExpressionAttributeValues={":one": {"N": "1"}},
+        ReturnValues="UPDATED_NEW",
+    )
+    assert Decimal(answer["Attributes"]["n"]["N"]) == int(digits) + 1
+    with pytest.raises(ValidationException, match="more than 38 significant digits"):
+        bench.put("1", n={"N": digits + "9"})
+
+
+def test_a_page_counts_before_its_filter(bench: Bench) -> None:
+    for number in range(4):
+        bench.put(str(number))
+    nothing: Any = {"FilterExpression": "x = :x", "values": {":x": {"S": "x"}}}
+    page = bench.query(Limit=2, **nothing)
+    assert (page["Count"], page["ScannedCount"]) == (0, 2)
+    assert page["LastEvaluatedKey"] == {"p": {"S": "p"}, "s": {"S": "1"}}
+    for number in range(4):
+        bench.put(str(number), y={"S": "y" * 390_000})
+    page = bench.query(**nothing)
+    assert (page["Count"], page["ScannedCount"]) == (0, 3)
+    assert "LastEvaluatedKey" in page
+
+
+def test_a_full_page_has_a_last_key(bench: Bench) -> None:
+    bench.put("1")
+    page = bench.query(Limit=1)
+    assert (page["Count"], page["LastEvaluatedKey"]) == (1, KEY)
+    rest = bench.query(ExclusiveStartKey=page["LastEvaluatedKey"])
+    assert rest["Count"] == 0
+    assert "LastEvaluatedKey" not in rest
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_pages_of_an_index_lose_nothing(bench: Bench, forward: bool) -> None:
+    for number in range(7):
+        bench.put(str(number), **G)
+    seen: list[str] = []
+    start: Any = {}
+    while True:
+        page = bench.by_g(Limit=2, ScanIndexForward=forward, **start)
+        seen += [item["s"]["S"] for item in page["Items"]]
+        if "LastEvaluatedKey" not in page:
+            break
+        assert page["LastEvaluatedKey"].keys() == {"p", "s", "g"}
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+    assert sorted(seen) == list("0123456")
+
+
+def test_an_update_reads_the_old_item(bench: Bench) -> None:
+    letters = [{"S": letter} for letter in "abcde"]
+    bench.put("1", a={"S": "1"}, b={"S": "2"}, letters={"L": letters})
+    answer = bench.client.update_item(
+        TableName="items",
+        Key=KEY,
+        UpdateExpression="SET a = b, b = a REMOVE letters[0], letters[2]",
+        ReturnValues="ALL_NEW",
+    )
+    new = answer["Attributes"]
+    assert (new["a"], new["b"]) == ({"S": "2"}, {"S": "1"})
+    assert new["letters"] == {"L": [{"S": letter} for letter in "bde"]}
+
+
+def test_reserved_and_unused_names_are_refused(bench: Bench) -> None:
+    with pytest.raises(ValidationException, match="reserved keyword; reserved keyword: total"):
+        bench.query(ProjectionExpression="total")
+    with pytest.raises(ValidationException, match=r"unused in expressions: keys: \{:x\}"):
+        bench.query(values={":x": {"S": "x"}})
+
+
+@pytest.mark.parametrize("value", [{"N": "1"}, {"S": ""}])
+def test_an_item_must_fit_its_indexes(bench: Bench, value: dict[str, str]) -> None:
+    with pytest.raises(ValidationException, match="by_g"):
+        bench.put("1", g=value)
+    assert bench.query()["Count"] == 0
+
+
+def test_a_cancelled_transaction_gives_all_reasons(bench: Bench) -> None:
+    there: Any = {"ConditionExpression": "attribute_exists(p)"}
+    puts: Any = [
+        {"Put": {"TableName": "items", "Item": KEY}},
+        {"Put": {"TableName": "items", "Item": {**KEY, "s": {"S": "2"}}, **there}},
+        {"Delete": {"TableName": "items", "Key": {**KEY, "s": {"S": "3"}}, **there}},
+    ]
+    with pytest.raises(TransactionCanceledException) as cancelled:
+        bench.client.transact_write_items(TransactItems=puts)
+    reasons = cancelled.value.members["CancellationReasons"]
+    assert [reason["Code"] for reason in reasons] == [
+        "None",
+        "ConditionalCheckFailed",
+        "ConditionalCheckFailed",
+    ]
+    assert bench.query()["Count"] == 0
+
+
+def test_a_token_counts_once(bench: Bench) -> None:
+    update: Any = {
+        "TableName": "items",
+        "Key": KEY,
+        "UpdateExpression": "ADD n :one",
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+    }
+    for _ in range(2):
+        bench.client.transact_write_items(
+            TransactItems=[{"Update": update}], ClientRequestToken="again"
+        )
+    item = bench.client.get_item(TableName="items", Key=KEY)["Item"]
+    assert item["n"] == {"N": "1"}
+
+
+def test_names_count_to_the_size_of_an_item(bench: Bench) -> None:
+    room = 400 * 1024 - len("p" + "p" + "s" + "1")
+    bench.put("1", **{"x" * 1000: {"S": "x" * (room - 1000)}})
+    with pytest.raises(ValidationException, match="Item size has exceeded the maximum allowed"):
+        bench.put("1", **{"x" * 1001: {"S": "x" * (room - 1000)}})
+
+
+def test_an_index_is_charged_for_changes(bench: Bench) -> None:
+    def units(answer: dict[str, Any]) -> float:
+        capacity = answer["ConsumedCapacity"].get("GlobalSecondaryIndexes", {})
+        return float(capacity.get("by_g", {}).get("CapacityUnits", 0.0))
+
+    assert units(bench.put("1", **G)) == 1.0
+    assert units(bench.put("1", **G)) == 0.0
+    assert units(bench.put("1", g={"S": "other"})) == 2.0
+    assert units(bench.put("1")) == 1.0
