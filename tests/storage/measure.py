@@ -145,6 +145,7 @@ def measure_size(folder: Path, rows: int, durability: Durability = "disk") -> No
     store = SQLiteStore(folder / f"{rows}.db", "none")
     fill(store, rows)
     store.close()
+    os.sync()  # or the commits below wait for the filling to reach the disk
     store = SQLiteStore(folder / f"{rows}.db", durability)
     keys = [key(random.randrange(rows)) for _ in range(20_000)]
     get_all(store, keys)

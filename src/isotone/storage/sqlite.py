@@ -217,19 +217,18 @@ class SQLiteStore:
         if self._ready == _LOST:
             raise self._lost()
         while self._ready < self._depth:
-            self._command(f"SAVEPOINT level{self._ready + 1}")
+            self._command("SAVEPOINT nested")
             self._ready += 1
 
-    def _ended(self, level: int) -> None:
-        """Count a transaction off, whether or not SQL has ended it well."""
-        if level > 1:
-            self._depth = min(self._depth, level - 1)
-            self._ready = min(self._ready, level - 1)
-        else:
-            if self._connection.in_transaction:
-                self._execute("ROLLBACK")
-            self._depth = 0
-            self._ready = 1
+    def _end(self, level: int, undo: bool) -> None:
+        """End a transaction that has been begun in SQLite, with any left open inside of it."""
+        if level == 1:
+            self._command("ROLLBACK" if undo else "COMMIT")
+            return
+        for _ in range(level, self._ready + 1):
+            if undo:
+                self._command("ROLLBACK TO nested")
+            self._command("RELEASE nested")
 
     def _command(self, sql: str) -> None:
         try:
@@ -296,19 +295,19 @@ class _SQLiteTransaction:
         undo = kind is not None or self._unwanted
         try:
             if level <= store._ready and level <= store._depth:
-                for sql in _ends(level, undo):
-                    store._command(sql)
+                store._end(level, undo)
             elif level == 1 and not undo:
                 raise store._lost() if store._depth else StorageError(ABANDONED)
         finally:
-            store._ended(level)
-
-
-def _ends(level: int, undo: bool) -> tuple[str, ...]:
-    if level == 1:
-        return ("ROLLBACK",) if undo else ("COMMIT",)
-    release = f"RELEASE level{level}"
-    return (f"ROLLBACK TO level{level}", release) if undo else (release,)
+            # Whether or not SQL has ended it well, the transaction is over.
+            if level == 1:
+                if store._connection.in_transaction:
+                    store._execute("ROLLBACK")
+                store._depth = 0
+                store._ready = 1
+            else:
+                store._depth = min(store._depth, level - 1)
+                store._ready = min(store._ready, level - 1)
 
 
 class _Snapshot:
