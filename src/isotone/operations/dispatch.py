@@ -8,7 +8,14 @@ from typing import Final
 
 from isotone.engine import maintenance
 from isotone.engine.engine import Engine
-from isotone.errors import ApiError, InternalServerError, StorageError, UnknownOperationException
+from isotone.errors import (
+    ApiError,
+    InternalServerError,
+    ResourceNotFoundException,
+    StorageError,
+    UnknownOperationException,
+    ValidationException,
+)
 from isotone.operations import (
     batch_get_item,
     batch_write_item,
@@ -34,7 +41,7 @@ from isotone.operations import (
     update_time_to_live,
 )
 from isotone.operations.action import Action, encode_answer
-from isotone.operations.decoding import decode
+from isotone.operations.decoding import decode, explain
 
 _log = logging.getLogger("isotone")
 
@@ -81,7 +88,11 @@ class Service:
         action = ACTIONS.get(operation)
         if action is None:
             raise UnknownOperationException
-        return encode_answer(action.run(self.engine, decode(operation, body)))
+        try:
+            return encode_answer(action.run(self.engine, decode(operation, body)))
+        except (ValidationException, ResourceNotFoundException) as error:
+            # The service checks the whole of a request before it looks at any table.
+            raise explain(operation, body) or error from None
 
     def is_write(self, operation: str) -> bool:
         """Whether requests of this action gain from being committed together."""
