@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-pytest_plugins = ["pytester"]
-
 MUSIC: dict[str, Any] = {
     "TableName": "music",
     "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytest_plugins = ["pytester"]
+
 LEAN = ("-p", "no:hypothesispytest")  # loading that plugin takes longer than each of the projects
 CONFTEST = """
 import pytest
