@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
 from tests.server.fakes import FakeService
 
-from isotone.server import running_server
+from isotone.server import listener, running_server
 from isotone.server.http import Patience
 
 
@@ -16,14 +17,23 @@ def service() -> FakeService:
     return FakeService()
 
 
+@pytest.fixture(params=["uvloop", "asyncio"])
+def event_loop_of_server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both event loops must serve alike; asyncio's own is what Windows has."""
+    if request.param == "asyncio":
+        monkeypatch.setattr(listener, "new_event_loop", asyncio.new_event_loop)
+    else:
+        pytest.importorskip("uvloop")
+
+
 @pytest.fixture
-def url(service: FakeService) -> Iterator[str]:
+def url(service: FakeService, event_loop_of_server: None) -> Iterator[str]:
     with running_server(service) as url:
         yield url
 
 
 @pytest.fixture
-def hasty_url(service: FakeService) -> Iterator[str]:
+def hasty_url(service: FakeService, event_loop_of_server: None) -> Iterator[str]:
     """A server that loses patience in a moment, and serves four at once."""
     patience = Patience(head=0.2, request=0.4, idle=0.6, farewell=0.3, sweep=0.05)
     with running_server(service, patience=patience, most_connections=4) as url:

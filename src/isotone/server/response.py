@@ -29,10 +29,6 @@ _REASONS: Final = {
     500: b"Internal Server Error",
     503: b"Service Unavailable",
 }
-_ORDINARY_HEAD: Final = (
-    b"HTTP/1.1 200 OK\r\nServer: Server\r\nDate: %b\r\nContent-Type: application/x-amz-json-1.0\r\n"
-    b"Content-Length: %d\r\nConnection: keep-alive\r\nx-amzn-RequestId: %b\r\nx-amz-crc32: %d\r\n\r\n%b"
-)
 _CORS_HEADERS: Final = (
     (b"Access-Control-Allow-Origin", b"*"),
     (
@@ -40,7 +36,22 @@ _CORS_HEADERS: Final = (
         b"x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,Date",
     ),
 )
+
+# A request id has 52 characters: 10 that are this process's, 16 that are the request's, and 26 that end
+# every id of the service. The stride is odd, so that 2**64 ids pass before one comes again.
 _ALPHABET: Final = b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
+_REQUEST_ID: Final = b"%b%%016XVV4KQNSO5AEMVJF66Q9ASUAAJG" % bytes(
+    _ALPHABET[byte & 31] for byte in os.urandom(10)
+)
+_ID_STRIDE: Final = 0x9E3779B97F4A7C15
+_ID_MASK: Final = 0xFFFFFFFFFFFFFFFF
+_next_number: Final = count(int.from_bytes(os.urandom(8)), _ID_STRIDE).__next__
+
+_ORDINARY_HEAD: Final = (
+    b"HTTP/1.1 200 OK\r\nServer: Server\r\nDate: %b\r\nContent-Type: application/x-amz-json-1.0\r\n"
+    b"Content-Length: %d\r\nConnection: keep-alive\r\n"
+    b"x-amzn-RequestId: " + _REQUEST_ID + b"\r\nx-amz-crc32: %d\r\n\r\n%b"
+)
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
@@ -85,21 +96,6 @@ TIMED_OUT: Final = Page(408)
 OVERLOADED: Final = Page(503)
 
 
-class _RequestIds:
-    """52 characters each, unique, and shaped as the service's; the process is in the first ten."""
-
-    __slots__ = ("_next", "_prefix")
-    _SUFFIX: Final = b"VV4KQNSO5AEMVJF66Q9ASUAAJG"
-    _STRIDE: Final = 0x9E3779B97F4A7C15  # odd, so that 2**64 ids pass before one comes again
-
-    def __init__(self) -> None:
-        self._prefix = bytes(_ALPHABET[byte & 31] for byte in os.urandom(10))
-        self._next = count(int.from_bytes(os.urandom(8)), self._STRIDE).__next__
-
-    def __call__(self) -> bytes:
-        return b"%b%016X%b" % (self._prefix, self._next() & 0xFFFFFFFFFFFFFFFF, self._SUFFIX)
-
-
 class _DateHeader:
     """The Date header, formatted once a second (the locale has no say in it)."""
 
@@ -120,15 +116,19 @@ class _DateHeader:
         return self._text
 
 
-request_id: Final = _RequestIds()
 http_date: Final = _DateHeader()
+
+
+def request_id() -> bytes:
+    """The name of one response, as no other has it."""
+    return _REQUEST_ID % (_next_number() & _ID_MASK)
 
 
 def render_result(style: Style, result: bytes | ApiError, *, keep_alive: bool = True) -> bytes:
     """The response to a call: the service's own bytes, or its error."""
     if style is ORDINARY and keep_alive and type(result) is bytes:
-        length, checksum = len(result), zlib.crc32(result)
-        return _ORDINARY_HEAD % (http_date(), length, request_id(), checksum, result)
+        number, checksum = _next_number() & _ID_MASK, zlib.crc32(result)
+        return _ORDINARY_HEAD % (http_date(), len(result), number, checksum, result)
     status = 200
     if isinstance(result, ApiError):
         status, result = result.status, _encode(result.body())
