@@ -83,7 +83,9 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         r"specific reasons \[((None|ValidationError)(, )?)+\] \[.*"
         r"(The provided key element does not match the schema"
         r"|Missing the key \w+ in the item|Type mismatch for (key|Index Key) .*"
-        r"|size limit of ?\d+ bytes|cannot contain an empty string value\..*).*\]",
+        r"|size limit of ?\d+ bytes|cannot contain an empty string value\..*"
+        r"|refers to an attribute that does not exist in the item|has an incorrect data type"
+        r"|is invalid for update|Item size .*has exceeded the maximum allowed size).*\]",
     ),
     Known(
         "The service shows the text that is no number.",
@@ -124,9 +126,72 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         rf"{_VALID}Number overflow\. Attempting to store a number with magnitude larger than supported range",
     ),
     Known(
+        "The service says which part of an ExclusiveStartKey is wrong in other words.",
+        API + "API_Query.html",
+        rf"{_VALID}(Exclusive Start Key must have same size as table's key schema"
+        r"|Type mismatch for attribute to update|.*The provided starting key .*)",
+        rf"{_VALID}(The provided starting key is .*"
+        r"|.*The AttributeValue for a key attribute cannot contain an empty .*)",
+    ),
+    Known(
+        "The service names the key attribute that a key condition lacks.",
+        API + "API_Query.html",
+        rf"{_VALID}Query condition missed key schema element",
+        rf"{_VALID}Query condition missed key schema element: \w+",
+    ),
+    Known(
+        "The service tells Segment without TotalSegments in other words.",
+        API + "API_Scan.html",
+        rf"{_VALID}If segment is specified, total segment must also be specified",
+        rf"{_VALID}The TotalSegments parameter is required but was not present in the request when "
+        r"Segment parameter is present",
+    ),
+    Known(
+        "A failed condition in a transaction has the same words as alone, without a full stop.",
+        API + "API_TransactWriteItems.html",
+        r"TransactionCanceledException: .* \[.*'The conditional request failed\.'.*\]",
+        r"TransactionCanceledException: .* \[.*'The conditional request failed'.*\]",
+    ),
+    Known(
+        "A transaction of more than 4 MB: DynamoDB Local also tells the size.",
+        API + "API_TransactWriteItems.html",
+        rf"{_VALID}Transaction payload size cannot exceed 4MB.*",
+        rf"{_VALID}Collection size exceeds 4 MB limit for a transaction",
+    ),
+    Known(
+        "A write request of a batch that is neither a put nor a delete is empty, not double.",
+        API + "API_BatchWriteItem.html",
+        rf"{_VALID}Supplied AttributeValue has more than one datatypes set.*",
+        rf"{_VALID}Supplied AttributeValue is empty.*",
+    ),
+    Known(
+        "A token used again with another request: DynamoDB Local says nothing more.",
+        API + "API_TransactWriteItems.html",
+        r"IdempotentParameterMismatchException: ",
+        r"IdempotentParameterMismatchException: .+",
+    ),
+    Known(
+        "A value outside an enumeration breaks some requests in DynamoDB Local.",
+        API + "CommonErrors.html",
+        r"InternalFailure: .*",
+        r"ValidationException: .*",
+    ),
+    Known(
+        "The service shows which name AttributesToGet has twice.",
+        API + "API_GetItem.html",
+        rf"{_VALID}Cannot have two attributes with the same name",
+        rf"{_VALID}One or more parameter values were invalid: Duplicate value in attribute name: .*",
+    ),
+    Known(
+        "Of several faults of a legacy Query, which is told first is not documented.",
+        API + "API_Query.html",
+        rf"{_VALID}Either the KeyConditions or KeyConditionExpression parameter must be specified.*",
+        rf"{_VALID}ConditionalOperator (cannot|can only) be used .*",
+    ),
+    Known(
         "SIZE is in the service's list of reserved words; DynamoDB Local lets it be a name.",
         "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html",
-        r"ConditionalCheckFailedException: .*",
+        rf"ConditionalCheckFailedException: .*|{_VALID}Query condition missed key schema element",
         rf"{_VALID}Invalid \w+: Attribute name is a reserved keyword; reserved keyword: size",
     ),
     Known(
@@ -136,6 +201,22 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         r"SerializationException: .*",
     ),
 )
+
+
+TABLE_OPERATIONS = frozenset(
+    {
+        *("CreateTable", "UpdateTable", "DeleteTable", "DescribeTable", "ListTables"),
+        *("UpdateTimeToLive", "DescribeTimeToLive"),
+    }
+)
+
+
+def is_own_words(operation: str, theirs: Answer, ours: Answer) -> bool:
+    """Whether both refuse a request about tables with the same error: DynamoDB Local's sentences there
+    are its own throughout, and only what it refuses can be compared."""
+    if operation not in TABLE_OPERATIONS or 200 in (theirs[0], ours[0]):
+        return False
+    return bool(theirs[1]["code"] == ours[1]["code"])
 
 
 def said(answer: Answer) -> str:

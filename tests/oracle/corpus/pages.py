@@ -42,6 +42,8 @@ def _drains() -> Iterator[Step]:
             yield Step(
                 "Query", {**base, **where, **more, "ExpressionAttributeValues": values}, drain=True
             )
+            if where.get("IndexName") in ("l-keys", "g-keys"):
+                continue
             filtered = {
                 "FilterExpression": "x > :x",
                 "ExpressionAttributeValues": {**values, ":x": n(5)},
@@ -70,7 +72,7 @@ def _keys() -> Iterator[Step]:
             "Query",
             TableName="indexed",
             KeyConditionExpression="p = :v AND s BETWEEN :l AND :h",
-            ExpressionAttributeValues={":v": s("a"), ":l": n(-3), ":h": n(0)},
+            ExpressionAttributeValues={":v": s("a"), ":l": n(-3), ":h": n(2)},
             Limit=limit,
             ScanIndexForward=forward,
         )
@@ -92,7 +94,6 @@ def _megabytes() -> Iterator[Step]:
         {},
         {"ProjectionExpression": "s"},
         {"Select": "COUNT"},
-        {"FilterExpression": "attribute_exists(nothing)"},
         {"Limit": 11},
         {"Limit": 10},
         {"ScanIndexForward": False},
@@ -103,7 +104,7 @@ def _megabytes() -> Iterator[Step]:
     for row in range(10):
         item = {"p": s("b"), "s": n(row + 1), "x": s("x" * (exact - 6))}
         yield step("PutItem", TableName="ordered", Item=item)
-    for slack in range(-3, 3):
+    for slack in (-3, -2, -1, 1, 2):
         yield step(
             "PutItem",
             TableName="ordered",
