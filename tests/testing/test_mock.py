@@ -13,6 +13,7 @@ import botocore.session
 import pytest
 from botocore.config import Config
 from botocore.endpoint import Endpoint
+from botocore.exceptions import ClientError
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 from pynamodb.models import Model
 
@@ -109,6 +110,12 @@ def test_resources_write_and_read(music: dict[str, Any]) -> None:
             "bytes": b"\x00",
             "set": {"x"},
         }
+
+
+def test_streams_stay_in_the_process() -> None:
+    with mock_dynamodb(), pytest.raises(ClientError) as caught:
+        boto3.client("dynamodbstreams").get_records(ShardIterator="none")
+    assert caught.value.operation_name == "GetRecords"
 
 
 def test_other_services_are_refused() -> None:

@@ -134,11 +134,10 @@ def _headers() -> dict[str, str]:
 
 def _events(target: Any) -> Any:
     """The emitter of a client, of a resource's client, or of a session."""
-    meta = getattr(target, "meta", None)
-    if meta is not None:
-        return getattr(meta, "client", target).meta.events
-    if hasattr(target, "events"):
-        return target.events
+    holders: tuple[Any, Any] = getattr(_client(target), "meta", None), target
+    for holder in holders:
+        if hasattr(holder, "events"):
+            return holder.events
     if hasattr(target, "get_component"):
         return target.get_component("event_emitter")
     raise UsageError(
@@ -146,7 +145,11 @@ def _events(target: Any) -> Any:
     )
 
 
+def _client(target: Any) -> Any:
+    """The client under a resource; anything else as it is."""
+    return getattr(getattr(target, "meta", None), "client", target)
+
+
 def _responder(target: Any) -> Respond:
-    client = getattr(getattr(target, "meta", None), "client", target)
-    packages = {cls.__module__.partition(".")[0] for cls in type(client).__mro__}
+    packages = {cls.__module__.partition(".")[0] for cls in type(_client(target)).__mro__}
     return respond_awaitably if packages & {"aiobotocore", "aioboto3"} else respond

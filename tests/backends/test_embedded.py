@@ -1,0 +1,62 @@
+"""What the database inside the process does by itself."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import isotone
+from isotone.backends import embedded
+from isotone.errors import StorageBusy
+from isotone.operations.dispatch import Service
+
+TABLE: Any = {
+    "TableName": "sessions",
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+EXPIRY: Any = {"AttributeName": "until", "Enabled": True}
+PATIENCE = 10.0  # seconds
+
+
+def test_items_expire_after_the_file_was_opened_again(tmp_path: Path) -> None:
+    clock = isotone.ManualClock()
+    with isotone.open(tmp_path / "a.db", clock=clock) as database:
+        client = database.client()
+        client.create_table(**TABLE)
+        client.update_time_to_live(TableName="sessions", TimeToLiveSpecification=EXPIRY)
+        until = {"N": str(int(clock.now()) + 5)}
+        client.put_item(TableName="sessions", Item={"id": {"S": "1"}, "until": until})
+    clock.advance(10)
+    with isotone.open(tmp_path / "a.db", clock=clock) as database:
+        deadline = time.monotonic() + PATIENCE
+        while database.client().scan(TableName="sessions")["Count"]:
+            assert time.monotonic() < deadline, "nothing expired"
+            time.sleep(0.01)
+
+
+def test_failing_background_work_is_logged_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(embedded, "_RETRY_INTERVAL", 0.01)
+    done = threading.Event()
+    attempts = iter((StorageBusy("locked"), StorageBusy("locked"), None))
+
+    def maintain(_: object) -> float:
+        error = next(attempts, None)
+        if error is not None:
+            raise error
+        done.set()
+        return 60.0
+
+    monkeypatch.setattr(Service, "maintain", maintain)
+    with isotone.open() as database:
+        database.client().create_table(**TABLE)
+        database.client().update_time_to_live(TableName="sessions", TimeToLiveSpecification=EXPIRY)
+        assert done.wait(PATIENCE)
+    assert "it will be tried again" in caplog.text
