@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -30,6 +31,9 @@ MEMORY = ":memory:"
 Durability = Literal["disk", "process", "none"]
 
 _WAKING = frozenset({"UpdateTable", "UpdateTimeToLive"})
+_RETRY_INTERVAL = 1.0  # seconds after which failed background work is tried again
+
+log = logging.getLogger("isotone")
 
 
 def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
@@ -65,7 +69,8 @@ class Database:
     """One open database: DynamoDB's API as method calls, from any thread.
 
     Background work (filling a new index, deleting expired items) runs in a thread of its own, which
-    exists only while there is such work. A server that has a timer calls `maintain` instead.
+    is started where there is such work, also work that another process left. A server that has a timer
+    calls `maintain` as well.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -73,6 +78,8 @@ class Database:
         self._service = Service(engine)
         self._worker: _Worker | None = None
         self._worker_lock = threading.Lock()
+        if maintenance.is_wanted(engine):
+            self._wake()
 
     def execute(self, operation: str, body: bytes) -> bytes:
         """Carry out one request, JSON to JSON; raises `ApiError` as the service would answer it."""
@@ -161,6 +168,13 @@ class _Worker:
     def _run(self) -> None:
         while not self._stopping:
             self._due.clear()
-            delay = self._service.maintain()
+            delay = self._maintain()
             if delay:
                 self._due.wait(delay)
+
+    def _maintain(self) -> float:
+        try:
+            return self._service.maintain()
+        except Exception:
+            log.exception("background work failed; it will be tried again")
+            return _RETRY_INTERVAL

@@ -9,6 +9,11 @@ EXPIRY_INTERVAL = 1.0  # seconds between looks for expired items
 IDLE_INTERVAL = 5.0  # seconds between looks for work that another process left
 
 
+def is_wanted(engine: Engine) -> bool:
+    """Whether there is an index to fill, or a table whose items can expire."""
+    return bool(ttl.watched(engine)) or backfill.pending(engine)
+
+
 def step(engine: Engine) -> float:
     """Do one slice of what is due; the seconds after which to call again."""
     if backfill.step(engine):
