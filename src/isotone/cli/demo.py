@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
+import shutil
+import sys
+from pathlib import Path
 from typing import Final
 
 from isotone.cli.connection import MEMORY, Connection, embedded_connection
@@ -34,7 +38,7 @@ AWS CLI     export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_REGION=us
             aws dynamodb list-tables --endpoint-url {url}
 JavaScript  new DynamoDBClient({{endpoint: "{url}", region: "us-east-1",
                                 credentials: {{accessKeyId: "any", secretAccessKey: "any"}}}})
-isotone     isotone tables {url}
+isotone     {program} tables {url}
 """
 
 
@@ -75,8 +79,18 @@ def load(connection: Connection) -> None:
 
 def welcome(what: str, url: str) -> str:
     """How to connect, and what to ask."""
+    program = _program()
     questions = [
-        f"# {sample.shows}\nisotone query {url} {sample.table} {sample.question}"
+        f"# {sample.shows}\n{program} query {url} {sample.table} {sample.question}"
         for sample in SAMPLES
     ]
-    return "\n".join([_CONNECT.format(what=what, url=url), *questions, "", "Ctrl-C stops it."])
+    connecting = _CONNECT.format(what=what, url=url, program=program)
+    return "\n".join([connecting, *questions, "", "Ctrl-C stops it."])
+
+
+def _program() -> str:
+    """How to start this program again: it is not on the path when it runs from a checkout's .venv."""
+    if shutil.which("isotone"):
+        return "isotone"
+    started_as = Path(sys.argv[0])
+    return os.path.relpath(started_as) if started_as.stem == "isotone" else "python -m isotone"
