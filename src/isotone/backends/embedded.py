@@ -100,7 +100,7 @@ class Database:
         """A client with the methods, arguments and answers of boto3's low-level one."""
         from isotone.backends.client import Client
 
-        return Client(self.execute)
+        return Client(self.execute, region_name=self.engine.region)
 
     def maintain(self) -> float:
         """Do a slice of background work; the seconds after which to call again."""

@@ -55,16 +55,16 @@ class Catalog:
 
     def save(self, schema: TableSchema) -> Table:
         """Record a new or changed table."""
+        self._raise_version()
         self._store.put(TREE, schema.name.encode(), _encode(schema))
         table = self._tables[schema.name] = Table(schema)
-        self._raise_version()
         return table
 
     def remove(self, name: str) -> None:
         """Record that a table is no more."""
+        self._raise_version()
         self._store.delete(TREE, name.encode())
         del self._tables[name]
-        self._raise_version()
 
     def new_tree(self, kind: str) -> str:
         """A tree name that was never used before, so that no stale reader mistakes one for another."""
@@ -73,17 +73,13 @@ class Catalog:
         return f"{kind}{number}"
 
     def refresh(self) -> None:
-        """Read the tables anew if another process has changed them."""
+        """Read the tables anew if another process has changed them, or a transaction was undone."""
         version = self._store.get(TREE, _VERSION) or b""
         if version == self._version:
             return
         schemas = [_decode(record) for _, record in self._store.range(TREE, _FIRST_NAME, None)]
         self._tables = {schema.name: Table(schema) for schema in schemas}
         self._version = version
-
-    def forget(self) -> None:
-        """Read everything anew at the next refresh: a transaction was undone."""
-        self._version = b"?"
 
     def _raise_version(self) -> None:
         self.changed = True

@@ -58,7 +58,6 @@ class Engine:
     def forget(self) -> None:
         """Read catalog and counts anew: a transaction was undone."""
         self.counts.forget()
-        self.catalog.forget()
         self.catalog.refresh()
 
     @contextmanager
