@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,8 @@ from tests.crash.workload import State, content, history, run
 from isotone.errors import StorageError, StorageFull
 from isotone.storage import file
 from isotone.storage.sqlite import SQLiteStore
+
+resource = pytest.importorskip("resource")
 
 TRANSACTIONS = 14
 

@@ -22,7 +22,7 @@ from isotone.storage.memory import MemoryStore
 from isotone.storage.sqlite import SQLiteStore
 
 VALUES = [os.urandom(350), os.urandom(350)]
-ROUNDS = 5
+ROUNDS = 15
 
 
 def key(number: int) -> bytes:

@@ -187,8 +187,8 @@ def test_an_interruption_anywhere_can_be_recovered_from(store: Store) -> None:
     former = signal.signal(signal.SIGALRM, interrupt)
     try:
         for attempt in range(300):
-            signal.setitimer(signal.ITIMER_REAL, 0.00005 + attempt * 0.0000007)
             try:
+                signal.setitimer(signal.ITIMER_REAL, 0.00005 + attempt * 0.0000007)
                 write_for_ever()
             except (Interrupted, StorageError):
                 store.abandon()

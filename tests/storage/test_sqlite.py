@@ -278,6 +278,28 @@ def test_a_range_that_was_never_begun_holds_nothing(store: SQLiteStore, other: S
     assert other._execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall() == [(0, 0, 0)]
 
 
+def test_a_tree_is_not_dropped_under_a_range(store: SQLiteStore) -> None:
+    taken = store.range("t", b"", None)
+    next(taken)
+    with pytest.raises(UsageError, match=r"range .* still being read"), store.transaction():
+        store.drop_tree("t")
+    del taken
+    with store.transaction():
+        store.drop_tree("t")
+
+
+def test_a_range_of_an_outdated_moment_is_no_ground_to_write_on(
+    store: SQLiteStore, other: SQLiteStore
+) -> None:
+    taken = store.range("t", b"", None)
+    next(taken)
+    put(other, b"a", b"1")
+    with pytest.raises(UsageError, match=r"range .* still being read"):
+        put(store, b"b", b"2")
+    del taken
+    put(store, b"b", b"2")
+
+
 def test_two_ranges_at_once(store: SQLiteStore) -> None:
     forwards = store.range("t", b"10", b"20")
     backwards = store.range("t", b"10", b"20", reverse=True)

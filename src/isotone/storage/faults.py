@@ -20,6 +20,9 @@ from isotone.storage.interface import NoSuchTree
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)})
 
 _FULL: Final = "no room left for {path}: free some disk space, then write again ({reason})"
+_RANGE_OPEN: Final = (
+    "a range over {path} is still being read ({reason}): finish it or drop it, then write"
+)
 
 _MEANINGS: Final[tuple[tuple[type[apsw.Error], type[IsotoneError], str], ...]] = (
     (apsw.FullError, StorageFull, _FULL),
@@ -51,11 +54,7 @@ _MEANINGS: Final[tuple[tuple[type[apsw.Error], type[IsotoneError], str], ...]] =
         "{path} cannot be opened ({reason}): check the permissions of the file and of its folder",
     ),
     (apsw.IOError, StorageError, "the disk failed under {path}: {reason} (error {number})"),
-    (
-        apsw.LockedError,
-        UsageError,
-        "a tree of {path} changed while a range over it was being read: finish the range first",
-    ),
+    (apsw.LockedError, UsageError, _RANGE_OPEN),
     (apsw.ConstraintError, UsageError, "keys and values must be bytes: {reason}"),
     (apsw.Error, StorageError, "SQLite could not do its work on {path}: {reason}"),
 )
@@ -64,6 +63,8 @@ _MEANINGS: Final[tuple[tuple[type[apsw.Error], type[IsotoneError], str], ...]] =
 def meaning(error: apsw.Error, path: str, tree: str = "", number: int = 0) -> Exception:
     """Our exception for one of SQLite's; `number` is the operating system's, where there is one."""
     reason = str(error)
+    if getattr(error, "extendedresult", 0) == apsw.SQLITE_BUSY_SNAPSHOT:
+        return UsageError(_RANGE_OPEN.format(path=path, reason=reason))
     if reason.startswith("no such table"):
         return NoSuchTree(tree)
     if isinstance(error, apsw.IOError) and number in _NO_ROOM:
