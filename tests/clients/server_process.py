@@ -6,11 +6,11 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 from urllib.parse import urlsplit
 
 STOP_SECONDS = 20
@@ -18,7 +18,7 @@ STOP_SECONDS = 20
 
 @dataclass
 class ServerProcess:
-    """A server that runs, and where."""
+    """A server that runs, and where. It has ended when the block of a `with` has."""
 
     process: subprocess.Popen[str]
     url: str
@@ -30,8 +30,16 @@ class ServerProcess:
         assert parts.port is not None
         return parts.hostname, parts.port
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
     def kill(self) -> None:
-        """SIGKILL: the process has no time to do anything at all."""
+        """SIGKILL: the process has no time to do anything at all. Nothing, if it has ended."""
         self.process.kill()
         self.process.wait()
 
@@ -45,14 +53,16 @@ def start_server(
     file: Path | None = None,
     *arguments: str,
     port: int = 0,
+    wrapper: Sequence[str] = (),
     prepare: Callable[[], None] | None = None,
     stderr: IO[str] | None = None,
 ) -> ServerProcess:
     """Start a server on a file, or on memory, and wait until it says that it is ready.
 
-    `prepare` runs in the new process before the server does.
+    `prepare` runs in the new process before the server does; `wrapper` is a command that runs it.
     """
-    command = [sys.executable, "-m", "isotone", "serve", "--port", str(port), *arguments]
+    python = [*wrapper, sys.executable, "-m", "isotone"]
+    command = [*python, "serve", "--port", str(port), *arguments]
     if file is not None:
         command.append(str(file))
     process = subprocess.Popen(
@@ -70,12 +80,6 @@ def start_server(
 @contextmanager
 def server_process(file: Path | None = None, *arguments: str, port: int = 0) -> Iterator[str]:
     """Serve while the block runs; gives the URL. The server must stop cleanly at the end."""
-    server = start_server(file, *arguments, port=port)
-    try:
+    with start_server(file, *arguments, port=port) as server:
         yield server.url
         assert server.stop() == 0
-    finally:
-        if server.process.poll() is None:
-            server.kill()
-        assert server.process.stdout is not None
-        server.process.stdout.close()

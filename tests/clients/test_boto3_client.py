@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -370,20 +371,19 @@ def test_many_threads_count_exactly(client: Any, table: str) -> None:
 
 @pytest.fixture
 def restarting(tmp_path: Path) -> Iterator[Any]:
-    """Starts the same file on the same port anew."""
-    file, servers = tmp_path / "shop.db", [start_server(tmp_path / "shop.db")]
+    """A server's URL, and what kills it and starts its file on the same port anew."""
+    file = tmp_path / "shop.db"
+    with ExitStack() as servers:
+        server = servers.enter_context(start_server(file))
 
-    def restart() -> str:
-        port = servers[-1].address[1]
-        servers[-1].kill()
-        servers.append(start_server(file, port=port))
-        return servers[-1].url
+        def restart() -> str:
+            nonlocal server
+            server.kill()
+            server = servers.enter_context(start_server(file, port=server.address[1]))
+            return server.url
 
-    yield servers[0].url, restart
-    assert servers[-1].stop() == 0
-    for server in servers:
-        assert server.process.stdout is not None
-        server.process.stdout.close()
+        yield server.url, restart
+        assert server.stop() == 0
 
 
 def test_a_client_outlives_a_server(restarting: Any, name: str) -> None:

@@ -1,0 +1,350 @@
+"""A storm of writes over HTTP, and what must be in the file when it is over.
+
+Every worker has a connection of its own and waits for each answer, so that at any moment it knows of
+each of its writes whether it was acknowledged, and of at most one request that it may have been carried
+out or not. `Storm.verify` reads everything back and holds it against that knowledge; then what was open
+is known too, and the storm can go on.
+
+    items      overwritten, deleted and written in batches, with a content that follows from the version;
+               a global index and a local one move with every version
+    counters   added to by everybody
+    transfers  transactions that move an amount between two accounts and leave a receipt: each balance
+               is the sum of the receipts, or a transaction was done by half
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection, HTTPException
+from random import Random
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+TABLE: Final = "Storm"
+ABSENT: Final = 0  # the version of an item that is not there
+WORKERS: Final = 8
+_KEYS: Final = 25  # items that one worker writes again and again
+_COUNTERS: Final = 3
+_ACCOUNTS: Final = 4
+_HEADERS: Final = {
+    "Content-Type": "application/x-amz-json-1.0",
+    "X-Amz-Date": "20260111T000000Z",
+    "Authorization": "AWS4-HMAC-SHA256 Credential=any/20260111/eu-west-1/dynamodb/aws4_request, "
+    "SignedHeaders=host, Signature=any",
+}
+
+Request = dict[str, Any]
+
+
+class Refused(Exception):
+    """The server answered with an error."""
+
+    def __init__(self, status: int, body: Request) -> None:
+        super().__init__(status, body)
+        self.status = status
+        self.code = str(body["__type"]).split("#")[-1]
+        self.message = str(body.get("message", body.get("Message", "")))
+
+
+class Gone(Exception):
+    """The server went away before it answered."""
+
+
+class Caller:
+    """One connection to a server; not to be shared by threads."""
+
+    def __init__(self, url: str, timeout: float = 30) -> None:
+        parts = urlsplit(url)
+        assert parts.hostname is not None
+        self._connection = HTTPConnection(parts.hostname, parts.port, timeout=timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __call__(self, operation: str, **request: Any) -> Request:
+        """Send a request and wait; raises `Refused` or `Gone`, anything else is a broken answer."""
+        headers = {**_HEADERS, "X-Amz-Target": f"DynamoDB_20120810.{operation}"}
+        try:
+            self._connection.request("POST", "/", msgspec.json.encode(request), headers)
+            response = self._connection.getresponse()
+        except (ConnectionError, HTTPException) as error:
+            self.close()
+            raise Gone from error
+        answer: Request = msgspec.json.decode(response.read())
+        if response.status != 200:
+            raise Refused(response.status, answer)
+        return answer
+
+    def pages(self, operation: str, **request: Any) -> Iterator[Request]:
+        """The items of all pages."""
+        while True:
+            page = self(operation, **request)
+            yield from page["Items"]
+            if "LastEvaluatedKey" not in page:
+                return
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def create_table(call: Caller, name: str = TABLE) -> None:
+    """A table with a local and a global index."""
+    names = {"pk": "S", "sk": "S", "version": "N", "shade": "S"}
+    call(
+        "CreateTable",
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[
+            {"AttributeName": name, "AttributeType": kind} for name, kind in names.items()
+        ],
+        KeySchema=_keys("pk", "sk"),
+        LocalSecondaryIndexes=[
+            {
+                "IndexName": "by_version",
+                "KeySchema": _keys("pk", "version"),
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "by_shade",
+                "KeySchema": _keys("shade", "version"),
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    )
+
+
+def _keys(partition: str, sort: str) -> list[Request]:
+    return [
+        {"AttributeName": partition, "KeyType": "HASH"},
+        {"AttributeName": sort, "KeyType": "RANGE"},
+    ]
+
+
+def key(partition: str, sort: object) -> Request:
+    return {"pk": {"S": partition}, "sk": {"S": str(sort)}}
+
+
+def item_of(partition: str, sort: object, version: int) -> Request:
+    """The item that a version of a key is; a few of them are large."""
+    return {
+        **key(partition, sort),
+        "version": {"N": str(version)},
+        "shade": {"S": f"shade{version % 5}"},
+        "body": {"S": f"{partition}.{version} " * (900 if version % 17 == 0 else 5)},
+    }
+
+
+def _place(item: Request) -> tuple[str, str]:
+    return item["pk"]["S"], item["sk"]["S"]
+
+
+class Storm:
+    """What all workers together know of one file."""
+
+    def __init__(self, seed: int) -> None:
+        self.acknowledged = 0
+        self.open = 0
+        """Requests that ended without an answer."""
+        self._lock = threading.Lock()
+        self._workers = [_Worker(self, number, seed) for number in range(WORKERS)]
+        self._counted: Counter[int] = Counter()
+        self._tried: Counter[int] = Counter()
+
+    def rage(self, url: str, until: Callable[[], object]) -> None:
+        """Let every worker write until the server is gone; `until` makes it go."""
+        with Caller(url) as call:
+            if TABLE not in call("ListTables")["TableNames"]:
+                create_table(call)
+        threads = [threading.Thread(target=worker.run, args=(url,)) for worker in self._workers]
+        for thread in threads:
+            thread.start()
+        try:
+            until()
+        finally:
+            for thread in threads:
+                thread.join()
+        failures = [worker.failure for worker in self._workers if worker.failure]
+        if failures:
+            raise failures[0]
+
+    def verify(self, url: str) -> None:
+        """Read everything back; what must be there is, and nothing else is."""
+        with Caller(url) as call:
+            found = self._read(call)
+        self._verify_counters(found)
+        receipts = [item for worker in self._workers for item in worker.verify(found)]
+        balances = dict.fromkeys(range(_ACCOUNTS), 0)
+        for receipt in receipts:
+            balances[int(receipt["from"]["N"])] -= int(receipt["amount"]["N"])
+            balances[int(receipt["to"]["N"])] += int(receipt["amount"]["N"])
+        for number, balance in balances.items():
+            account = found.pop(("account", str(number)), {"balance": {"N": "0"}})
+            assert int(account["balance"]["N"]) == balance, "a transaction was done by half"
+        assert not found
+
+    def _read(self, call: Caller) -> dict[tuple[str, str], Request]:
+        """Every item by its key; the global index must have the same ones."""
+        found = {
+            _place(item): item for item in call.pages("Scan", TableName=TABLE, ConsistentRead=True)
+        }
+        by_shade = [
+            item
+            for shade in range(5)
+            for item in call.pages(
+                "Query",
+                TableName=TABLE,
+                IndexName="by_shade",
+                KeyConditionExpression="shade = :s",
+                ExpressionAttributeValues={":s": {"S": f"shade{shade}"}},
+            )
+        ]
+        assert {_place(item): item for item in by_shade} == {
+            place: item for place, item in found.items() if "shade" in item
+        }
+        return found
+
+    def _verify_counters(self, found: dict[tuple[str, str], Request]) -> None:
+        for number in range(_COUNTERS):
+            counter = found.pop(("counter", str(number)), {"count": {"N": "0"}})
+            count = int(counter["count"]["N"])
+            assert self._counted[number] <= count <= self._tried[number]
+            self._counted[number] = self._tried[number] = count
+
+    def trying_to_count(self, number: int) -> None:
+        with self._lock:
+            self._tried[number] += 1
+
+    def counted(self, number: int, told: int) -> None:
+        with self._lock:
+            self._counted[number] = max(self._counted[number], told)
+
+    def ended(self, acknowledged: int, open_: int) -> None:
+        with self._lock:
+            self.acknowledged += acknowledged
+            self.open += open_
+
+
+class _Worker:
+    """One connection's writes. Only the counters and the accounts are shared with others."""
+
+    def __init__(self, storm: Storm, number: int, seed: int) -> None:
+        self._storm = storm
+        self._name = f"worker{number}"
+        self._random = Random(f"{seed}-{number}")
+        self._version = 0
+        self._known: dict[int, int] = dict.fromkeys(range(_KEYS), ABSENT)
+        self._maybe: dict[int, int] = {}
+        self._receipts: set[int] = set()
+        self._maybe_receipt: int | None = None
+        self._call: Caller
+        self.failure: BaseException | None = None
+
+    def run(self, url: str) -> None:
+        self._call = Caller(url)
+        acknowledged = open_ = 0
+        steps = (self._put, self._put, self._count, self._transfer, self._delete, self._batch)
+        try:
+            while True:
+                self._version += 1
+                self._random.choice(steps)()
+                acknowledged += 1
+        except Gone:
+            open_ = 1
+        except BaseException as failure:  # noqa: BLE001 - `rage` raises it
+            self.failure = failure
+        finally:
+            self._call.close()
+            self._storm.ended(acknowledged, open_)
+
+    def _write(self, versions: dict[int, int], operation: str, **request: Any) -> None:
+        self._maybe = versions
+        answer = self._call(operation, **request)
+        assert not answer.get("UnprocessedItems")
+        self._known.update(versions)
+        self._maybe = {}
+
+    def _put(self) -> None:
+        number = self._random.randrange(_KEYS)
+        item = item_of(self._name, number, self._version)
+        self._write({number: self._version}, "PutItem", TableName=TABLE, Item=item)
+
+    def _delete(self) -> None:
+        number = self._random.randrange(_KEYS)
+        self._write({number: ABSENT}, "DeleteItem", TableName=TABLE, Key=key(self._name, number))
+
+    def _batch(self) -> None:
+        numbers = self._random.sample(range(_KEYS), 4)
+        items = [item_of(self._name, number, self._version) for number in numbers]
+        requests = {TABLE: [{"PutRequest": {"Item": item}} for item in items]}
+        self._write(dict.fromkeys(numbers, self._version), "BatchWriteItem", RequestItems=requests)
+
+    def _count(self) -> None:
+        number = self._random.randrange(_COUNTERS)
+        self._storm.trying_to_count(number)
+        answer = self._call(
+            "UpdateItem",
+            TableName=TABLE,
+            Key=key("counter", number),
+            UpdateExpression="ADD #c :one",
+            ExpressionAttributeNames={"#c": "count"},
+            ExpressionAttributeValues={":one": {"N": "1"}},
+            ReturnValues="UPDATED_NEW",
+        )
+        self._storm.counted(number, int(answer["Attributes"]["count"]["N"]))
+
+    def _transfer(self) -> None:
+        giver, taker = self._random.sample(range(_ACCOUNTS), 2)
+        amount = self._random.randint(1, 100)
+        receipt = {
+            **key(f"{self._name}.receipts", self._version),
+            "from": {"N": str(giver)},
+            "to": {"N": str(taker)},
+            "amount": {"N": str(amount)},
+        }
+        self._maybe_receipt = self._version
+        self._call(
+            "TransactWriteItems",
+            TransactItems=[
+                _movement(giver, -amount),
+                {"Put": {"TableName": TABLE, "Item": receipt}},
+                _movement(taker, amount),
+            ],
+        )
+        self._receipts.add(self._version)
+        self._maybe_receipt = None
+
+    def verify(self, found: dict[tuple[str, str], Request]) -> list[Request]:
+        """Take what is ours out of `found`; the receipts."""
+        for number, version in self._known.items():
+            item = found.pop((self._name, str(number)), None)
+            there = int(item["version"]["N"]) if item else ABSENT
+            assert there in (version, self._maybe.get(number, version)), (self._name, number)
+            assert item is None or item == item_of(self._name, number, there)
+            self._known[number] = there
+        self._maybe = {}
+        ours = [place for place in found if place[0] == f"{self._name}.receipts"]
+        numbers = {int(number) for _, number in ours}
+        assert self._receipts <= numbers <= self._receipts | {self._maybe_receipt}
+        self._receipts, self._maybe_receipt = numbers, None
+        return [found.pop(place) for place in ours]
+
+
+def _movement(account: int, amount: int) -> Request:
+    return {
+        "Update": {
+            "TableName": TABLE,
+            "Key": key("account", account),
+            "UpdateExpression": "ADD balance :a",
+            "ExpressionAttributeValues": {":a": {"N": str(amount)}},
+        }
+    }

@@ -1,0 +1,73 @@
+"""A server dies, or is told to stop, in a storm of writes: what it has acknowledged is in the file.
+
+`ISOTONE_KILLS=100 pytest -s tests/crash/test_server_kill.py` for as many kills as one likes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from tests.clients.server_process import ServerProcess, start_server
+from tests.crash.server_storm import Storm
+
+import isotone
+
+KILLS = int(os.environ.get("ISOTONE_KILLS", "4"))
+KILLS_A_FILE = 10  # reading everything back takes longer as receipts gather
+
+
+def check(path: Path) -> list[str]:
+    with isotone.open(path) as database:
+        return database.check()
+
+
+def kill_again_and_again(path: Path, kills: int, random: Random) -> Storm:
+    storm = Storm(random.randrange(1_000_000))
+    for _ in range(kills):
+        with start_server(path) as server:
+            storm.rage(server.url, partial(kill_after, random.uniform(0.05, 0.5), server))
+        with start_server(path) as server:
+            storm.verify(server.url)
+            assert check(path) == []
+    return storm
+
+
+def kill_after(seconds: float, server: ServerProcess) -> None:
+    time.sleep(seconds)
+    server.kill()
+
+
+def test_every_acknowledged_write_survives_a_kill(tmp_path: Path) -> None:
+    random = Random(KILLS)
+    left, acknowledged, unanswered = KILLS, 0, 0
+    while left:
+        kills = min(left, KILLS_A_FILE)
+        storm = kill_again_and_again(tmp_path / f"{left}.db", kills, random)
+        left -= kills
+        acknowledged += storm.acknowledged
+        unanswered += storm.open
+        print(
+            f"\n{KILLS - left} kills: {acknowledged} writes acknowledged, none lost; "
+            f"{unanswered} had no answer"
+        )
+    assert acknowledged > 50 * KILLS
+
+
+def test_a_stop_in_a_storm_is_clean(tmp_path: Path) -> None:
+    path, storm = tmp_path / "shop.db", Storm(1)
+    with start_server(path) as server:
+
+        def stop() -> None:
+            time.sleep(0.5)
+            assert server.stop() == 0
+
+        # A worker takes an answer that breaks off in the middle as a failure, and `rage` raises it.
+        storm.rage(server.url, stop)
+    assert check(path) == []
+    with start_server(path) as server:
+        storm.verify(server.url)
+    assert storm.acknowledged > 50
