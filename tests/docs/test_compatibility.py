@@ -311,6 +311,11 @@ def test_15_equal_index_keys_come_in_the_tables_order(bench: Bench) -> None:
     assert [item["s"]["S"] for item in bench.by_g()["Items"]] == ["a", "b", "c"]
 
 
+def test_16_endpoints_are_those_of_aws(bench: Bench) -> None:
+    (endpoint,) = bench.client.describe_endpoints()["Endpoints"]
+    assert endpoint["Address"] == "dynamodb.us-east-1.amazonaws.com"
+
+
 def test_text_sorts_by_utf8(bench: Bench) -> None:
     for name in ("apple", "Banana", "cherry", "#1", "é", "～", "😀"):
         bench.put(name)
