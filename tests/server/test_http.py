@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.server.fakes import headers_of, request_bytes
 
 from isotone.server.exchange import BODY_LIMIT
+from isotone.server.response import render_result
 
 
 def dial(url: str) -> socket.socket:
@@ -155,6 +156,24 @@ def test_a_body_that_asks_first_is_told_to_come(url):
         assert sock.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
         sock.sendall(b"123")
         assert answers(sock, 1) == [(200, b'{"GetItem":123}')]
+
+
+@pytest.mark.parametrize("operation", ["GetItem", "PutItem"])
+def test_an_answer_that_cannot_be_made_harms_its_own_connection_only(
+    url, operation, monkeypatch, caplog
+):
+    def broken(style, result, **options):
+        if b"poison" in result:
+            raise RuntimeError("no words for this")
+        return render_result(style, result, **options)
+
+    monkeypatch.setattr("isotone.server.http.render_result", broken)
+    with dial(url) as other, dial(url) as sock:
+        sock.sendall(request_bytes(operation, b'"poison"'))
+        other.sendall(request_bytes(operation, b'"fine"'))
+        assert answers(other, 1)[0][0] == 200
+        assert answers(sock, 1)[0][0] == 500
+    assert "no words for this" in caplog.text
 
 
 @pytest.mark.parametrize("operation", ["GetItem", "PutItem"])

@@ -2,6 +2,7 @@
 
     exchange    headers and bodies to operations and back, without a socket
     auth        what a signature says, and what is missing from it
+    response    response bytes: headers, checksum, compression
     dispatcher  reads at once, the writes of one event-loop turn together
     http        one connection: bytes in, bytes out, in order
     listener    an address, its connections, a clean stop

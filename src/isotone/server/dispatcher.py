@@ -18,6 +18,7 @@ from isotone.server.exchange import Call
 
 Result = bytes | ApiError
 Answer = Callable[[Result], None]
+"""Takes a result to its connection. Raises nothing: others of the group wait behind it."""
 
 _IDLE_MAINTENANCE: Final = 1.0  # seconds between looks for background work when there was none
 _DATA_OPERATIONS: Final = frozenset(

@@ -20,10 +20,11 @@ from typing import Final, cast
 
 import httptools
 
-from isotone.server.dispatcher import Dispatcher, Result
+from isotone.server.dispatcher import Dispatcher, Result, log
 from isotone.server.exchange import BODY_LIMIT, Call, Spelling, read, spelling
 from isotone.server.response import (
     BAD_REQUEST,
+    BROKEN,
     HEAD_TOO_LARGE,
     TIMED_OUT,
     TOO_LARGE,
@@ -111,6 +112,9 @@ class Connection(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._decline_upgrade(data[upgrade.args[0] :])
+        except httptools.HttpParserCallbackError:
+            log.exception("a request could not be answered")
+            self._refuse(BROKEN)
         except httptools.HttpParserError:
             self._refuse(BAD_REQUEST)
         if self._received > HEAD_LIMIT and not self._deaf:
@@ -216,7 +220,11 @@ class Connection(asyncio.Protocol):
         style, keep_alive = self._outstanding
         self._outstanding = None
         keep_alive = keep_alive and not self._is_last()
-        self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
+        try:
+            self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
+        except Exception:
+            log.exception("a request could not be answered")
+            self._refuse(BROKEN)
         if self._backlog or self._blocked:
             self._work_off_backlog()
 

@@ -92,6 +92,7 @@ NOT_FOUND: Final = Page(404, b"<UnknownOperationException/>\n")
 TOO_LARGE: Final = Page(413)
 BAD_REQUEST: Final = Page(400)
 HEAD_TOO_LARGE: Final = Page(431)
+BROKEN: Final = Page(500)
 TIMED_OUT: Final = Page(408)
 OVERLOADED: Final = Page(503)
 
