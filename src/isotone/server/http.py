@@ -13,6 +13,7 @@ their own connection, a slow peer gets a 408, a peer that vanished is forgotten.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import Final, cast
 
 import httptools
 
-from isotone.server.dispatcher import Dispatcher, Result, log
+from isotone.server.dispatcher import Dispatcher, Result
 from isotone.server.exchange import BODY_LIMIT, Call, Spelling, read, spelling
 from isotone.server.response import (
     BAD_REQUEST,
@@ -38,6 +39,8 @@ from isotone.server.response import (
 HEAD_LIMIT: Final = 32 * 1024  # bytes of request line and headers
 _BACKLOG_LIMIT: Final = 32  # pipelined requests beyond which no more are read
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+log = logging.getLogger("isotone.server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +227,7 @@ class Connection(asyncio.Protocol):
             self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
         except Exception:
             log.exception("a request could not be answered")
+            self._backlog.clear()
             self._refuse(BROKEN)
         if self._backlog or self._blocked:
             self._work_off_backlog()
