@@ -104,6 +104,7 @@ def measure_floor(store: SQLiteStore) -> None:
     sql = store._statements["t"]
     keys = [key(number) for number in range(10_000)]
     random.shuffle(keys)
+    few = keys[:100]
 
     def put() -> None:
         execute("BEGIN IMMEDIATE")
@@ -111,8 +112,21 @@ def measure_floor(store: SQLiteStore) -> None:
             execute(sql.put, (each, VALUES[0]))
         execute("COMMIT")
 
+    def transact() -> None:
+        for _ in keys:
+            execute("BEGIN IMMEDIATE")
+            execute("COMMIT")
+
+    def read_ranges() -> None:
+        for each in few:
+            rows = store._connection.cursor().execute(sql.range[True, False], (each[:1],))
+            for _ in zip(range(100), rows, strict=False):
+                pass
+
     show("floor: get", best(lambda: [execute(sql.get, (each,)).get for each in keys], len(keys)))
     show("floor: put, in a transaction", best(put, len(keys)))
+    show("floor: empty transaction", best(transact, len(keys)))
+    show("floor: range of 100 rows", best(read_ranges, len(few)))
 
 
 def measure_commits(folder: Path) -> None:
@@ -186,7 +200,7 @@ def main() -> None:
         print("Commits, 10,000 rows")
         measure_commits(folder)
         print("Size, on a file, durability disk")
-        for count in (10_000, rows):
+        for count in sorted({10_000, rows}):
             measure_size(folder, count)
 
 
