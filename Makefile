@@ -41,7 +41,7 @@ oracle: $(READY) ## compare answers with Amazon's DynamoDB Local (needs Java and
 	ISOTONE_ORACLE=1 $(BIN)/pytest tests/oracle
 
 crash: $(READY) ## the long form of the crash tests: a hundred kills
-	ISOTONE_KILLS=100 $(BIN)/pytest tests/crash
+	ISOTONE_KILLS=100 $(BIN)/pytest -s tests/crash
 
 clients: $(READY) ## install the AWS CLI and the JavaScript SDK, and try every client
 	$(BIN)/python tests/clients/install.py

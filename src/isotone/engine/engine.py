@@ -89,24 +89,37 @@ def _make_system_trees(store: Store) -> None:
 
 
 class _Reading:
-    """`with engine.reading:` the lock, and a view that is not older than the last commit."""
+    """`with engine.reading:` the lock, and a view of one moment, not older than the last commit.
 
-    __slots__ = ("_engine", "_lock")
+    What the catalog says and what is read by it is of the same moment, so that no other process can
+    drop a table in between.
+    """
+
+    __slots__ = ("_engine", "_lock", "_snapshot")
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._lock = engine.lock
+        self._snapshot = engine.store.snapshot()
 
     def __enter__(self) -> None:
         self._lock.acquire()
         try:
-            self._engine.refresh()
+            self._snapshot.__enter__()
+            try:
+                self._engine.refresh()
+            except BaseException:
+                self._snapshot.__exit__(None, None, None)
+                raise
         except BaseException:
             self._lock.release()
             raise
 
     def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        try:
+            self._snapshot.__exit__(None, None, None)
+        finally:
+            self._lock.release()
 
 
 class _Writing:

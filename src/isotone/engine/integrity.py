@@ -19,9 +19,11 @@ _EVERY = 10_000
 
 
 def check(engine: Engine, progress: Progress | None = None) -> list[str]:
-    """What is wrong, in words; empty where nothing is. Reads every item and every index entry."""
-    with engine.lock:
-        engine.refresh()
+    """What is wrong, in words; empty where nothing is. Reads every item and every index entry.
+
+    Sees one moment, so that other processes may go on writing meanwhile.
+    """
+    with engine.reading:
         problems = list(engine.store.check())
         problems.extend(_unknown_trees(engine))
         for table in engine.catalog:

@@ -26,7 +26,7 @@ def run(engine: Engine, request: BatchGetItem) -> Answer:
     check_batch_get_item(request)
     wanted = {name: (each, _projection(each)) for name, each in request.request_items.items()}
     reading = _Reading(engine)
-    with engine.reading, engine.store.snapshot():
+    with engine.reading:
         keyed = [
             (name, each, projection, *_physical_keys(engine, name, each))
             for name, (each, projection) in wanted.items()

@@ -25,7 +25,7 @@ def run(engine: Engine, request: TransactGetItems) -> Answer:
     check_transact_get_items(request)
     gets = [(each.get, _projection(each.get)) for each in request.transact_items]
     meters: dict[str, Meter] = {}
-    with engine.reading, engine.store.snapshot():
+    with engine.reading:
         keys = _keys(engine, [get for get, _ in gets])
         responses = []
         total = 0
