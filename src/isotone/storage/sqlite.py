@@ -217,8 +217,10 @@ class SQLiteStore:
         if self._ready == _LOST:
             raise self._lost()
         while self._ready < self._depth:
-            self._command("SAVEPOINT nested")
+            # Counted first: where an interruption comes between, ending it fails rather than the
+            # savepoint being taken for that of an outer transaction.
             self._ready += 1
+            self._command("SAVEPOINT nested")
 
     def _end(self, level: int, undo: bool) -> None:
         """End a transaction that has been begun in SQLite, with any left open inside of it."""
