@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from tests.expressions.trees import (
     documents,
+    fitting_updates,
     list_literals,
     number_literals,
     paths,
-    set_literals,
     updates,
 )
 
@@ -332,10 +332,11 @@ def same(one: Any, two: Any) -> bool:
 
 
 operands = number_literals | list_literals
+either = fitting_updates() | updates(operands, paths())
 
 
 @settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much])
-@given(updates(operands, paths(), number_literals | set_literals, set_literals), documents)
+@given(either, documents)
 def test_updates_do_what_the_developer_guide_says(tree: Any, item: Any) -> None:
     try:
         made = Update.from_node(tree)

@@ -60,10 +60,12 @@ items = st.dictionaries(st.sampled_from(NAMES), attribute_values, max_size=4)
 # Items whose attributes have types that one may count on: number, list, map and set.
 _number = st.builds(lambda text: {"N": text}, numbers)
 _strings = st.lists(st.sampled_from("abc"), min_size=1, unique=True).map(lambda m: {"SS": m})
-_list = st.lists(_number | scalars, max_size=4).map(lambda e: {"L": e})
+_list = st.lists(_number, max_size=4).map(lambda e: {"L": e})
 _shape = {"a": _number, "b": _list, "Zulu_9": _strings}
 _map = st.fixed_dictionaries({}, optional=_shape).map(lambda m: {"M": m})
-documents = st.fixed_dictionaries({}, optional={**_shape, "c": _map})
+documents = st.fixed_dictionaries({**_shape, "c": _map}) | st.fixed_dictionaries(
+    {}, optional={**_shape, "c": _map}
+)
 
 names = st.sampled_from(NAMES)
 indexes = st.integers(0, 3)
@@ -137,24 +139,51 @@ def set_values(
 
 
 def updates(
-    leaves: st.SearchStrategy[Any],
-    path: st.SearchStrategy[Path],
-    additions: st.SearchStrategy[Any] | None = None,
-    deletions: st.SearchStrategy[Any] | None = None,
+    leaves: st.SearchStrategy[Any], path: st.SearchStrategy[Path]
 ) -> st.SearchStrategy[UpdateNode]:
     """Update trees as the grammar has them; their paths may overlap."""
-    sections = [
-        st.lists(st.builds(Set, path, set_values(leaves, path)), max_size=2),
-        st.lists(st.builds(Remove, path), max_size=2),
-        st.lists(st.builds(Add, path, leaves if additions is None else additions), max_size=1),
-        st.lists(st.builds(Delete, path, leaves if deletions is None else deletions), max_size=1),
-    ]
-    ordered = st.one_of(
-        st.tuples(*sections), st.tuples(*sections[::-1]), sections[0].map(lambda s: (s,))
+    return sections(
+        st.builds(Set, path, set_values(leaves, path)),
+        st.builds(Remove, path),
+        st.builds(Add, path, leaves),
+        st.builds(Delete, path, leaves),
     )
+
+
+def sections(*actions: st.SearchStrategy[Any]) -> st.SearchStrategy[UpdateNode]:
+    """Some of each kind of action, in this order or in the reverse."""
+    several = [st.lists(action, max_size=2) for action in actions]
+    ordered = st.tuples(*several) | st.tuples(*several[::-1])
     return ordered.map(
         lambda found: UpdateNode(tuple(action for section in found for action in section))
     ).filter(lambda update: bool(update.actions))
+
+
+def _sampled(*found: tuple[str | int, ...]) -> st.SearchStrategy[Path]:
+    return st.sampled_from(found).map(Path)
+
+
+def fitting_updates() -> st.SearchStrategy[UpdateNode]:
+    """Updates that `documents` have what it takes for, more often than not."""
+    number = _sampled(("a",), ("c", "a"), ("b", 0), ("b", 1))
+    numeric = number | number_literals
+    listed = _sampled(("b",), ("c", "b")) | list_literals
+    strings = _sampled(("Zulu_9",), ("c", "Zulu_9"))
+    target = _sampled(
+        ("d",), ("c", "d"), ("b", 2), ("b", 3), ("b", 7), ("c", "b", 1), ("c", "b", 9)
+    )
+    value = st.one_of(
+        numeric,
+        st.builds(Arithmetic, st.sampled_from("+-"), numeric, numeric),
+        st.builds(lambda p, other: Call("if_not_exists", (p, other)), target, numeric),
+        st.builds(lambda x, y: Call("list_append", (x, y)), listed, listed),
+    )
+    return sections(
+        st.builds(Set, target | number, value),
+        st.builds(Remove, target | strings | number),
+        st.builds(Add, number, number_literals) | st.builds(Add, strings, set_literals),
+        st.builds(Delete, strings, set_literals),
+    )
 
 
 def projections(path: st.SearchStrategy[Path]) -> st.SearchStrategy[ProjectionNode]:
