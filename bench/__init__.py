@@ -1,0 +1,1 @@
+"""The measurements of docs/performance.md: `python -m bench`."""

@@ -1,0 +1,58 @@
+"""All measurements, a table on standard output and a JSON file.
+
+    python -m bench [--quick] [--json FILE] [WORKLOAD…]
+
+Workloads: over_http, in_process, with_boto3, at_scale, startup. The machine should have nothing else
+to do. `--quick` proves that everything runs; its figures mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib
+import json
+import os
+import platform
+import sys
+from pathlib import Path
+
+from bench.measuring import FULL, QUICK, Row, Target
+from bench.report import judged, table
+from bench.versions import versions
+
+WORKLOADS = ("startup", "in_process", "with_boto3", "at_scale", "over_http")
+
+
+def main() -> int:
+    """The exit status is 1 where a target that could be judged was missed."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", type=Path, default=Path(".peers/bench.json"))
+    options = parser.parse_args()
+    effort = QUICK if options.quick else FULL
+    rows: list[Row] = []
+    targets: list[Target] = []
+    for name in options.workloads or WORKLOADS:
+        print(f"… {name}", file=sys.stderr, flush=True)
+        workload = importlib.import_module(f"bench.{name}")
+        rows += workload.run(effort)
+        targets += workload.TARGETS
+    verdicts = judged(targets, rows)
+    print(table(rows, verdicts))
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    found = {
+        "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": {"cores": os.cpu_count(), "system": platform.platform()},
+        "versions": versions(),
+        "effort": "quick" if options.quick else "full",
+        "rows": [row.as_json() for row in rows],
+        "targets": [verdict.as_json() for verdict in verdicts],
+    }
+    options.json.write_text(json.dumps(found, indent=1, ensure_ascii=False))
+    return int(any(verdict.met is False for verdict in verdicts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""The versions of everything that takes part."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import subprocess
+from importlib import metadata
+
+import apsw
+from tests.oracle import local
+
+from bench import peers
+
+
+def _said(*command: str) -> str:
+    """The first line that a command says, on either stream."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return "absent"
+    return ((done.stdout or done.stderr).strip().splitlines() or ["?"])[0]
+
+
+def _dynalite() -> str:
+    package = peers.DYNALITE / "node_modules" / "dynalite" / "package.json"
+    return str(json.loads(package.read_text())["version"]) if package.exists() else "absent"
+
+
+def _moto() -> str:
+    return _said(
+        str(peers.MOTO / "python"),
+        "-c",
+        "from importlib import metadata as m; print(m.version('moto'))",
+    )
+
+
+def versions() -> dict[str, str]:
+    """Name to version; `absent` where there is none."""
+    return {
+        "Python": platform.python_version(),
+        **{name: metadata.version(name) for name in ("isotone", "boto3", "httptools", "uvloop")},
+        "SQLite": apsw.sqlite_lib_version(),
+        "dynalite": _dynalite(),
+        "DynamoDB Local": local.version() if local.is_here() else "absent",
+        "moto": _moto(),
+        "dynoxide": _said(str(peers.DYNOXIDE), "--version"),
+        "node": _said("node", "--version"),
+        "java": _said("java", "-version"),
+        "load generator": _said("wrk", "-v") if shutil.which("wrk") else "bench.closed_loop",
+    }
