@@ -16,7 +16,7 @@ from isotone.cli.program import COMMANDS, parser_of
 from isotone.operations.dispatch import ACTIONS
 
 CLI = page("docs/cli.md")
-AWAITED = {ROOT / "docs/performance.md", ROOT / "docs/design/storage.md"}
+AWAITED = {ROOT / "docs/performance.md"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
