@@ -455,7 +455,7 @@ TABLES: list[tuple[dict[str, Any], str | None]] = [
     ),
     (
         global_(index(), BillingMode="PROVISIONED", ProvisionedThroughput=UNITS),
-        INVALID + "ProvisionedThroughput must be specified for index: idx",
+        INVALID + "ProvisionedThroughput is not specified for index: idx",
     ),
 ]
 

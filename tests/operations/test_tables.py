@@ -254,3 +254,65 @@ def test_multi_attribute_index_keys(ask: Asker) -> None:
         ask("DescribeTable", TableName="tab")["Table"]["GlobalSecondaryIndexes"][0]["ItemCount"]
         == 20
     )
+
+
+def update_refused(ask: Asker, **changes: Any) -> tuple[str, str]:
+    error = ask.refused("UpdateTable", TableName="tab", **changes)
+    return error.code, error.message
+
+
+def test_an_attribute_keeps_the_type_of_its_key(ask: Asker) -> None:
+    ask.table()
+    assert update_refused(
+        ask,
+        AttributeDefinitions=[*N_DEFINED, {"AttributeName": "p", "AttributeType": "N"}],
+        GlobalSecondaryIndexUpdates=[{"Create": BY_N}],
+    ) == (
+        "ValidationException",
+        "invalid attribute, SchemaElement redefined should be of same type as previously defined",
+    )
+
+
+def test_an_index_has_throughput_exactly_where_its_table_has(ask: Asker) -> None:
+    units = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
+    ask.table(types={"n": "N"}, GlobalSecondaryIndexes=[BY_N])
+    invalid = "One or more parameter values were invalid: "
+    assert update_refused(ask, BillingMode="PROVISIONED", ProvisionedThroughput=units) == (
+        "ValidationException",
+        invalid + "ProvisionedThroughput must be specified for index: by-n",
+    )
+    update = {"Update": {"IndexName": "by-n", "ProvisionedThroughput": units}}
+    assert update_refused(ask, GlobalSecondaryIndexUpdates=[update]) == (
+        "ValidationException",
+        invalid + "ProvisionedThroughput should not be specified for index: by-n "
+        "when BillingMode is PAY_PER_REQUEST",
+    )
+    assert update_refused(ask, ProvisionedThroughput=units) == (
+        "ValidationException",
+        invalid + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+        "when BillingMode is PAY_PER_REQUEST",
+    )
+    ask(
+        "UpdateTable",
+        TableName="tab",
+        BillingMode="PROVISIONED",
+        ProvisionedThroughput=units,
+        GlobalSecondaryIndexUpdates=[update],
+    )
+    second = {**BY_N, "IndexName": "second"}
+    assert update_refused(
+        ask,
+        AttributeDefinitions=N_DEFINED,
+        GlobalSecondaryIndexUpdates=[{"Create": second}],
+    ) == (
+        "ValidationException",
+        invalid + "ProvisionedThroughput is not specified for index: second",
+    )
+
+
+def test_a_table_has_twenty_global_indexes_at_most(ask: Asker) -> None:
+    indexes = [{**BY_N, "IndexName": f"by-n-{number}"} for number in range(20)]
+    ask.table(types={"n": "N"}, GlobalSecondaryIndexes=indexes)
+    assert update_refused(
+        ask, AttributeDefinitions=N_DEFINED, GlobalSecondaryIndexUpdates=[{"Create": BY_N}]
+    ) == ("LimitExceededException", "Number of global secondary indexes exceeds per-table limit")

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from isotone import limits
 from isotone.engine import backfill
 from isotone.engine.engine import Engine
 from isotone.engine.schema import IndexSchema, TableSchema, Throughput
@@ -65,6 +66,11 @@ def _with_throughput(engine: Engine, schema: TableSchema, request: UpdateTable) 
     now = round(engine.clock.now(), 3)
     mode = request.billing_mode or schema.billing
     if mode == "PAY_PER_REQUEST":
+        if request.provisioned_throughput is not None:
+            raise ValidationException(
+                f"{_INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
         if schema.billing == mode:
             return schema
         indexes = tuple(
@@ -74,10 +80,6 @@ def _with_throughput(engine: Engine, schema: TableSchema, request: UpdateTable) 
             schema, billing=mode, throughput=Throughput(), indexes=indexes, on_demand_since=now
         )
     if request.provisioned_throughput is None:
-        if schema.billing != mode:
-            raise ValidationException(
-                f"{_INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED"
-            )
         return schema
     changed = _changed(schema.throughput, request.provisioned_throughput, now, "table")
     return msgspec.structs.replace(schema, billing=mode, throughput=changed)
@@ -107,7 +109,8 @@ def _changed(
 
 
 def _with_indexes(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSchema:
-    types = {**schema.attributes, **attribute_types(request.attribute_definitions)}
+    types = _types(schema, request)
+    before = schema
     for update in request.global_secondary_index_updates or ():
         if update.create is not None:
             schema = _with_new_index(engine, schema, update.create, types)
@@ -115,11 +118,53 @@ def _with_indexes(engine: Engine, schema: TableSchema, request: UpdateTable) -> 
             schema = _without_index(schema, update.delete.index_name)
         elif update.update is not None:
             schema = _with_changed_index(engine, schema, update.update)
+    _check_counts(schema)
+    _check_capacity(before, schema)
     keys = [schema.keys, *(index.keys for index in schema.indexes)]
     used = {name for key in keys for name in key.names}
     return msgspec.structs.replace(
         schema, attributes={name: kind for name, kind in types.items() if name in used}
     )
+
+
+def _types(schema: TableSchema, request: UpdateTable) -> dict[str, str]:
+    """The types of all attributes that may be keys; one that is defined cannot be defined otherwise."""
+    wanted = attribute_types(request.attribute_definitions)
+    types = {**wanted, **schema.attributes}
+    if any(types[name] != kind for name, kind in wanted.items()):
+        raise ValidationException(
+            "invalid attribute, SchemaElement redefined should be of same type as previously defined"
+        )
+    return {**schema.attributes, **wanted}
+
+
+def _check_counts(schema: TableSchema) -> None:
+    """Refuse more global indexes, or more attributes named in projections, than a table may have."""
+    if sum(index.kind == "global" for index in schema.indexes) > limits.GLOBAL_INDEXES:
+        raise LimitExceededException("Number of global secondary indexes exceeds per-table limit")
+    named = sum(len(index.projection.names) for index in schema.indexes)
+    if named > limits.PROJECTED_NAMES:
+        raise ValidationException(
+            f"{_INVALID}Number of NonKeyAttributes over all indexes exceeds "
+            f"per-table limit of {limits.PROJECTED_NAMES}"
+        )
+
+
+def _check_capacity(before: TableSchema, after: TableSchema) -> None:
+    """Refuse a global index without throughput on a provisioned table, or with some on any other."""
+    provisioned = after.billing == "PROVISIONED"
+    for index in after.indexes:
+        if index.kind == "local" or bool(index.throughput.read) == provisioned:
+            continue
+        if not provisioned:
+            raise ValidationException(
+                f"{_INVALID}ProvisionedThroughput should not be specified for index: {index.name} "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+        verb = "is not" if before.index(index.name) is None else "must be"
+        raise ValidationException(
+            f"{_INVALID}ProvisionedThroughput {verb} specified for index: {index.name}"
+        )
 
 
 def _with_new_index(
@@ -128,10 +173,11 @@ def _with_new_index(
     wanted: shapes.CreateGlobalSecondaryIndexAction,
     types: dict[str, str],
 ) -> TableSchema:
-    if schema.index(wanted.index_name) is not None:
+    taken = schema.index(wanted.index_name)
+    if taken is not None:
         raise ValidationException(
             f"{_INVALID}Duplicate index name: {wanted.index_name}"
-            if schema.index(wanted.index_name).kind == "local"  # type: ignore[union-attr]
+            if taken.kind == "local"
             else "Attempting to create an index which already exists"
         )
     if any(index.status == "CREATING" for index in schema.indexes):

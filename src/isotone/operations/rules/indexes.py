@@ -134,7 +134,7 @@ def _check_throughput(index: GlobalSecondaryIndex, on_demand: bool) -> None:
         )
     if not on_demand and index.provisioned_throughput is None:
         raise ValidationException(
-            f"{INVALID}ProvisionedThroughput must be specified for index: {index.index_name}"
+            f"{INVALID}ProvisionedThroughput is not specified for index: {index.index_name}"
         )
 
 
