@@ -78,8 +78,10 @@ def start_server(
 
 
 @contextmanager
-def server_process(file: Path | None = None, *arguments: str, port: int = 0) -> Iterator[str]:
-    """Serve while the block runs; gives the URL. The server must stop cleanly at the end."""
-    with start_server(file, *arguments, port=port) as server:
+def server_process(file: Path) -> Iterator[str]:
+    """Serve a file while the block runs; gives the URL. The server must never have complained."""
+    complaints = file.with_suffix(".log")
+    with complaints.open("w") as log, start_server(file, stderr=log) as server:
         yield server.url
         assert server.stop() == 0
+    assert complaints.read_text() == ""

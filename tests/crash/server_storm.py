@@ -24,7 +24,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-TABLE: Final = "Storm"
 ABSENT: Final = 0  # the version of an item that is not there
 WORKERS: Final = 8
 _KEYS: Final = 25  # items that one worker writes again and again
@@ -95,12 +94,12 @@ class Caller:
         self._connection.close()
 
 
-def create_table(call: Caller, name: str = TABLE) -> None:
+def create_table(call: Caller, table: str) -> None:
     """A table with a local and a global index."""
     names = {"pk": "S", "sk": "S", "version": "N", "shade": "S"}
     call(
         "CreateTable",
-        TableName=name,
+        TableName=table,
         BillingMode="PAY_PER_REQUEST",
         AttributeDefinitions=[
             {"AttributeName": name, "AttributeType": kind} for name, kind in names.items()
@@ -151,7 +150,8 @@ def _place(item: Request) -> tuple[str, str]:
 class Storm:
     """What all workers together know of one file."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, table: str = "Storm") -> None:
+        self.table = table
         self.acknowledged = 0
         self.open = 0
         """Requests that ended without an answer."""
@@ -163,8 +163,8 @@ class Storm:
     def rage(self, url: str, until: Callable[[], object]) -> None:
         """Let every worker write until the server is gone; `until` makes it go."""
         with Caller(url) as call:
-            if TABLE not in call("ListTables")["TableNames"]:
-                create_table(call)
+            if self.table not in call("ListTables")["TableNames"]:
+                create_table(call, self.table)
         threads = [threading.Thread(target=worker.run, args=(url,)) for worker in self._workers]
         for thread in threads:
             thread.start()
@@ -195,14 +195,15 @@ class Storm:
     def _read(self, call: Caller) -> dict[tuple[str, str], Request]:
         """Every item by its key; the global index must have the same ones."""
         found = {
-            _place(item): item for item in call.pages("Scan", TableName=TABLE, ConsistentRead=True)
+            _place(item): item
+            for item in call.pages("Scan", TableName=self.table, ConsistentRead=True)
         }
         by_shade = [
             item
             for shade in range(5)
             for item in call.pages(
                 "Query",
-                TableName=TABLE,
+                TableName=self.table,
                 IndexName="by_shade",
                 KeyConditionExpression="shade = :s",
                 ExpressionAttributeValues={":s": {"S": f"shade{shade}"}},
@@ -239,6 +240,7 @@ class _Worker:
 
     def __init__(self, storm: Storm, number: int, seed: int) -> None:
         self._storm = storm
+        self._table = storm.table
         self._name = f"worker{number}"
         self._random = Random(f"{seed}-{number}")
         self._version = 0
@@ -276,16 +278,18 @@ class _Worker:
     def _put(self) -> None:
         number = self._random.randrange(_KEYS)
         item = item_of(self._name, number, self._version)
-        self._write({number: self._version}, "PutItem", TableName=TABLE, Item=item)
+        self._write({number: self._version}, "PutItem", TableName=self._table, Item=item)
 
     def _delete(self) -> None:
         number = self._random.randrange(_KEYS)
-        self._write({number: ABSENT}, "DeleteItem", TableName=TABLE, Key=key(self._name, number))
+        self._write(
+            {number: ABSENT}, "DeleteItem", TableName=self._table, Key=key(self._name, number)
+        )
 
     def _batch(self) -> None:
         numbers = self._random.sample(range(_KEYS), 4)
         items = [item_of(self._name, number, self._version) for number in numbers]
-        requests = {TABLE: [{"PutRequest": {"Item": item}} for item in items]}
+        requests = {self._table: [{"PutRequest": {"Item": item}} for item in items]}
         self._write(dict.fromkeys(numbers, self._version), "BatchWriteItem", RequestItems=requests)
 
     def _count(self) -> None:
@@ -293,7 +297,7 @@ class _Worker:
         self._storm.trying_to_count(number)
         answer = self._call(
             "UpdateItem",
-            TableName=TABLE,
+            TableName=self._table,
             Key=key("counter", number),
             UpdateExpression="ADD #c :one",
             ExpressionAttributeNames={"#c": "count"},
@@ -315,13 +319,23 @@ class _Worker:
         self._call(
             "TransactWriteItems",
             TransactItems=[
-                _movement(giver, -amount),
-                {"Put": {"TableName": TABLE, "Item": receipt}},
-                _movement(taker, amount),
+                self._movement(giver, -amount),
+                {"Put": {"TableName": self._table, "Item": receipt}},
+                self._movement(taker, amount),
             ],
         )
         self._receipts.add(self._version)
         self._maybe_receipt = None
+
+    def _movement(self, account: int, amount: int) -> Request:
+        return {
+            "Update": {
+                "TableName": self._table,
+                "Key": key("account", account),
+                "UpdateExpression": "ADD balance :a",
+                "ExpressionAttributeValues": {":a": {"N": str(amount)}},
+            }
+        }
 
     def verify(self, found: dict[tuple[str, str], Request]) -> list[Request]:
         """Take what is ours out of `found`; the receipts."""
@@ -337,14 +351,3 @@ class _Worker:
         assert self._receipts <= numbers <= self._receipts | {self._maybe_receipt}
         self._receipts, self._maybe_receipt = numbers, None
         return [found.pop(place) for place in ours]
-
-
-def _movement(account: int, amount: int) -> Request:
-    return {
-        "Update": {
-            "TableName": TABLE,
-            "Key": key("account", account),
-            "UpdateExpression": "ADD balance :a",
-            "ExpressionAttributeValues": {":a": {"N": str(amount)}},
-        }
-    }

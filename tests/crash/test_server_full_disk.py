@@ -90,7 +90,7 @@ def all_there(call: Caller, count: int) -> bool:
 def test_a_full_disk(tmp_path: Path, disk: Disk) -> None:
     path = tmp_path / "shop.db"
     with disk(path) as (server, make_room), Caller(server.url) as call:
-        create_table(call)
+        create_table(call, "Storm")
         written, refused = fill(call)
         assert written > 5
         assert (refused.status, refused.code) == (500, "InternalServerError")

@@ -71,3 +71,23 @@ def test_a_stop_in_a_storm_is_clean(tmp_path: Path) -> None:
     with start_server(path) as server:
         storm.verify(server.url)
     assert storm.acknowledged > 50
+
+
+def test_a_server_goes_on_when_its_neighbour_is_killed(tmp_path: Path) -> None:
+    """Two servers on one file; whatever lock the dead one held goes with it."""
+    path, random = tmp_path / "shop.db", Random(7)
+    steady, shaken = Storm(2, "Steady"), Storm(3, "Shaken")
+    with start_server(path) as survivor:
+
+        def shake() -> None:
+            for _ in range(3):
+                with start_server(path) as server:
+                    shaken.rage(server.url, partial(kill_after, random.uniform(0.1, 0.4), server))
+                shaken.verify(survivor.url)
+            assert survivor.stop() == 0
+
+        steady.rage(survivor.url, shake)
+    assert check(path) == []
+    with start_server(path) as server:
+        steady.verify(server.url)
+    assert min(steady.acknowledged, shaken.acknowledged) > 30
