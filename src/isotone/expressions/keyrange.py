@@ -7,7 +7,7 @@ left, then at most one of `< <= > >= BETWEEN begins_with` on the attribute that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -25,10 +25,12 @@ from isotone.expressions.nodes import (
     Comparison,
     ConditionNode,
     In,
+    Literal,
     Not,
     Operand,
     Or,
     Path,
+    ValueRef,
 )
 from isotone.expressions.parser import parse_condition
 from isotone.expressions.predicate import CACHED_EXPRESSIONS
@@ -131,95 +133,79 @@ def _key_condition(text: str, names: tuple[tuple[str, str], ...]) -> KeyConditio
 # Reading a condition as terms
 
 
-def _terms(node: ConditionNode) -> list[_Term]:
-    """The terms of a conjunction, however it is grouped. Raises for what no key condition has."""
-    _check_operators(node)
-    return [_term(each) for each in _conjuncts(node)]
+def _terms(node: ConditionNode) -> dict[str, _Term]:
+    """The terms of a conjunction by their attributes. Raises for the first that no key condition has."""
+    terms: dict[str, _Term] = {}
+    for conjunct in _conjuncts(node):
+        term = _term(conjunct)
+        if term.attribute in terms:
+            raise _refused(refusals.KEY_TWICE)
+        terms[term.attribute] = term
+    return terms
 
 
-def _check_operators(node: ConditionNode) -> None:
+def _conjuncts(node: ConditionNode) -> Iterator[ConditionNode]:
+    """The conditions that all must hold, however they are grouped."""
     if isinstance(node, And):
         for operand in node.operands:
-            _check_operators(operand)
-        return
-    operator = _operator(node)
-    if operator not in _SORT_OPERATORS:
-        raise _refused(refusals.KEY_OPERATOR, operator=operator)
-
-
-def _operator(node: ConditionNode) -> str:
-    match node:
-        case Comparison(operator) | Call(operator):
-            return operator
-    return _NAMES[type(node)]
-
-
-_NAMES: Final[dict[type, str]] = {Or: "OR", Not: "NOT", In: "IN", Between: "BETWEEN"}
-
-
-def _conjuncts(node: ConditionNode) -> list[ConditionNode]:
-    if isinstance(node, And):
-        return [each for operand in node.operands for each in _conjuncts(operand)]
-    return [node]
+            yield from _conjuncts(operand)
+    else:
+        yield node
 
 
 def _term(node: ConditionNode) -> _Term:
-    operator = _operator(node)
-    operands = _operands(node)
-    attribute = _attribute(operands)
+    operator, operands = _taken_apart(node)
+    if operator not in _SORT_OPERATORS:
+        raise _refused(refusals.KEY_OPERATOR, operator=operator)
     first, *others = operands
-    if not isinstance(first, Path):
+    if isinstance(first, ValueRef | Literal):
         if operator not in _MIRRORED:
             raise _refused(refusals.KEY_FIRST_OPERAND, operator=operator)
         operator, others = _MIRRORED[operator], [first]
-    return _Term(attribute, operator, tuple(map(_constant, others)))
+    return _Term(_attribute(operands), operator, tuple(filter(None, map(constant, others))))
 
 
-def _operands(node: ConditionNode) -> tuple[Operand, ...]:
+def _taken_apart(node: ConditionNode) -> tuple[str, tuple[Operand, ...]]:
     match node:
-        case Comparison(_, left, right):
-            return (left, right)
+        case Comparison(operator, left, right):
+            return operator, (left, right)
         case Between(operand, low, high):
-            return (operand, low, high)
-        case Call(_, operands):
-            return operands
-    raise AssertionError(node)
+            return "BETWEEN", (operand, low, high)
+        case Call(function, operands):
+            return function, operands
+    return _NAMES[type(node)], ()
 
 
 def _attribute(operands: tuple[Operand, ...]) -> str:
     """The one attribute among the operands of a term."""
-    if any(isinstance(operand, Call) for operand in operands):
-        raise _refused(refusals.KEY_NESTED_OPERATION)
-    paths = [operand for operand in operands if isinstance(operand, Path)]
-    if not paths:
+    found: str | None = None
+    for operand in operands:
+        if isinstance(operand, Call):
+            raise _refused(refusals.KEY_NESTED_OPERATION)
+        if isinstance(operand, Path):
+            if found is not None:
+                raise _refused(refusals.KEY_MANY_ATTRIBUTES)
+            found, *rest = map(str, operand.elements)
+            if rest:
+                raise _refused(refusals.KEY_NESTED_PATH)
+    if found is None:
         raise _refused(refusals.KEY_NO_ATTRIBUTE)
-    if len(paths) > 1:
-        raise _refused(refusals.KEY_MANY_ATTRIBUTES)
-    name, *rest = paths[0].elements
-    if rest:
-        raise _refused(refusals.KEY_NESTED_PATH)
-    return str(name)
+    return found
 
 
-def _constant(operand: Operand) -> Constant:
-    get = constant(operand)
-    assert get is not None  # paths and calls were refused before
-    return get
+_NAMES: Final[dict[type, str]] = {Or: "OR", Not: "NOT", In: "IN"}
 
 
 # Fitting the terms to a key
 
 
-def _plan(terms: list[_Term], partition: tuple[str, ...], sort: tuple[str, ...]) -> _Plan:
-    by_attribute = {term.attribute: term for term in terms}
-    if len(by_attribute) != len(terms):
-        raise _refused(refusals.KEY_TWICE)
+def _plan(terms: Mapping[str, _Term], partition: tuple[str, ...], sort: tuple[str, ...]) -> _Plan:
     fit = _check_simple_key if len(partition) == 1 and len(sort) <= 1 else _check_composed_key
-    fit(by_attribute, partition, sort)
-    present = [by_attribute[name] for name in sort if name in by_attribute]
+    fit(terms, partition, sort)
+    present = [terms[name] for name in sort if name in terms]
     last = present.pop() if present and present[-1].operator != "=" else None
     return _Plan(
-        tuple(by_attribute[name].operands[0] for name in partition),
+        tuple(terms[name].operands[0] for name in partition),
         tuple(term.operands[0] for term in present),
         last.operator if last else None,
         last.operands if last else (),

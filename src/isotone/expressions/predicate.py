@@ -53,8 +53,7 @@ class Condition(Expression):
     def __init__(self, node: ConditionNode, names: NameMap | None, parameter: str) -> None:
         resolved = resolve(node, names)
         super().__init__(node, resolved, parameter, condition_checks(resolved))
-        if self._sound:
-            self.matches: Matches = compile_condition(resolved)
+        self.matches: Matches = compile_condition(resolved) if self._sound else _never_asked
 
     @classmethod
     def from_node(
@@ -67,6 +66,11 @@ class Condition(Expression):
         with refused_as(parameter):
             check_words(node, written=False)
             return cls(node, names, parameter)
+
+
+def _never_asked(item: Item, values: ValueMap) -> bool:
+    """In the place of what cannot be compiled: `check` refuses it before any item is looked at."""
+    raise AssertionError("a condition that check() refuses was asked of an item")
 
 
 def condition(
