@@ -294,3 +294,10 @@ def test_conditions_mean_what_the_developer_guide_says(tree: Any, item: Any) -> 
     except ValidationException:
         assume(False)
     assert made.matches(item, {}) == holds(tree, item)
+
+
+def test_a_condition_that_check_refuses_can_be_bound_before_it_is_checked() -> None:
+    unsound = condition("attribute_exists(:value)")
+    assert callable(unsound.matches)
+    with pytest.raises(ValidationException, match="requires a document path"):
+        unsound.check({":value": {"S": "x"}})
