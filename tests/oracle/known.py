@@ -31,6 +31,11 @@ _WORDS_ON_KEYS = (
     "|One or more parameter values were invalid: Type mismatch for key"
     "|The list of keys in RequestItems for BatchGetItem may not contain null or empty values"
 )
+_FAULTS_OF_UPDATES = (
+    "The document path provided in the update expression is invalid for update"
+    "|The provided expression refers to an attribute that does not exist in the item"
+    "|An operand in the update expression has an incorrect data type"
+)
 
 KNOWN_DIFFERENCES: tuple[Known, ...] = (
     Known(
@@ -187,6 +192,24 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         API + "API_Query.html",
         rf"{_VALID}Either the KeyConditions or KeyConditionExpression parameter must be specified.*",
         rf"{_VALID}ConditionalOperator (cannot|can only) be used .*",
+    ),
+    Known(
+        "Of several overlapping paths, which two are told depends on a hash in DynamoDB Local.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html",
+        rf"{_VALID}Invalid \w+: Two document paths (overlap|conflict) with each other; .*",
+        rf"{_VALID}Invalid \w+: Two document paths (overlap|conflict) with each other; .*",
+    ),
+    Known(
+        "Of several faults of one update, which is told first is not documented.",
+        API + "API_UpdateItem.html",
+        rf"{_VALID}({_FAULTS_OF_UPDATES})",
+        rf"{_VALID}({_FAULTS_OF_UPDATES})",
+    ),
+    Known(
+        "DynamoDB Local shows a binary value as a Java object.",
+        API + "API_AttributeValue.html",
+        rf"{_VALID}Invalid \w+: (The BETWEEN operator .*)HeapByteBuffer.*",
+        rf"{_VALID}Invalid \w+: (The BETWEEN operator .*)",
     ),
     Known(
         "SIZE is in the service's list of reserved words; DynamoDB Local lets it be a name.",
