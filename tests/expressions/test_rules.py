@@ -244,6 +244,10 @@ def conflict(one: str, two: str) -> str:
         ("SET b = if_not_exists(c), b = :n", overlap("[b]", "[b]")),
         ("SET b = if_not_exists(c) REMOVE #u", no_name("#u")),
         ("SET b = :s + :n ADD c :u", no_value(":u")),
+        ("SET b = :u ADD c :s", wrong_action("ADD", "STRING")),
+        ("ADD b :u, c :s", wrong_action("ADD", "STRING")),
+        ("SET b = #u, c = :s + :n", wrong_type("+", "S")),
+        ("SET b = :u, c = list_append(:l)", count("list_append", 1)),
         ("SET b = list_append(:l), c = :s + :n", wrong_type("+", "S")),
         ("SET c = :s + :n, b = list_append(:l)", count("list_append", 1)),
         ("SET c = :s + :n ADD b :s", wrong_action("ADD", "STRING")),
@@ -273,6 +277,15 @@ def test_trees_without_text_may_have_any_name() -> None:
     assert made.matches({"abort.é #x": {"N": "1"}}, {})
     reserved = Condition.from_node(Call("attribute_exists", (Path(("size",)),)))
     assert reserved.matches({"size": {"N": "1"}}, {})
+
+
+def test_what_waits_for_the_values_is_refused_with_them() -> None:
+    # The service finds the undefined value first, so nothing is said before the values are there.
+    made = condition("b = :u AND a = a")
+    with pytest.raises(ValidationException, match="attribute value: :u"):
+        made.check({})
+    with pytest.raises(ValidationException, match="distinct from the remaining operands"):
+        made.check({":u": {"N": "1"}})
 
 
 def test_an_expression_is_no_truth() -> None:

@@ -39,7 +39,7 @@ from isotone.values.types import Item
 
 Matches: TypeAlias = Callable[[Item, ValueMap], bool]
 
-CACHED_EXPRESSIONS: Final = 4096  # parsed expressions kept, of each kind
+CACHED_EXPRESSIONS: Final = 1024  # parsed expressions kept, of each kind
 
 
 class Condition(Expression):

@@ -7,7 +7,7 @@ is made of functions of ExpressionAttributeValues that raise or return nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from isotone.expressions import refusals
@@ -106,17 +106,14 @@ def condition_checks(tree: Node) -> Iterator[OperandCheck]:
 
     The iterator raises in its turn for what is wrong whatever the values are.
     """
-    yield from _checks(tree, {**_REFERENCE_RULES, **_RULES})
+    yield from _checks(tree)
     _check_operator_count(tree)
 
 
 def update_checks(tree: UpdateNode) -> Iterator[OperandCheck]:
     """The same for an update. The service takes the actions from the last to the first."""
-    actions = tree.actions[::-1]
-    for action in actions:
-        yield from _checks(action, _REFERENCE_RULES)
-    for action in actions:
-        yield from _checks(action, _RULES)
+    for action in reversed(tree.actions):
+        yield from _checks(action)
     _check_operator_count(tree)
 
 
@@ -135,9 +132,9 @@ def checked_elements(path: Path) -> ResolvedPath:
     return path.elements  # type: ignore[return-value]  # all names are defined
 
 
-def _checks(tree: Node, rules: Mapping[type, Rule]) -> Iterator[OperandCheck]:
+def _checks(tree: Node) -> Iterator[OperandCheck]:
     for node in walk_up(tree):
-        rule = rules.get(type(node))
+        rule = _RULES.get(type(node))
         if rule is not None:
             yield from rule(node)
 
@@ -296,8 +293,9 @@ def _refuse_action(action: str) -> Refuse:
     )
 
 
-_REFERENCE_RULES: Final[dict[type, Rule]] = {Path: _path_rule, ValueRef: _value_rule}
 _RULES: Final[dict[type, Rule]] = {
+    Path: _path_rule,
+    ValueRef: _value_rule,
     Comparison: _comparison_rule,
     Between: _between_rule,
     In: _in_rule,
