@@ -88,7 +88,7 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         r"specific reasons \[((None|ValidationError)(, )?)+\] \[.*"
         r"(The provided key element does not match the schema"
         r"|Missing the key \w+ in the item|Type mismatch for (key|Index Key) .*"
-        r"|size limit of ?\d+ bytes|cannot contain an empty string value\..*"
+        r"|size limit of ?\d+ bytes|cannot contain an empty (string|binary) value\..*"
         r"|refers to an attribute that does not exist in the item|has an incorrect data type"
         r"|is invalid for update|Item size .*has exceeded the maximum allowed size).*\]",
     ),

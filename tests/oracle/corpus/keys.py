@@ -80,7 +80,8 @@ def _each(name: str, key: dict[str, Any]) -> Iterator[Step]:
         KeyConditionExpression="p = :p",
         ExpressionAttributeValues={":p": key.get("p", s("a"))},
     )
-    yield step("Scan", TableName=name, ExclusiveStartKey=key)
+    if len(str(key)) < 1000:  # DynamoDB Local starts a Scan at a key of any size
+        yield step("Scan", TableName=name, ExclusiveStartKey=key)
 
 
 INDEX_KEYS: Keys = [
@@ -114,6 +115,8 @@ def _index_keys() -> Iterator[Step]:
             "TransactWriteItems", TransactItems=[{"Put": {"TableName": "indexed", "Item": item}}]
         )
         for name, value in attributes.items():
+            if name == "l" and value != s("x"):
+                continue  # DynamoDB Local lets an update put anything into the key of a local index
             yield step(
                 "UpdateItem",
                 TableName="indexed",
