@@ -45,7 +45,9 @@ BINARY: Final = b"\x30"
 
 def encode_text(text: str) -> bytes:
     """A string as a component; it sorts by UTF-8 bytes, which is by code points."""
-    return TEXT + escape(text.encode()) + END
+    if "\x00" in text or "\x01" in text:
+        return TEXT + escape(text.encode()) + END
+    return f"\x20{text}\x00".encode()  # the same, made in one go
 
 
 def encode_number(text: str) -> bytes:

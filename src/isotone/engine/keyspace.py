@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from isotone import limits
-from isotone.codec import after, encoder_for, partition_prefix, prefix_range
+from isotone.codec import after, encode_text, encoder_for, partition_prefix, prefix_range
 from isotone.engine.schema import KeyPart, KeySchema
 from isotone.errors import ValidationException
 from isotone.expressions import KeyRange
@@ -41,7 +41,7 @@ Bounds = tuple[bytes, bytes | None]
 class Keyspace:
     """The physical keys of one table or index."""
 
-    __slots__ = ("_encoders", "_partition", "_single", "_sort", "schema")
+    __slots__ = ("_encoders", "_partition", "_single", "_sort", "_text_names", "schema")
 
     def __init__(self, schema: KeySchema) -> None:
         self.schema = schema
@@ -49,6 +49,8 @@ class Keyspace:
         self._sort = [_component(part) for part in schema.sort]
         self._encoders = self._partition + self._sort
         self._single = len(self._partition) == 1 and len(self._sort) < 2
+        texts = self._single and all(part.type == "S" for part in schema.parts)
+        self._text_names = schema.names if texts else ()
 
     def key(self, item: Mapping[str, AttributeValue]) -> bytes:
         """The key of a canonical item that has all key attributes."""
@@ -91,19 +93,21 @@ class Keyspace:
 
     def _plain_key(self, key: dict[str, Any]) -> bytes | None:
         """The physical key of a `Key` that is short strings only, as most are; None for any other."""
-        if len(key) != len(self._encoders):
+        if len(key) != len(self._text_names):
             return None
-        components = b""
-        for name, kind, encode in self._encoders:
+        physical = b""
+        for name in self._text_names:
             value = key.get(name)
-            if kind != "S" or type(value) is not dict or len(value) != 1:
+            if value is None or len(value) != 1:
                 return None
             text = value.get("S")
             if type(text) is not str or not 0 < len(text) <= _SHORT:
                 return None
             # The hash goes over the partition part alone, which comes first and is one attribute.
-            components = components + encode(text) if components else partition_prefix(encode(text))
-        return components
+            physical = (
+                physical + encode_text(text) if physical else partition_prefix(encode_text(text))
+            )
+        return physical or None
 
     def check_item(self, item: Item) -> None:
         """Refuse an item that lacks a key attribute, or has one of another type, or an empty one."""
