@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ from tests.server.fakes import request_bytes
 
 from isotone.errors import UsageError
 from isotone.server import running_server, serve
+from isotone.server.listener import Listener
 
 
 def dial(url: str) -> socket.socket:
@@ -65,6 +67,31 @@ def test_what_was_received_is_answered_before_the_end(service):
         received.append(data)
     sock.close()
     assert b"".join(received).count(b"HTTP/1.1 200 OK") == 2
+
+
+def test_a_connection_between_accept_and_its_first_event(service):
+    """The loop makes the protocol in one turn and tells it of its transport in a later one."""
+
+    async def story():
+        listener = Listener(service)
+        await listener.start("127.0.0.1", 0)
+        early = listener._new_connection()
+        listener._sweep()
+        began = time.monotonic()
+        await listener.stop()
+        assert time.monotonic() - began < 1
+        transport = FakeTransport()
+        early.connection_made(transport)
+        assert transport.closed
+
+    asyncio.run(story())
+
+
+class FakeTransport(asyncio.Transport):
+    closed = False
+
+    def close(self):
+        self.closed = True
 
 
 PROGRAM = """

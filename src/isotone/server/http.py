@@ -27,6 +27,7 @@ from isotone.server.response import (
     BAD_REQUEST,
     BROKEN,
     HEAD_TOO_LARGE,
+    OVERLOADED,
     TIMED_OUT,
     TOO_LARGE,
     Page,
@@ -67,6 +68,7 @@ class Connection(asyncio.Protocol):
         "_headers",
         "_in_head",
         "_on_lost",
+        "_on_made",
         "_outstanding",
         "_parser",
         "_quiet",
@@ -79,9 +81,13 @@ class Connection(asyncio.Protocol):
     )
 
     def __init__(
-        self, dispatcher: Dispatcher, on_lost: Callable[[Connection], None] | None = None
+        self,
+        dispatcher: Dispatcher,
+        on_made: Callable[[Connection], None],
+        on_lost: Callable[[Connection], None],
     ) -> None:
         self._dispatcher = dispatcher
+        self._on_made = on_made
         self._on_lost = on_lost
         self._transport: asyncio.Transport
         self._url: list[bytes] = []
@@ -104,6 +110,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._on_made(self)
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
@@ -139,8 +146,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._deaf = True
         self._backlog.clear()
-        if self._on_lost is not None:
-            self._on_lost(self)
+        self._on_lost(self)
 
     # What the parser tells; on_url and on_body append to their lists
 
@@ -271,6 +277,10 @@ class Connection(asyncio.Protocol):
             self._transport.write_eof()
         else:
             self._transport.close()
+
+    def turn_away(self) -> None:
+        """Say that there are too many connections, and hang up."""
+        self._refuse(OVERLOADED)
 
     def finish(self) -> None:
         """Close once what has been asked is answered."""

@@ -16,12 +16,11 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Final, cast
+from typing import Final
 
 from isotone.errors import UsageError
 from isotone.server.dispatcher import Dispatcher, Service
 from isotone.server.http import Connection, Patience
-from isotone.server.response import OVERLOADED, render_page
 
 _GRACE: Final = 5.0  # seconds that a stop waits for requests on their way
 _BACKLOG: Final = 1024  # connections that the kernel keeps for us
@@ -50,12 +49,13 @@ class Listener:
         self._empty.set()
         self._sweeper: asyncio.TimerHandle | None = None
         self._server: asyncio.AbstractServer | None = None
+        self._stopping = False
 
     async def start(self, host: str, port: int) -> str:
         """Listen; the URL that clients use. Port 0 takes a free one. Raises `UsageError`."""
         listening = bind(host, port)
         self._server = await self._loop.create_server(
-            self._welcome, sock=listening, backlog=_BACKLOG
+            self._new_connection, sock=listening, backlog=_BACKLOG
         )
         self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
         self._dispatcher.maintain_soon()
@@ -63,6 +63,7 @@ class Listener:
 
     async def stop(self, grace: float = _GRACE) -> None:
         """Stop accepting, answer what was asked, close every connection."""
+        self._stopping = True
         if self._server is not None:
             self._server.close()
         for connection in list(self._connections):
@@ -77,13 +78,18 @@ class Listener:
             self._sweeper.cancel()
         await asyncio.sleep(0)  # lets the aborted connections say goodbye to their sockets
 
-    def _welcome(self) -> asyncio.BaseProtocol:
+    def _new_connection(self) -> Connection:
+        return Connection(self._dispatcher, self._welcome, self._farewell)
+
+    def _welcome(self, connection: Connection) -> None:
+        """A connection stands. Not before does it count: one that was accepted may never come to it."""
         if len(self._connections) >= self._most_connections:
-            return _TurnedAway()
-        connection = Connection(self._dispatcher, self._farewell)
+            connection.turn_away()
+            return
         self._connections.add(connection)
         self._empty.clear()
-        return connection
+        if self._stopping:
+            connection.finish()
 
     def _farewell(self, connection: Connection) -> None:
         self._connections.discard(connection)
@@ -91,18 +97,9 @@ class Listener:
             self._empty.set()
 
     def _sweep(self) -> None:
+        self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
         for connection in list(self._connections):
             connection.sweep(self._patience.sweep, self._patience)
-        self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
-
-
-class _TurnedAway(asyncio.Protocol):
-    """One connection too many."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        writing = cast(asyncio.WriteTransport, transport)
-        writing.write(render_page(OVERLOADED, keep_alive=False))
-        writing.close()
 
 
 def bind(host: str, port: int) -> socket.socket:
