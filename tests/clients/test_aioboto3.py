@@ -94,6 +94,29 @@ def test_conditions_and_transactions(url: str, name: str) -> None:
     asyncio.run(story())
 
 
+def test_batches_expiry_and_tags(url: str, name: str) -> None:
+    async def story() -> None:
+        async with shop(url, name) as client:
+            more = [order(number) for number in range(30, 50)]
+            puts = [{"PutRequest": {"Item": wire_item(item)}} for item in more]
+            written = await client.batch_write_item(RequestItems={name: puts})
+            assert written["UnprocessedItems"] == {}
+            keys = [wire_item(orders.key(item)) for item in more]
+            answer = await client.batch_get_item(RequestItems={name: {"Keys": keys}})
+            found = [natural_item(item) for item in answer["Responses"][name]]
+            assert sorted(found, key=lambda item: item["placed_at"]) == more
+            setting = {"Enabled": True, "AttributeName": "expires"}
+            await client.update_time_to_live(TableName=name, TimeToLiveSpecification=setting)
+            expiry = await client.describe_time_to_live(TableName=name)
+            assert expiry["TimeToLiveDescription"]["AttributeName"] == "expires"
+            arn = (await client.describe_table(TableName=name))["Table"]["TableArn"]
+            tags = [{"Key": "team", "Value": "shop"}]
+            await client.tag_resource(ResourceArn=arn, Tags=tags)
+            assert (await client.list_tags_of_resource(ResourceArn=arn))["Tags"] == tags
+
+    asyncio.run(story())
+
+
 def test_many_tasks_count_exactly(url: str, name: str) -> None:
     async def story() -> None:
         async with shop(url, name) as client:

@@ -32,10 +32,12 @@ def items_of(pages: Any) -> list[dict[str, Any]]:
 
 def test_a_table_from_its_birth_to_its_end(client: Any, name: str) -> None:
     made = client.create_table(**orders.definition(name))["TableDescription"]
-    assert made["TableName"] == name
+    assert (made["TableName"], made["TableStatus"]) == (name, "CREATING")
+    assert made["GlobalSecondaryIndexes"][0]["IndexStatus"] == "CREATING"
     client.get_waiter("table_exists").wait(TableName=name, WaiterConfig=FAST)
     described = client.describe_table(TableName=name)["Table"]
     assert described["TableStatus"] == "ACTIVE"
+    assert described["GlobalSecondaryIndexes"][0]["IndexStatus"] == "ACTIVE"
     assert described["CreationDateTime"] == made["CreationDateTime"]
     assert described["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
     assert described["TableArn"].endswith(f"table/{name}")

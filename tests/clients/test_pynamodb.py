@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from pynamodb.attributes import (
@@ -67,6 +67,7 @@ def order_model(url: str, table: str) -> type[Any]:
             region = "eu-west-1"
             read_capacity_units = 5
             write_capacity_units = 5
+            tags: ClassVar = {"team": "shop"}
 
         customer = UnicodeAttribute(hash_key=True)
         placed_at = UTCDateTimeAttribute(range_key=True)
@@ -112,13 +113,18 @@ def hours(found: Any) -> list[int]:
     return [int((one.placed_at - START) / timedelta(hours=1)) for one in found]
 
 
-def test_a_table_from_its_birth_to_its_end(url: str, name: str) -> None:
+def test_a_table_from_its_birth_to_its_end(client: Any, url: str, name: str) -> None:
     model = order_model(url, name)
     assert not model.exists()
     model.create_table(wait=True)
     assert model.exists()
     assert name in Connection(region="eu-west-1", host=url).list_tables()["TableNames"]
-    assert model.describe_table()["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
+    described = model.describe_table()
+    assert described["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
+    answer = client.list_tags_of_resource(ResourceArn=described["TableArn"])
+    assert answer["Tags"] == [{"Key": "team", "Value": "shop"}]
+    expiry = client.describe_time_to_live(TableName=name)["TimeToLiveDescription"]
+    assert expiry["AttributeName"] == "expires"
     model.delete_table()
     assert not model.exists()
 

@@ -42,7 +42,7 @@ def table_description(
         }
     for member, kind in (("LocalSecondaryIndexes", "local"), ("GlobalSecondaryIndexes", "global")):
         indexes = [
-            _index_description(engine, schema, index)
+            _index_description(engine, schema, index, status)
             for index in schema.indexes
             if index.kind == kind
         ]
@@ -53,7 +53,9 @@ def table_description(
     return described
 
 
-def _index_description(engine: Engine, table: TableSchema, index: IndexSchema) -> dict[str, Any]:
+def _index_description(
+    engine: Engine, table: TableSchema, index: IndexSchema, table_status: str
+) -> dict[str, Any]:
     items, size = engine.counts.of(index.tree)
     described: dict[str, Any] = {
         "IndexName": index.name,
@@ -64,7 +66,8 @@ def _index_description(engine: Engine, table: TableSchema, index: IndexSchema) -
         "IndexArn": f"{table_arn(engine, table.name)}/index/{index.name}",
     }
     if index.kind == "global":
-        described["IndexStatus"] = index.status
+        # An index that is made with its table shares the table's state until both are there.
+        described["IndexStatus"] = "CREATING" if table_status == "CREATING" else index.status
         described["ProvisionedThroughput"] = _throughput(index.throughput)
         described["WarmThroughput"] = _warmth(index.settings, index)
         if index.status == "CREATING":
