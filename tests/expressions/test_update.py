@@ -143,8 +143,10 @@ MISSING = "The provided expression refers to an attribute that does not exist in
         ("ADD n :ss", WRONG_TYPE),
         ("DELETE s :ss", WRONG_TYPE),
         ("DELETE ss :ns", WRONG_TYPE),
-        ("SET q.r = :s, a = q", MISSING),
-        ("SET q.r = :s ADD s :n", WRONG_TYPE),
+        # the place for the result comes first
+        ("SET q.r = q.r + :n", PATH_INVALID),
+        ("SET l.x = q", PATH_INVALID),
+        ("SET m.q = m.q + :n", MISSING),
     ],
 )
 def test_items_that_do_not_have_what_it_takes(text: str, message: str) -> None:

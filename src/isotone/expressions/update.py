@@ -1,7 +1,7 @@
 """Updates compiled: a tree becomes one function from an item and the values to the new item.
 
-First every action computes its new value, and all of them see the item as it was; then the values are
-put into their places. The paths of an expression never overlap, so they make one tree: each map and
+First every action computes its new value, and all of them see the item as it was (which must have a place
+for each of them); then the values are put into their places. The paths of an expression never overlap, so they make one tree: each map and
 list on the way is copied once, and whatever no path goes through is shared between the old item and the
 new. List indexes mean positions before the update: elements are removed after all were set, and those
 set beyond the end are appended in the order of their indexes.
@@ -17,7 +17,7 @@ from isotone.errors import ValidationException
 from isotone.expressions import refusals
 from isotone.expressions.analysis import Expression
 from isotone.expressions.names import NameMap, ValueMap, resolve
-from isotone.expressions.nodes import Action, Add, Delete, Remove, Set, UpdateNode
+from isotone.expressions.nodes import Action, Add, Delete, Path, Remove, Set, UpdateNode
 from isotone.expressions.operands import Evaluate, compile_operand, compile_value
 from isotone.expressions.parser import parse_update
 from isotone.expressions.paths import Branch, PathTree, path_tree
@@ -32,7 +32,7 @@ from isotone.values.types import AttributeValue, Item
 Results: TypeAlias = Sequence[AttributeValue | None]
 """What the actions computed, one after the other; None means that the value is to go."""
 
-Place: TypeAlias = Callable[[AttributeValue | None, Results], AttributeValue | None]
+Place: TypeAlias = Callable[[Any, Results], AttributeValue | None]
 """Puts results into an old value and gives the new one; None on either side means that there is none."""
 
 _PARAMETER: Final = "UpdateExpression"
@@ -56,8 +56,7 @@ class Update(Expression):
         self.attributes_written = frozenset(str(path[0]) for path in paths)
         self.project_old: Project = project_paths(paths)
         self.project_new: Project = self.project_old
-        if self._sound:
-            self.apply = _compile(resolved, tree)
+        self.apply = _compile(resolved, tree) if self._sound else _never_applied
 
     @classmethod
     def from_node(cls, node: UpdateNode, names: NameMap | None = None) -> Update:
@@ -65,6 +64,11 @@ class Update(Expression):
         with refused_as(_PARAMETER):
             check_words(node, written=False)
             return cls(node, names)
+
+
+def _never_applied(item: Item, values: ValueMap) -> Item:
+    """In the place of what cannot be compiled: `check` refuses it before any item is looked at."""
+    raise AssertionError("an update that check() refuses was applied to an item")
 
 
 def update(text: str, names: NameMap | None = None) -> Update:
@@ -79,25 +83,21 @@ def _update(text: str, names: tuple[tuple[str, str], ...]) -> Update:
 
 
 def _compile(node: UpdateNode, tree: Branch[int]) -> Callable[[Item, ValueMap], Item]:
-    computations = [_ACTIONS[type(action)](action) for action in node.actions]
-    if not any(isinstance(member, Branch) for member in tree.members.values()):
-        return _compile_flat(node.actions, computations)
+    if all(len(action.path.elements) == 1 for action in node.actions):
+        return _compile_flat(node.actions)
+    computations = [_within(action) for action in node.actions]
     places = _children(tree)
 
     def apply(item: Item, values: ValueMap) -> Item:
-        results = [compute(item, values) for compute in computations]
-        return _placed(item, places, results)
+        return _placed(item, places, [compute(item, values) for compute in computations])
 
     return apply
 
 
-def _compile_flat(
-    actions: Sequence[Action], computations: Sequence[Evaluate]
-) -> Callable[[Item, ValueMap], Item]:
+def _compile_flat(actions: Sequence[Action]) -> Callable[[Item, ValueMap], Item]:
     """Where all paths are attribute names, nothing needs to be looked for."""
     named: list[tuple[Any, Evaluate]] = [
-        (action.path.elements[0], compute)
-        for action, compute in zip(actions, computations, strict=True)
+        (action.path.elements[0], _ACTIONS[type(action)](action)) for action in actions
     ]
 
     def apply(item: Item, values: ValueMap) -> Item:
@@ -111,6 +111,24 @@ def _compile_flat(
         return changed
 
     return apply
+
+
+def _within(action: Action) -> Evaluate:
+    """The computation of an action, once it is sure that the item has a place for its result."""
+    compute = _ACTIONS[type(action)](action)
+    *outer, last = action.path.elements
+    if not outer:
+        return compute
+    find = compile_operand(Path(tuple(outer)))
+    code = "M" if isinstance(last, str) else "L"
+
+    def evaluate(item: Item, values: ValueMap) -> AttributeValue | None:
+        container = find(item, values)
+        if container is None or code not in container:
+            raise ValidationException(refusals.PATH_INVALID)
+        return compute(item, values)
+
+    return evaluate
 
 
 # Putting results into their places
@@ -140,21 +158,13 @@ def _placed(members: Item, places: Sequence[tuple[str, Place]], results: Results
 
 def _place_in_map(tree: Branch[int]) -> Place:
     places = _children(tree)
-
-    def place(old: AttributeValue | None, results: Results) -> AttributeValue:
-        if old is None or "M" not in old:
-            raise ValidationException(refusals.PATH_INVALID)
-        return {"M": _placed(old["M"], places, results)}
-
-    return place
+    return lambda old, results: {"M": _placed(old["M"], places, results)}
 
 
 def _place_in_list(tree: Branch[int]) -> Place:
     places = sorted(_children(tree), key=lambda child: child[0])
 
-    def place(old: AttributeValue | None, results: Results) -> AttributeValue:
-        if old is None or "L" not in old:
-            raise ValidationException(refusals.PATH_INVALID)
+    def place(old: Any, results: Results) -> AttributeValue:
         changed: list[AttributeValue | None] = old["L"].copy()
         length = len(changed)
         for index, place_element in places:
