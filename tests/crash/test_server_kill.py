@@ -58,8 +58,8 @@ def test_every_acknowledged_write_survives_a_kill(tmp_path: Path) -> None:
 
 
 def test_a_stop_in_a_storm_is_clean(tmp_path: Path) -> None:
-    path, storm = tmp_path / "shop.db", Storm(1)
-    with start_server(path) as server:
+    path, complaints, storm = tmp_path / "shop.db", tmp_path / "log", Storm(1)
+    with complaints.open("w") as log, start_server(path, stderr=log) as server:
 
         def stop() -> None:
             time.sleep(0.5)
@@ -67,6 +67,7 @@ def test_a_stop_in_a_storm_is_clean(tmp_path: Path) -> None:
 
         # A worker takes an answer that breaks off in the middle as a failure, and `rage` raises it.
         storm.rage(server.url, stop)
+    assert complaints.read_text() == ""
     assert check(path) == []
     with start_server(path) as server:
         storm.verify(server.url)

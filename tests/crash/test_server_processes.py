@@ -62,14 +62,15 @@ class Crowd:
 
 @pytest.fixture
 def crowd(tmp_path: Path) -> Iterator[Crowd]:
-    path = tmp_path / "shop.db"
-    with ExitStack() as stack:
-        servers = [stack.enter_context(start_server(path)) for _ in range(2)]
+    path, complaints = tmp_path / "shop.db", tmp_path / "log"
+    with complaints.open("w") as log, ExitStack() as stack:
+        servers = [stack.enter_context(start_server(path, stderr=log)) for _ in range(2)]
         database = stack.enter_context(isotone.open(path))
         yield Crowd([server.url for server in servers], Program(database), stack)
         database.finish_maintenance()
         assert database.check() == []
         assert [server.stop() for server in servers] == [0, 0]
+    assert complaints.read_text() == ""
 
 
 def refusal(call: Call, operation: str, **request: Any) -> str:
