@@ -131,3 +131,37 @@ def test_a_transaction_costs_twice(ask: Asker) -> None:
     assert read["ConsumedCapacity"] == [
         {"TableName": "tab", "CapacityUnits": 2.0, "ReadCapacityUnits": 2.0}
     ]
+
+
+def test_a_key_that_is_no_value_is_an_error_and_no_reason(ask: Asker) -> None:
+    ask.table()
+    where = {"TableName": "tab", "Key": {"p": {}}}
+    condition = {"ConditionExpression": "attribute_exists(p)"}
+    for operation, entry in (
+        ("TransactGetItems", {"Get": where}),
+        ("TransactWriteItems", {"Delete": where}),
+        ("TransactWriteItems", {"ConditionCheck": {**where, **condition}}),
+        ("TransactWriteItems", {"Update": {**where, "UpdateExpression": "SET a = p"}}),
+    ):
+        error = ask.refused(operation, TransactItems=[entry])
+        assert (error.code, error.message) == (
+            "ValidationException",
+            "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes",
+        )
+
+
+def test_a_key_of_a_wrong_type_is_a_reason(ask: Asker) -> None:
+    ask.table()
+    where = {"TableName": "tab", "Key": {"p": {"N": "1"}}}
+    for operation, entry in (
+        ("TransactGetItems", {"Get": where}),
+        ("TransactWriteItems", {"Delete": where}),
+    ):
+        error = ask.refused(operation, TransactItems=[entry])
+        assert error.code == "TransactionCanceledException"
+        assert error.members["CancellationReasons"] == [
+            {
+                "Code": "ValidationError",
+                "Message": "The provided key element does not match the schema",
+            }
+        ]

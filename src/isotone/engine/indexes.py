@@ -6,17 +6,16 @@ of a table with a TimeToLive attribute is one more index, known to nobody but th
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
 from typing import NamedTuple, Protocol
 
 from isotone import limits
 from isotone.codec import encode_number
 from isotone.engine.keyspace import Keyspace
 from isotone.engine.record import SIZE_BYTES, pack
-from isotone.engine.schema import IndexSchema, TableSchema, TimeToLive
+from isotone.engine.schema import IndexSchema, KeyPart, TableSchema, TimeToLive
 from isotone.errors import ValidationException
 from isotone.values.attributes import Item
-from isotone.values.size import item_size
+from isotone.values.size import item_size, value_size
 
 
 class Entry(NamedTuple):
@@ -35,6 +34,33 @@ class Index(Protocol):
 
     def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
         """The entry of an item that lies at `key` as `record`, or None where it has none."""
+
+
+class Refusals(NamedTuple):
+    """What is said of an item whose attribute cannot be an index's key: wrong type, empty, too long."""
+
+    type: str
+    empty: str
+    size: str
+
+
+PUT = Refusals(
+    type="One or more parameter values were invalid: Type mismatch for Index Key {name} "
+    "Expected: {type} Actual: {actual} IndexName: {index}",
+    empty="One or more parameter values are not valid. A value specified for a secondary index key "
+    "is not supported. The AttributeValue for a key attribute cannot contain an empty {kind} value. "
+    "IndexName: {index}, IndexKey: {name}",
+    size="One or more parameter values were invalid: Size of {key} has exceeded "
+    "the maximum size limit of{limit} bytes",
+)
+UPDATE = Refusals(
+    type="The update expression attempted to update the secondary index key to unsupported type",
+    empty="One or more parameter values are not valid. The update expression attempted to update "
+    "a secondary index key to a value that is not supported. "
+    "The AttributeValue for a key attribute cannot contain an empty {kind} value.",
+    size="The update expression attempted to update the secondary index key "
+    "beyond allowed size limits",
+)
 
 
 class SecondaryIndex:
@@ -69,40 +95,43 @@ class SecondaryIndex:
         """Which of these attributes the entries do not carry."""
         return [] if self._kept is None else sorted(names - self._kept)
 
-    def check(self, item: Item) -> None:
+    def entry_size(self, item: Item, size: int) -> int:
+        """How many bytes the entry of an item of some size takes; 0 where there is none."""
+        if not self.keyspace.has_key(item):
+            return 0
+        kept = self._kept
+        if kept is None:
+            return size
+        return item_size({name: value for name, value in item.items() if name in kept})
+
+    def check(self, item: Item, refusals: Refusals) -> None:
         """Refuse an item whose attribute cannot be this index's key."""
         for part in self.schema.keys.parts:
             value = item.get(part.name)
             if value is None:
                 continue
-            if part.type not in value:
-                raise ValidationException(
-                    "One or more parameter values were invalid: Type mismatch for Index Key "
-                    f"{part.name} Expected: {part.type} Actual: {next(iter(value))} "
-                    f"IndexName: {self.name}"
-                )
-            text = value[part.type]
+            text = value.get(part.type)
+            if text is None:
+                raise self._refused(refusals.type, part, actual=next(iter(value)))
             if not text:
-                raise ValidationException(
-                    "One or more parameter values are not valid. A value specified for a secondary "
-                    "index key is not supported. The AttributeValue for a key attribute cannot "
-                    f"contain an empty {'string' if part.type == 'S' else 'binary'} value. "
-                    f"IndexName: {self.name}, IndexKey: {part.name}"
-                )
+                raise self._refused(refusals.empty, part)
             if len(text) > limits.SORT_KEY_SIZE // 4:
-                self._check_size(item)
+                self._check_size(item, refusals)
 
-    def _check_size(self, item: Item) -> None:
+    def _check_size(self, item: Item, refusals: Refusals) -> None:
         for parts, limit, words in (
             (self.schema.keys.partition, limits.PARTITION_KEY_SIZE, "hashkey"),
             (self.schema.keys.sort, limits.SORT_KEY_SIZE, "rangekey"),
         ):
             for part in parts:
-                if part.name in item and item_size({"": item[part.name]}) > limit:
-                    raise ValidationException(
-                        f"One or more parameter values were invalid: Size of {words} has exceeded "
-                        f"the maximum size limit of {limit} bytes"
-                    )
+                if part.name in item and value_size(item[part.name]) > limit:
+                    raise self._refused(refusals.size, part, key=words, limit=limit)
+
+    def _refused(self, words: str, part: KeyPart, **details: object) -> ValidationException:
+        kind = "string" if part.type == "S" else "binary"
+        return ValidationException(
+            words.format(index=self.name, name=part.name, type=part.type, kind=kind, **details)
+        )
 
 
 _NO_SIZE = bytes(SIZE_BYTES)
@@ -123,17 +152,6 @@ class ExpiryIndex:
         if text is None:
             return None
         return Entry(encode_number(text) + key, _NO_SIZE + key)
-
-
-def expiry_of(item: Item, attribute: str) -> float | None:
-    """When an item expires, in seconds since the epoch, or None where it never does."""
-    text = item.get(attribute, {}).get("N")
-    if text is None:
-        return None
-    try:
-        return float(Decimal(text))
-    except (InvalidOperation, OverflowError):
-        return None
 
 
 def projected_names(index: IndexSchema, table: TableSchema) -> frozenset[str] | None:

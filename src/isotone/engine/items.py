@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.indexes import Entry, Index, SecondaryIndex
 from isotone.engine.metering import Meter
 from isotone.engine.record import item_of, pack, size_of
 from isotone.engine.table import Table
-from isotone.errors import ValidationException
 from isotone.values.attributes import Item
 
 
 def read(engine: Engine, table: Table, key: bytes) -> bytes | None:
     """The record at a key. One item read."""
     return engine.store.get(table.tree, key)
-
-
-def check_size(size: int, words: str = "Item size has exceeded the maximum allowed size") -> None:
-    """Refuse an item that is over 400 KB."""
-    if size > limits.ITEM_SIZE:
-        raise ValidationException(words)
 
 
 def put(

@@ -69,10 +69,20 @@ class Keyspace:
         return b"".join([encode(item[name][kind]) for name, kind, encode in self._encoders])
 
     def has_key(self, item: Mapping[str, AttributeValue]) -> bool:
-        """Whether an item carries every key attribute with its declared type, and not empty."""
+        """Whether an item carries every key attribute with its declared type, neither empty nor too long."""
         for name, kind, _ in self._encoders:
             value = item.get(name)
-            if value is None or not value.get(kind):
+            text = None if value is None else value.get(kind)
+            if not text or (len(text) > _SHORT and not self._fits(item)):
+                return False
+        return True
+
+    def _fits(self, item: Mapping[str, AttributeValue]) -> bool:
+        for parts, limit in (
+            (self.schema.partition, limits.PARTITION_KEY_SIZE),
+            (self.schema.sort, limits.SORT_KEY_SIZE),
+        ):
+            if any(part.name in item and value_size(item[part.name]) > limit for part in parts):
                 return False
         return True
 

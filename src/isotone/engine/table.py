@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from isotone.engine.indexes import ExpiryIndex, Index, SecondaryIndex
+from isotone import limits
+from isotone.engine.indexes import PUT, UPDATE, ExpiryIndex, Index, SecondaryIndex
 from isotone.engine.keyspace import Keyspace
 from isotone.engine.schema import TableSchema
 from isotone.errors import ValidationException
@@ -41,11 +42,27 @@ class Table:
         has_local = any(index.kind == "local" for index in self.secondary)
         self.collections = schema.tree + LOCAL_COLLECTIONS if has_local else None
 
-    def check_item(self, item: Item) -> None:
+    def check_item(self, item: Item, size: int) -> None:
         """Refuse an item that cannot lie in this table or in one of its indexes."""
         self.keyspace.check_item(item)
         for index in self.secondary:
-            index.check(item)
+            index.check(item, PUT)
+        self._check_size(item, size, "Item size has exceeded the maximum allowed size")
+
+    def check_updated(self, item: Item, size: int) -> None:
+        """Refuse what an update made of an item, if it cannot lie in this table or in an index."""
+        for index in self.secondary:
+            index.check(item, UPDATE)
+        self._check_size(item, size, "Item size to update has exceeded the maximum allowed size")
+
+    def _check_size(self, item: Item, size: int, words: str) -> None:
+        if self.collections is not None:
+            # The limit holds for an item together with its entries in the local indexes.
+            size += sum(
+                index.entry_size(item, size) for index in self.secondary if index.kind == "local"
+            )
+        if size > limits.ITEM_SIZE:
+            raise ValidationException(words)
 
     def index(self, name: str) -> SecondaryIndex:
         """A secondary index that can be read."""

@@ -15,22 +15,24 @@ import msgspec
 from isotone.engine import items
 from isotone.engine.engine import Engine
 from isotone.engine.metering import Meter
-from isotone.engine.record import body_of, item_of
+from isotone.engine.record import body_of, item_of, size_of
 from isotone.engine.table import Table
 from isotone.errors import ConditionalCheckFailedException, ValidationException
 from isotone.expressions import Update
 from isotone.operations.binding import Matches, Values
 from isotone.values.attributes import Item
-from isotone.values.size import item_size
+from isotone.values.size import item_size, text_size, value_size
 
 Sized = tuple[Item, int]
+Make = Callable[[Item | None, int], Sized | None]
+"""From the item that is there, if any, and its size to the one that will be; None where it is deleted."""
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
     """One write of one item.
 
-    `key_item` has the key attributes (a put's has them all). `make` gives the new item from the old one (None: the item is deleted); a Change without it only
-    checks its condition.
+    `key_item` has the key attributes (a put's has them all). A Change without `make` only checks its
+    condition. `blind` tells that what is there need not be parsed.
     """
 
     table: Table
@@ -38,23 +40,20 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     key_item: Item
     matches: Matches | None
     show_old_on_failure: bool
-    make: Callable[[Item | None], Sized | None] | None
-
-    def judge(self, old: bytes | None) -> None:
-        """Raise `ConditionalCheckFailedException` where the condition does not hold."""
-        if self.matches is None or self.matches({} if old is None else item_of(old)):
-            return
-        shown = (
-            {}
-            if old is None or not self.show_old_on_failure
-            else {"Item": msgspec.Raw(body_of(old))}
-        )
-        raise ConditionalCheckFailedException("The conditional request failed", **shown)
+    make: Make | None
+    blind: bool = False
 
     def new_item(self, old: bytes | None) -> Sized | None:
-        """What will lie at the key."""
-        assert self.make is not None
-        return self.make(None if old is None else item_of(old))
+        """What will lie at the key where `old` lies now, None for nothing.
+
+        Raises `ConditionalCheckFailedException` where the condition does not hold.
+        """
+        item = None if old is None or self.blind else item_of(old)
+        if self.matches is not None and not self.matches({} if item is None else item):
+            raise self._failure(old)
+        if self.make is None:
+            return None
+        return self.make(item, 0 if old is None else size_of(old))
 
     def write(
         self, engine: Engine, old: bytes | None, new: Sized | None, meter: Meter | None
@@ -64,6 +63,10 @@ class Change(msgspec.Struct, frozen=True, gc=False):
             items.delete(engine, self.table, self.key, old, meter)
         else:
             items.put(engine, self.table, self.key, old, *new, meter)
+
+    def _failure(self, old: bytes | None) -> ConditionalCheckFailedException:
+        shown = {"Item": msgspec.Raw(body_of(old))} if old and self.show_old_on_failure else {}
+        return ConditionalCheckFailedException("The conditional request failed", **shown)
 
 
 class Outcome(NamedTuple):
@@ -76,7 +79,6 @@ class Outcome(NamedTuple):
 def carry_out(engine: Engine, change: Change, meter: Meter | None = None) -> Outcome:
     """Judge and write one change; the caller holds the transaction. One item read, one written."""
     old = items.read(engine, change.table, change.key)
-    change.judge(old)
     new = change.new_item(old)
     change.write(engine, old, new, meter)
     return Outcome(old, None if new is None else new[0])
@@ -84,10 +86,10 @@ def carry_out(engine: Engine, change: Change, meter: Meter | None = None) -> Out
 
 def put_change(table: Table, item: Item, size: int, matches: Matches | None, shown: bool) -> Change:
     """The change that replaces an item whole. The item is canonical."""
-    table.check_item(item)
-    items.check_size(size)
+    table.check_item(item, size)
     new = (item, size)
-    return Change(table, table.keyspace.key(item), item, matches, shown, lambda _: new)
+    key = table.keyspace.key(item)
+    return Change(table, key, item, matches, shown, lambda *_: new, matches is None)
 
 
 def delete_change(
@@ -95,7 +97,7 @@ def delete_change(
 ) -> Change:
     """The change that removes an item."""
     physical, key_item = table.keyspace.requested_key(key)
-    return Change(table, physical, key_item, matches, shown, lambda _: None)
+    return Change(table, physical, key_item, matches, shown, lambda *_: None, matches is None)
 
 
 def check_change(table: Table, key: dict[str, Any], matches: Matches, shown: bool) -> Change:
@@ -114,22 +116,26 @@ def update_change(
 ) -> Change:
     """The change that applies an update expression to an item, which need not be there."""
     physical, key_item = table.keyspace.requested_key(key)
-    if update is not None:
-        refuse_key_update(table, update.attributes_written)
+    written = frozenset() if update is None else update.attributes_written
+    _refuse_key_update(table, written)
 
-    def make(old: Item | None) -> Sized | None:
-        before = key_item if old is None else old
+    def make(old: Item | None, old_size: int) -> Sized:
+        before, size = (key_item, item_size(key_item)) if old is None else (old, old_size)
         after = before if update is None else update.apply(before, values)
-        size = item_size(after)
-        items.check_size(size, "Item size to update has exceeded the maximum allowed size")
-        for index in table.secondary:
-            index.check(after)
+        for name in written:
+            size += _size_of_attribute(name, after) - _size_of_attribute(name, before)
+        table.check_updated(after, size)
         return after, size
 
     return Change(table, physical, key_item, matches, shown, make)
 
 
-def refuse_key_update(table: Table, written: frozenset[str]) -> None:
+def _size_of_attribute(name: str, item: Item) -> int:
+    value = item.get(name)
+    return 0 if value is None else text_size(name) + value_size(value)
+
+
+def _refuse_key_update(table: Table, written: frozenset[str]) -> None:
     """Refuse an update that would change the primary key."""
     for name in table.schema.keys.names:
         if name in written:

@@ -19,11 +19,14 @@ from isotone.operations.replies import wants_capacity
 from isotone.operations.rules.transactions import check_transact_get_items
 from isotone.operations.shapes.transactions import Get, TransactGetItems
 from isotone.operations.tables import open_table
+from isotone.values.attributes import canonical_item
 
 
 def run(engine: Engine, request: TransactGetItems) -> Answer:
     check_transact_get_items(request)
     gets = [(each.get, _projection(each.get)) for each in request.transact_items]
+    for get, _ in gets:
+        canonical_item(get.key)  # what is no value at all is not a reason but an error
     meters: dict[str, Meter] = {}
     with engine.reading:
         keys = _keys(engine, [get for get, _ in gets])

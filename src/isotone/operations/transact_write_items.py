@@ -82,7 +82,8 @@ def _prepare_check(entry: ConditionCheck) -> Prepared:
     matches = bound(binding.condition(entry.condition_expression), binding.values)
     binding.check()
     assert matches is not None
-    return lambda table: check_change(table, entry.key, matches, shows_old(entry))
+    key, _ = canonical_item(entry.key)
+    return lambda table: check_change(table, key, matches, shows_old(entry))
 
 
 def _prepare_put(entry: Put) -> Prepared:
@@ -97,7 +98,8 @@ def _prepare_delete(entry: Delete) -> Prepared:
     binding = _bind(entry)
     matches = bound(binding.condition(entry.condition_expression), binding.values)
     binding.check()
-    return lambda table: delete_change(table, entry.key, matches, shows_old(entry))
+    key, _ = canonical_item(entry.key)
+    return lambda table: delete_change(table, key, matches, shows_old(entry))
 
 
 def _prepare_update(entry: Update) -> Prepared:
@@ -106,7 +108,8 @@ def _prepare_update(entry: Update) -> Prepared:
     matches = bound(binding.condition(entry.condition_expression), binding.values)
     binding.check()
     values = binding.values
-    return lambda table: update_change(table, entry.key, update, values, matches, shows_old(entry))
+    key, _ = canonical_item(entry.key)
+    return lambda table: update_change(table, key, update, values, matches, shows_old(entry))
 
 
 _PREPARE: Final[dict[type[Entry], Callable[[Any], Prepared]]] = {
@@ -145,8 +148,7 @@ def _judge_all(engine: Engine, changes: list[Change]) -> list[Judged]:
     for change in changes:
         old = items.read(engine, change.table, change.key)
         try:
-            change.judge(old)
-            new = None if change.make is None else change.new_item(old)
+            new = change.new_item(old)
         except (ConditionalCheckFailedException, ValidationException) as error:
             reasons.append(reason_of(error))
             continue
