@@ -24,6 +24,19 @@ from bench.versions import versions
 WORKLOADS = ("startup", "in_process", "with_boto3", "at_scale", "over_http")
 
 
+def described() -> dict[str, object]:
+    """The machine, and how busy it was before we began."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return {
+        "cores": os.cpu_count(),
+        "processor": models[0] if models else platform.processor(),
+        "system": platform.platform(),
+        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+    }
+
+
 def main() -> int:
     """The exit status is 1 where a target that could be judged was missed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
@@ -32,6 +45,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, default=Path(".peers/bench.json"))
     options = parser.parse_args()
     effort = QUICK if options.quick else FULL
+    machine = described()
     rows: list[Row] = []
     targets: list[Target] = []
     for name in options.workloads or WORKLOADS:
@@ -44,7 +58,7 @@ def main() -> int:
     options.json.parent.mkdir(parents=True, exist_ok=True)
     found = {
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": {"cores": os.cpu_count(), "system": platform.platform()},
+        "machine": machine,
         "versions": versions(),
         "effort": "quick" if options.quick else "full",
         "rows": [row.as_json() for row in rows],

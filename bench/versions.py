@@ -36,6 +36,12 @@ def _moto() -> str:
     )
 
 
+def _dynoxide() -> str:
+    """The version of the crate; the program's own `--version` tells another."""
+    record = peers.PEERS / "dynoxide" / ".crates.toml"
+    return record.read_text().split('"')[1].split()[1] if record.exists() else "absent"
+
+
 def versions() -> dict[str, str]:
     """Name to version; `absent` where there is none."""
     return {
@@ -45,8 +51,10 @@ def versions() -> dict[str, str]:
         "dynalite": _dynalite(),
         "DynamoDB Local": local.version() if local.is_here() else "absent",
         "moto": _moto(),
-        "dynoxide": _said(str(peers.DYNOXIDE), "--version"),
+        "dynoxide": _dynoxide(),
         "node": _said("node", "--version"),
         "java": _said("java", "-version"),
-        "load generator": _said("wrk", "-v") if shutil.which("wrk") else "bench.closed_loop",
+        "load generator": _said("wrk", "-v").partition(" [")[0]
+        if shutil.which("wrk")
+        else "bench.closed_loop",
     }

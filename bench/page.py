@@ -1,0 +1,41 @@
+"""Copy the figures of the last run into docs/performance.md, below its line.
+
+python -m bench.page [JSON]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from bench.measuring import Row, Target
+from bench.report import judged, table
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+LINE = "<!-- figures -->"
+
+
+def rendered(found: dict[str, Any]) -> str:
+    """The run as Markdown: machine, versions, figures, targets."""
+    rows = [Row(**{name: row[name] for name in Row.__slots__}) for row in found["rows"]]
+    targets = [Target(**{name: one[name] for name in Target.__slots__}) for one in found["targets"]]
+    machine = found["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    text = table(rows, judged(targets, rows)).replace("\n\n", "\n\n## Targets\n\n")
+    return (
+        f"\n## Figures\n\nMeasured {found['when']}, effort {found['effort']}, on {machine['cores']} cores of "
+        f"{machine['processor']} ({machine['system']}), load average {machine['load']} at the beginning.\n\n"
+        f"{versions}\n\n{text}\n"
+    )
+
+
+def main(source: Path) -> None:
+    """Rewrite the page."""
+    head = PAGE.read_text(encoding="utf-8").partition(LINE)[0]
+    PAGE.write_text(head + LINE + "\n" + rendered(json.loads(source.read_text())), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if sys.argv[1:] else ".peers/bench.json"))
