@@ -16,6 +16,7 @@ What a durability promises when a commit has returned:
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -34,6 +35,7 @@ _SYNCHRONOUS: Final[dict[Durability, str]] = {"disk": "FULL", "process": "NORMAL
 _PAGE_SIZE: Final = 8192
 _STATEMENTS: Final = 256
 _RETRY_PAUSE: Final = 0.005
+_LOCK_PAUSE: Final = 0.0005
 
 # docs/design/storage.md has the measurement behind each of these.
 _SETTINGS: Final = (
@@ -62,7 +64,7 @@ def connect(path: str, durability: Durability, busy_timeout: float) -> apsw.Conn
     connection = None
     try:
         connection = apsw.Connection(path, statementcachesize=_STATEMENTS)
-        connection.set_busy_timeout(int(busy_timeout * 1000))
+        connection.set_busy_handler(_patience(busy_timeout))
         _prepare(connection, path, busy_timeout)
         _configure(connection, durability)
     except apsw.Error as error:
@@ -74,6 +76,27 @@ def connect(path: str, durability: Durability, busy_timeout: float) -> apsw.Conn
     finally:
         if connection is not None:
             connection.close(True)
+
+
+def _patience(seconds: float) -> Callable[[int], bool]:
+    """Whether to try again for a lock, after a pause.
+
+    SQLite's own timeout pauses for up to 100 ms, so that one busy process starves the others: whoever
+    holds the lock has it again before they look.
+    """
+    deadline = 0.0
+
+    def wait(attempt: int) -> bool:
+        nonlocal deadline
+        now = time.monotonic()
+        if attempt == 0:
+            deadline = now + seconds
+        if now >= deadline:
+            return False
+        time.sleep(_LOCK_PAUSE)
+        return True
+
+    return wait
 
 
 def _refuse_hopeless(path: str) -> None:
