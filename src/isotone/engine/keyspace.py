@@ -168,7 +168,7 @@ class Keyspace:
             text = value.get(part.type)
             if text is None:
                 raise ValidationException(_CONDITION_TYPE)
-            if not text and keys.operator != "begins_with":
+            if not text:
                 raise ValidationException(_EMPTY.format(kind=_KINDS[part.type], name=part.name))
 
     def prefix(self, partition: Sequence[AttributeValue]) -> bytes:

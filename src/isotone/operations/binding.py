@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from isotone import limits
+from isotone.engine.table import Table
 from isotone.errors import ValidationException
 from isotone.expressions import (
     Condition,
@@ -14,6 +15,7 @@ from isotone.expressions import (
     Update,
     check_all_used,
     check_placeholders,
+    check_scalar_keys,
     condition,
     key_condition,
     projection,
@@ -28,6 +30,7 @@ _NO_VALUES: Values = {}
 
 
 Compiled = Condition | Update | Projection | KeyCondition
+WithValues = TypeVar("WithValues", Condition, Update, KeyCondition)
 
 
 class Binding:
@@ -46,18 +49,10 @@ class Binding:
         self, text: str | None, parameter: str = "ConditionExpression"
     ) -> Condition | None:
         """A condition or filter, or None where there is none."""
-        if text is None:
-            return None
-        compiled = condition(text, self._names, parameter)
-        self._compiled.append(compiled)
-        return compiled
+        return None if text is None else self._judged(condition(text, self._names, parameter))
 
     def update(self, text: str | None) -> Update | None:
-        if text is None:
-            return None
-        compiled = update(text, self._names)
-        self._compiled.append(compiled)
-        return compiled
+        return None if text is None else self._judged(update(text, self._names))
 
     def projection(self, text: str | None) -> Projection | None:
         if text is None:
@@ -67,19 +62,26 @@ class Binding:
         return compiled
 
     def key_condition(self, text: str | None) -> KeyCondition | None:
-        if text is None:
-            return None
-        compiled = key_condition(text, self._names)
-        self._compiled.append(compiled)
-        return compiled
+        return None if text is None else self._judged(key_condition(text, self._names))
 
     def check(self) -> None:
-        """Refuse values of wrong types, and placeholders that nothing uses."""
-        for compiled in self._compiled:
-            if not isinstance(compiled, Projection):
-                compiled.check(self.values)
+        """Refuse placeholders that nothing uses."""
         if self._names or self.values:
             check_all_used(self._compiled, self._names, self.values)
+
+    def check_keys(self, table: Table) -> None:
+        """Refuse paths into the attributes of keys, which are never lists or maps."""
+        if not any(compiled.nested_attributes for compiled in self._compiled):
+            return
+        check_scalar_keys(self._compiled, table.schema.keys.names)
+        for index in table.secondary:
+            check_scalar_keys(self._compiled, index.schema.keys.names, "IndexKey")
+
+    def _judged(self, compiled: WithValues) -> WithValues:
+        """An expression with its values checked: the service is done with one before the next."""
+        self._compiled.append(compiled)
+        compiled.check(self.values)
+        return compiled
 
 
 def _canonical(values: Mapping[str, Any]) -> Values:

@@ -21,6 +21,7 @@ from isotone.operations.tables import open_table
 def run(engine: Engine, request: DeleteItem) -> Answer:
     check_delete_item(request)
     matches: Matches | None = None
+    binding: Binding | None = None
     if not is_plain(request):
         binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
         matches = write_condition(request, binding)
@@ -28,6 +29,8 @@ def run(engine: Engine, request: DeleteItem) -> Answer:
     meter = meter_for(request)
     with engine.writing:
         table = open_table(engine, request.table_name)
+        if binding is not None:
+            binding.check_keys(table)
         change = delete_change(table, request.key, matches, shows_old(request))
         old, _ = carry_out(engine, change, meter)
         answer: dict[str, Any] = {}

@@ -20,6 +20,7 @@ from isotone.operations.tables import open_table
 def run(engine: Engine, request: GetItem) -> Answer:
     check_get_item(request)
     projection = None
+    binding: Binding | None = None
     if request.projection_expression is not None or request.expression_attribute_names is not None:
         binding = Binding(request.expression_attribute_names, None)
         projection = binding.projection(request.projection_expression)
@@ -28,6 +29,8 @@ def run(engine: Engine, request: GetItem) -> Answer:
         projection = projection_of(request.attributes_to_get)
     with engine.reading:
         table = open_table(engine, request.table_name)
+        if binding is not None:
+            binding.check_keys(table)
         key, _ = table.keyspace.requested_key(request.key)
         record = engine.store.get(table.tree, key)
     answer: dict[str, Any] = {}

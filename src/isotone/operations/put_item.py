@@ -22,6 +22,7 @@ from isotone.values.attributes import canonical_item
 def run(engine: Engine, request: PutItem) -> Answer:
     check_put_item(request)
     matches: Matches | None = None
+    binding: Binding | None = None
     if not is_plain(request):
         binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
         matches = write_condition(request, binding)
@@ -30,6 +31,8 @@ def run(engine: Engine, request: PutItem) -> Answer:
     meter = meter_for(request)
     with engine.writing:
         table = open_table(engine, request.table_name)
+        if binding is not None:
+            binding.check_keys(table)
         change = put_change(table, item, size, matches, shows_old(request))
         old, _ = carry_out(engine, change, meter)
         answer: dict[str, Any] = {}

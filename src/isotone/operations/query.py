@@ -31,6 +31,7 @@ def run(engine: Engine, request: Query) -> Answer:
     check_choice(request)
     with engine.reading:
         table = open_table(engine, request.table_name)
+        binding.check_keys(table)
         index = None if request.index_name is None else table.index(request.index_name)
         source = Source(engine, table, index)
         check_consistency(source, request)
