@@ -130,11 +130,13 @@ def test_a_dropped_index_is_gone_and_its_attribute_undefined(ask: Asker) -> None
     ask.table()
     add_index(ask)
     ask.database.finish_maintenance()
-    ask(
+    answer = ask(
         "UpdateTable",
         TableName="tab",
         GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "by-n"}}],
     )
+    [leaving] = answer["TableDescription"]["GlobalSecondaryIndexes"]
+    assert (leaving["IndexName"], leaving["IndexStatus"]) == ("by-n", "DELETING")
     table = ask("DescribeTable", TableName="tab")["Table"]
     assert "GlobalSecondaryIndexes" not in table
     assert table["AttributeDefinitions"] == [{"AttributeName": "p", "AttributeType": "S"}]
@@ -172,7 +174,11 @@ def test_billing_moves_between_modes(ask: Asker) -> None:
         BillingMode="PROVISIONED",
         ProvisionedThroughput={"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
     )
-    assert "BillingModeSummary" not in ask("DescribeTable", TableName="tab")["Table"]
+    table = ask("DescribeTable", TableName="tab")["Table"]
+    assert table["BillingModeSummary"] == {
+        "BillingMode": "PROVISIONED",
+        "LastUpdateToPayPerRequestDateTime": table["CreationDateTime"],
+    }
     ask("UpdateTable", TableName="tab", BillingMode="PAY_PER_REQUEST")
     table = ask("DescribeTable", TableName="tab")["Table"]
     assert table["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"

@@ -35,9 +35,10 @@ def table_description(
         "TableId": schema.id,
         "DeletionProtectionEnabled": schema.deletion_protection,
     }
-    if schema.billing == "PAY_PER_REQUEST":
+    if schema.billing == "PAY_PER_REQUEST" or schema.on_demand_since is not None:
+        # A table that was ever on demand keeps the summary when it is provisioned again.
         described["BillingModeSummary"] = {
-            "BillingMode": "PAY_PER_REQUEST",
+            "BillingMode": schema.billing,
             "LastUpdateToPayPerRequestDateTime": schema.on_demand_since or schema.created,
         }
     for member, kind in (("LocalSecondaryIndexes", "local"), ("GlobalSecondaryIndexes", "global")):

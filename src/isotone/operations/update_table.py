@@ -36,8 +36,10 @@ def run(engine: Engine, request: UpdateTable) -> Answer:
         after = _with_throughput(engine, after, request)
         after = _with_indexes(engine, after, request)
         engine.catalog.save(after)
-        _settle_trees(engine, before, after)
-        return {"TableDescription": table_description(engine, after, "UPDATING")}
+        _begin_filling(engine, before, after)
+        shown = table_description(engine, _with_leaving(before, after), "UPDATING")
+        _drop_trees(engine, before, after)
+        return {"TableDescription": shown}
 
 
 def _with_settings(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSchema:
@@ -82,7 +84,10 @@ def _with_throughput(engine: Engine, schema: TableSchema, request: UpdateTable) 
     if request.provisioned_throughput is None:
         return schema
     changed = _changed(schema.throughput, request.provisioned_throughput, now, "table")
-    return msgspec.structs.replace(schema, billing=mode, throughput=changed)
+    since = schema.on_demand_since
+    if schema.billing == "PAY_PER_REQUEST":
+        since = since or schema.created
+    return msgspec.structs.replace(schema, billing=mode, throughput=changed, on_demand_since=since)
 
 
 def _changed(
@@ -224,16 +229,33 @@ def _global_index(schema: TableSchema, name: str) -> IndexSchema:
     return index
 
 
-def _settle_trees(engine: Engine, before: TableSchema, after: TableSchema) -> None:
-    """Make the trees of new indexes, to be filled by and by, and drop those of dropped ones."""
-    old = {index.tree for index in before.indexes}
-    new = {index.tree for index in after.indexes}
-    for tree in sorted(new - old):
+def _with_leaving(before: TableSchema, after: TableSchema) -> TableSchema:
+    """The table as the answer shows it: a dropped index is there for the last time."""
+    kept = {index.tree for index in after.indexes}
+    leaving = [
+        msgspec.structs.replace(index, status="DELETING")
+        for index in before.indexes
+        if index.tree not in kept
+    ]
+    return msgspec.structs.replace(after, indexes=(*after.indexes, *leaving))
+
+
+def _begin_filling(engine: Engine, before: TableSchema, after: TableSchema) -> None:
+    """Make the trees of new indexes, to be filled by and by."""
+    for tree in sorted(_trees(after) - _trees(before)):
         backfill.begin(engine, after.name, tree)
-    for tree in sorted(old - new):
+
+
+def _drop_trees(engine: Engine, before: TableSchema, after: TableSchema) -> None:
+    """Forget the trees of dropped indexes."""
+    for tree in sorted(_trees(before) - _trees(after)):
         engine.store.drop_tree(tree)
         engine.counts.drop(tree)
         backfill.cancel(engine, tree)
+
+
+def _trees(schema: TableSchema) -> set[str]:
+    return {index.tree for index in schema.indexes}
 
 
 ACTION = Action("UpdateTable", run)
