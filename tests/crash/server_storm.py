@@ -24,6 +24,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from isotone import Database
+from isotone.errors import ApiError
+
 ABSENT: Final = 0  # the version of an item that is not there
 WORKERS: Final = 8
 _KEYS: Final = 25  # items that one worker writes again and again
@@ -92,6 +95,21 @@ class Caller:
 
     def close(self) -> None:
         self._connection.close()
+
+
+class Program:
+    """A database in this process, called like a server."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def __call__(self, operation: str, **request: Any) -> Request:
+        try:
+            answer = self.database.execute(operation, msgspec.json.encode(request))
+        except ApiError as error:
+            raise Refused(error.status, error.body()) from None
+        decoded: Request = msgspec.json.decode(answer)
+        return decoded
 
 
 def create_table(call: Caller, table: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 from tests.clients.server_process import ServerProcess, start_server
-from tests.crash.server_storm import Storm
+from tests.crash.server_storm import Caller, Program, Storm, create_table, item_of
 
 import isotone
 
@@ -92,3 +92,47 @@ def test_a_server_goes_on_when_its_neighbour_is_killed(tmp_path: Path) -> None:
     with start_server(path) as server:
         steady.verify(server.url)
     assert min(steady.acknowledged, shaken.acknowledged) > 30
+
+
+def test_an_index_is_filled_across_kills(tmp_path: Path) -> None:
+    path, count, kills = tmp_path / "shop.db", 20_000, 0
+    with isotone.open(path, durability="none") as database:
+        program = Program(database)
+        create_table(program, "Filling")
+        with database.engine.writing:
+            for number in range(count):
+                program("PutItem", TableName="Filling", Item=item_of("a", number, number))
+    index = {
+        "IndexName": "by_sort",
+        "KeySchema": [{"AttributeName": "sk", "KeyType": "HASH"}],
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+    }
+    with start_server(path) as server, Caller(server.url) as call:
+        call(
+            "UpdateTable",
+            TableName="Filling",
+            AttributeDefinitions=[{"AttributeName": "sk", "AttributeType": "S"}],
+            GlobalSecondaryIndexUpdates=[{"Create": index}],
+        )
+        server.kill()
+    while True:
+        with start_server(path) as server, Caller(server.url) as call:
+            if is_filled(call):
+                break
+            kill_after(0.02, server)
+        kills += 1
+        assert kills < 100, "the filling never came to its end"
+    assert kills
+    with isotone.open(path) as database:
+        indexes = Program(database)("DescribeTable", TableName="Filling")["Table"]
+        counts = {
+            each["IndexName"]: each["ItemCount"] for each in indexes["GlobalSecondaryIndexes"]
+        }
+        assert counts == {"by_shade": count, "by_sort": count}
+        assert database.check() == []
+
+
+def is_filled(call: Caller) -> bool:
+    table = call("DescribeTable", TableName="Filling")["Table"]
+    states = {each["IndexName"]: each["IndexStatus"] for each in table["GlobalSecondaryIndexes"]}
+    return states["by_sort"] == "ACTIVE"

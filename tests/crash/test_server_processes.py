@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,10 +12,20 @@ from typing import Any
 import msgspec
 import pytest
 from tests.clients.server_process import start_server
-from tests.crash.server_storm import Caller, Refused, Request, create_table, item_of, key
+from tests.crash.server_storm import (
+    Caller,
+    Program,
+    Refused,
+    Request,
+    create_table,
+    item_of,
+    key,
+)
 
 import isotone
-from isotone.errors import ApiError
+from isotone.backends.embedded import Database
+from isotone.engine.engine import Engine
+from isotone.storage.sqlite import SQLiteStore
 
 Call = Callable[..., Request]
 
@@ -30,21 +41,6 @@ NAMES = [
     {"AttributeName": name, "AttributeType": kind}
     for name, kind in {"pk": "S", "sk": "S", "version": "N", "shade": "S", "group": "S"}.items()
 ]
-
-
-class Program:
-    """A database in this process, called like a server."""
-
-    def __init__(self, database: isotone.Database) -> None:
-        self.database = database
-
-    def __call__(self, operation: str, **request: Any) -> Request:
-        try:
-            answer = self.database.execute(operation, msgspec.json.encode(request))
-        except ApiError as error:
-            raise Refused(error.status, error.body()) from None
-        decoded: Request = msgspec.json.decode(answer)
-        return decoded
 
 
 class Crowd:
@@ -360,3 +356,18 @@ def test_a_table_is_made_anew_under_the_feet_of_others(crowd: Crowd) -> None:
 
     maker, *users = crowd.fresh_calls()
     in_threads(lambda: rebuild(maker), *(lambda call=call: use(call) for call in users))  # type: ignore[misc]
+
+
+def test_a_group_waits_for_a_lock_once(tmp_path: Path) -> None:
+    holder = SQLiteStore(tmp_path / "shop.db")
+    with Database(Engine(SQLiteStore(tmp_path / "shop.db", busy_timeout=0.1))) as database:
+        create_table(Program(database), "Shared")
+        puts = [{"TableName": "Shared", "Item": item_of("a", n, 1)} for n in range(1, 21)]
+        group = [("PutItem", msgspec.json.encode(put)) for put in puts]
+        with holder.transaction():
+            began = time.monotonic()
+            answers = database.execute_many(group)
+            assert time.monotonic() - began < 1
+        assert all("was locked by another process" in str(answer) for answer in answers)
+        assert database.execute_many(group) == [b"{}"] * len(group)
+    holder.close()

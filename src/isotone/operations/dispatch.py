@@ -12,6 +12,7 @@ from isotone.errors import (
     ApiError,
     InternalServerError,
     ResourceNotFoundException,
+    StorageBusy,
     StorageError,
     UnknownOperationException,
     ValidationException,
@@ -107,8 +108,12 @@ class Service:
             try:
                 with self.engine.writing:
                     return [self._answer(*request) for request in requests]
+            except StorageBusy as error:
+                # Each alone would wait as long again for the same lock.
+                return [InternalServerError(str(error))] * len(requests)
             except Exception:
                 # Undone as a whole; each alone tells which of them it was.
+                self.engine.abandon()
                 _log.debug("a group of %d writes was undone", len(requests), exc_info=True)
         return [self._answer_alone(*request) for request in requests]
 
