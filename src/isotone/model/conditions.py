@@ -1,0 +1,169 @@
+"""Conditions on fields: what `Order.total > 3` is.
+
+A condition is a tree that can be looked at. Queries take those on key fields apart to compose bounds;
+filters and conditional writes turn them into the expression trees of `isotone.expressions`. A condition
+has no truth of its own: `bool()` refuses, because `a and b` would silently drop one of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from isotone.expressions import nodes
+from isotone.values.types import AttributeValue
+
+if TYPE_CHECKING:
+    from isotone.model.fields import Attr
+
+PathElements = tuple[str | int, ...]
+
+
+class Condition(ABC):
+    """Something that an item either satisfies or not; join with `&`, `|` and `~`."""
+
+    __slots__ = ()
+
+    def __and__(self, other: Condition) -> Condition:
+        return All((self, other))
+
+    def __or__(self, other: Condition) -> Condition:
+        return AnyOf((self, other))
+
+    def __invert__(self) -> Condition:
+        return Negation(self)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            "a condition is neither true nor false before the database has judged it; "
+            "join conditions with & | ~ (not with `and`, `or`, `not`), each in parentheses"
+        )
+
+    @abstractmethod
+    def node(self) -> nodes.ConditionNode:
+        """The condition as an expression tree."""
+
+    @abstractmethod
+    def fields(self) -> Iterator[Attr[Any]]:
+        """The fields that the condition looks at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison(Condition):
+    """A field compared with values: `=`, `<>`, `<`, `<=`, `>`, `>=`, `between`, `in`, `begins_with`."""
+
+    field: Attr[Any]
+    operator: str
+    values: tuple[Any, ...]
+    path: PathElements = ()
+
+    def node(self) -> nodes.ConditionNode:
+        left = self.field.path(*self.path)
+        right = tuple(nodes.Literal(self.wire(value)) for value in self.values)
+        if self.operator == "between":
+            return nodes.Between(left, *right)
+        if self.operator == "in":
+            return nodes.In(left, right)
+        if self.operator in _FUNCTIONS:
+            return nodes.Call(self.operator, (left, *right))
+        return nodes.Comparison(self.operator, left, right[0])
+
+    def wire(self, value: Any) -> AttributeValue:
+        """A value as the compared attribute has it."""
+        return self.field.encode_at(self.path, value)
+
+    def fields(self) -> Iterator[Attr[Any]]:
+        yield self.field
+
+
+_FUNCTIONS: Final = frozenset({"begins_with"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Test(Condition):
+    """A function of a field: whether it exists, what it contains, of what type it is."""
+
+    field: Attr[Any]
+    function: str
+    operands: tuple[AttributeValue, ...] = ()
+    path: PathElements = ()
+
+    def node(self) -> nodes.ConditionNode:
+        literals = tuple(nodes.Literal(operand) for operand in self.operands)
+        return nodes.Call(self.function, (self.field.path(*self.path), *literals))
+
+    def fields(self) -> Iterator[Attr[Any]]:
+        yield self.field
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SizeComparison(Condition):
+    """The size of a field compared with a number."""
+
+    field: Attr[Any]
+    operator: str
+    size: int
+    path: PathElements = ()
+
+    def node(self) -> nodes.ConditionNode:
+        size = nodes.Call("size", (self.field.path(*self.path),))
+        return nodes.Comparison(self.operator, size, nodes.Literal({"N": str(self.size)}))
+
+    def fields(self) -> Iterator[Attr[Any]]:
+        yield self.field
+
+
+class _Joined(Condition):
+    """Several conditions joined; joining flattens, as `a & b & c` reads."""
+
+    __slots__ = ("operands",)
+
+    def __init__(self, operands: tuple[Condition, ...]) -> None:
+        flat: list[Condition] = []
+        for operand in operands:
+            flat.extend(operand.operands if isinstance(operand, type(self)) else (operand,))
+        self.operands = tuple(flat)
+
+    def fields(self) -> Iterator[Attr[Any]]:
+        for operand in self.operands:
+            yield from operand.fields()
+
+
+class All(_Joined):
+    """Every one of the operands."""
+
+    __slots__ = ()
+
+    def node(self) -> nodes.ConditionNode:
+        return nodes.And(tuple(operand.node() for operand in self.operands))
+
+
+class AnyOf(_Joined):
+    """At least one of the operands."""
+
+    __slots__ = ()
+
+    def node(self) -> nodes.ConditionNode:
+        return nodes.Or(tuple(operand.node() for operand in self.operands))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Negation(Condition):
+    """Not the operand."""
+
+    operand: Condition
+
+    def node(self) -> nodes.ConditionNode:
+        return nodes.Not(self.operand.node())
+
+    def fields(self) -> Iterator[Attr[Any]]:
+        yield from self.operand.fields()
+
+
+def all_of(conditions: tuple[Condition, ...]) -> Condition | None:
+    """The conditions joined into one; None where there is none."""
+    if not conditions:
+        return None
+    return conditions[0] if len(conditions) == 1 else All(conditions)

@@ -1,0 +1,153 @@
+"""From a class statement to a schema: types resolved, keys bound, mistakes found."""
+
+from __future__ import annotations
+
+import sys
+import typing
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, get_args, get_origin
+
+from isotone.errors import UsageError
+from isotone.model.fields import Attr
+from isotone.model.keys import BoundKey, Key, StringSlot, bind_key
+from isotone.model.schema import VERSION_ATTRIBUTE, EntitySchema, Upgrade
+from isotone.model.table import Table
+
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+
+
+def declare(entity: type[Entity], table: Table, tag: str, version: int) -> EntitySchema:
+    """The schema of an entity class; raises `UsageError` for a declaration that cannot work."""
+    try:
+        fields = _fields(entity)
+        keys = {key.name: bind_key(key, table) for key in _members(entity, Key).values()}
+        schema = EntitySchema(entity, table, tag, fields, keys, version, _upgrades(entity, version))
+        _check_keys(schema)
+        _check_neighbours(schema)
+    except UsageError as error:
+        raise UsageError(f"{entity.__name__}: {error}") from None
+    table.entities[tag] = schema
+    return schema
+
+
+def _members(entity: type, kind: type[Any]) -> dict[str, Any]:
+    """The members of a kind that the class and its bases have, in the order of their definition."""
+    found: dict[str, Any] = {}
+    for base in reversed(entity.__mro__):
+        found.update({name: each for name, each in vars(base).items() if isinstance(each, kind)})
+    return found
+
+
+def _fields(entity: type[Entity]) -> dict[str, Attr[Any]]:
+    fields: dict[str, Attr[Any]] = _members(entity, Attr)
+    hints = _hints(entity)
+    for name, field in fields.items():
+        hint = hints.get(name)
+        if get_origin(hint) is not Attr:
+            raise UsageError(f"field {name!r} has no type; declare it as `{name}: Attr[…] = field(…)`")
+        if field.annotation is None:
+            field.bind(get_args(hint)[0])
+    undeclared = [
+        name for name, hint in hints.items() if get_origin(hint) is Attr and name not in fields
+    ]
+    if undeclared:
+        raise UsageError(f"field {undeclared[0]!r} is not declared; write `= field()` behind its type")
+    return fields
+
+
+def _hints(entity: type[Entity]) -> dict[str, Any]:
+    """The annotations with their names resolved, also those of the function the class stands in."""
+    try:
+        return typing.get_type_hints(entity, localns=_names_around(), include_extras=True)
+    except NameError as error:
+        raise UsageError(
+            f"a field's type is not known: {error}; import it, outside of `if TYPE_CHECKING`"
+        ) from None
+
+
+def _names_around() -> dict[str, Any]:
+    """The local names where the class statement stands."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("isotone.model."):
+        frame = frame.f_back
+    return dict(frame.f_locals)
+
+
+def _upgrades(entity: type[Entity], version: int) -> dict[int, Upgrade]:
+    found: dict[int, Upgrade] = {}
+    for name in dir(entity):
+        function = getattr(entity, name, None)
+        step = getattr(function, "__upgrades__", None)
+        if step is not None and callable(function):
+            found[step] = function
+    missing = [step for step in range(1, version) if step not in found]
+    if missing:
+        raise UsageError(
+            f"version {version} has no upgrade from version {missing[0]}; "
+            f"add a static method marked @upgrade({missing[0]})"
+        )
+    return found
+
+
+def _check_keys(schema: EntitySchema) -> None:
+    primary = [key.name for key in schema.keys.values() if key.index is None]
+    if len(primary) > 1:
+        raise UsageError(f"{' and '.join(primary)} are both primary keys; an index is made by Index(…)")
+    used: dict[str | None, str] = {}
+    for key in schema.keys.values():
+        if key.index in used:
+            raise UsageError(f"{used[key.index]!r} and {key.name!r} both use index {key.index!r}")
+        used[key.index] = key.name
+        for slot in key.slots:
+            _check_attribute(schema, key, slot)
+    _check_attributes_are_unique(schema)
+
+
+def _check_attribute(schema: EntitySchema, key: BoundKey, slot: Any) -> None:
+    """A key attribute may be a field of the same name only where it carries that field as it is."""
+    if not isinstance(slot, StringSlot):
+        return
+    for field in schema.fields.values():
+        if field.attribute == slot.attribute.name:
+            raise UsageError(
+                f"key {key.name!r} writes attribute {slot.attribute.name!r}, which is also field "
+                f"{field.name!r}; give the field another attribute: field(name=…)"
+            )
+
+
+def _check_attributes_are_unique(schema: EntitySchema) -> None:
+    taken: dict[str, str] = {schema.table.tag: "the entity's tag", VERSION_ATTRIBUTE: "the version"}
+    for field in schema.fields.values():
+        if field.attribute in taken:
+            raise UsageError(
+                f"fields {field.name!r} and {taken[field.attribute]} share attribute {field.attribute!r}"
+            )
+        taken[field.attribute] = repr(field.name)
+
+
+def _check_neighbours(schema: EntitySchema) -> None:
+    """Refuse a primary key that another entity of the table could write as well."""
+    for tag, other in schema.table.entities.items():
+        if tag == schema.tag:
+            continue  # a class that is defined anew, in a notebook or a reloaded module
+        reason = _collision(schema.primary, other.primary)
+        if reason is not None:
+            raise UsageError(f"its primary key could be that of a {tag} too: {reason}")
+
+
+def _collision(one: BoundKey, other: BoundKey) -> str | None:
+    """Why two keys can be the same, or None where some slot tells them apart."""
+    reasons = []
+    for slot, its in _pairs(one, other):
+        if not (isinstance(slot, StringSlot) and isinstance(its, StringSlot)):
+            continue
+        reason = slot.template.is_ambiguous_with(its.template)
+        if reason is None:
+            return None
+        reasons.append(reason)
+    return "; ".join(reasons) or "nothing in the keys tells them apart"
+
+
+def _pairs(one: BoundKey, other: BoundKey) -> Iterator[tuple[Any, Any]]:
+    yield from zip(one.slots, other.slots, strict=False)

@@ -1,0 +1,123 @@
+"""Entities: what a program keeps in a table.
+
+    class Order(Entity, table=shop):
+        customer_id: Attr[str] = field()
+        number: Attr[int] = field(max=99_999)
+
+        primary = Key("CUSTOMER", customer_id).sort("ORDER", desc(number))
+
+Everything that can be wrong with a declaration is found when the class statement runs.
+"""
+
+from __future__ import annotations
+
+import sys
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform, get_args, get_origin
+
+from isotone.errors import UsageError
+from isotone.model import declaration
+from isotone.model.fields import (
+    MISSING,
+    Attr,
+    computed,
+    created,
+    expires,
+    field,
+    updated,
+    version,
+)
+from isotone.model.schema import EntitySchema
+from isotone.model.table import Table
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass_transform(
+    kw_only_default=True,
+    eq_default=True,
+    field_specifiers=(field, computed, version, expires, created, updated),
+)
+class Entity:
+    """The base of all entities. The constructor takes the fields by name and validates them."""
+
+    __schema__: ClassVar[EntitySchema]
+
+    def __init_subclass__(
+        cls,
+        *,
+        table: Table | None = None,
+        tag: str | None = None,
+        version: int = 1,
+        **more: Any,
+    ) -> None:
+        super().__init_subclass__(**more)
+        if table is not None:
+            cls.__schema__ = declaration.declare(cls, table, tag or cls.__name__, version)
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(self.__schema__.validator.all(values))
+        self._compute()
+
+    @classmethod
+    def from_trusted(cls, values: dict[str, Any]) -> Self:
+        """An entity of values that need no validation, all fields among them."""
+        entity = cls.__new__(cls)
+        entity.__dict__.update(values)
+        return entity
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some fields changed."""
+        return type(self)(**{**self._given(), **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields and their values."""
+        return {name: self.__dict__[name] for name in self.__schema__.fields}
+
+    def _given(self) -> dict[str, Any]:
+        """The fields that the constructor takes: all but the computed ones."""
+        return {
+            name: self.__dict__[name]
+            for name, field in self.__schema__.fields.items()
+            if field.options.role != "computed"
+        }
+
+    def _compute(self) -> None:
+        """Bring the computed fields up to date."""
+        for name, field in self.__schema__.fields.items():
+            if field.options.compute is not None:
+                self.__dict__[name] = field.options.compute(self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        field = self.__schema__.fields.get(name)
+        if field is None:
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+        self.__dict__[name] = self.__schema__.validator.one(name, value)
+        self._compute()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())
+        return f"{type(self).__name__}({inner})"
+
+
+def upgrade(version: int) -> Callable[[F], F]:
+    """Mark a static function that brings an item of an older version to the next one.
+
+    It takes and gives a dict of plain Python values:
+
+        @staticmethod
+        @upgrade(1)
+        def split_name(item): ...
+    """
+
+    def mark(function: F) -> F:
+        function.__upgrades__ = version  # type: ignore[attr-defined]
+        return function
+
+    return mark

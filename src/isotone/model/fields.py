@@ -1,0 +1,361 @@
+"""Fields: `total: Attr[Decimal] = field()` is a Decimal on an entity, and a name on its class.
+
+On an instance `order.total` is the value. On the class `Order.total` is the `Attr` itself, whose
+comparisons make conditions (`Order.total > 3`), whose methods make changes (`Order.total.add(1)`), and
+which keys are built from. Type checkers see all three through the descriptor's overloads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overload
+
+from isotone.errors import UsageError
+from isotone.expressions import nodes
+from isotone.model import changes
+from isotone.model.conditions import Comparison, Condition, PathElements, SizeComparison, Test
+from isotone.model.wire import WireType, epoch_type, wire_type
+from isotone.values.json import to_wire
+from isotone.values.types import AttributeValue
+
+T = TypeVar("T")
+Role = Literal["plain", "computed", "version", "expires", "created", "updated"]
+
+MISSING: Final[Any] = type("MISSING", (), {"__repr__": lambda _: "MISSING"})()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a declaration says about its field, besides its type."""
+
+    default: Any = MISSING
+    default_factory: Callable[[], Any] | None = None
+    name: str | None = None
+    role: Role = "plain"
+    compute: Callable[[Any], Any] | None = None
+    min: int | None = None
+    max: Any = None
+    scale: int | None = None
+    precision: Literal["seconds", "milliseconds", "microseconds"] = "microseconds"
+    case: Literal["upper", "lower", "casefold"] | None = None
+    alert: float = 0.3
+    epoch: bool = False
+    description: str | None = None
+
+    @property
+    def has_default(self) -> bool:
+        """Whether there is a fixed default."""
+        return self.default is not MISSING
+
+    @property
+    def required(self) -> bool:
+        """Whether the constructor insists on a value."""
+        return self.role == "plain" and not self.has_default and self.default_factory is None
+
+
+class Attr(Generic[T]):
+    """A field of an entity.
+
+    Made by `field()` and its siblings, never directly. `name` is the Python name, `attribute` the
+    name in the item.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.name = ""
+        self.attribute = options.name or ""
+        self.annotation: Any = None
+        self._wire: WireType | None = None
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        if not self.name:
+            self.name = name
+            self.attribute = self.options.name or name
+
+    @overload
+    def __get__(self, instance: None, owner: Any) -> Attr[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: Any) -> T: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        # An instance keeps its values in its __dict__, which comes before a descriptor that has no
+        # __set__ at run time; so only the class, or an instance that lacks the value, gets here.
+        if instance is None:
+            return self
+        raise AttributeError(f"{type(instance).__name__} was read without its field {self.name!r}")
+
+    if TYPE_CHECKING:
+
+        def __set__(self, instance: Any, value: T) -> None: ...
+
+    # The type
+
+    def bind(self, annotation: Any) -> None:
+        """Take note of the declared type; called once, when the class is defined."""
+        self.annotation = annotation
+
+    @property
+    def wire(self) -> WireType:
+        """How values are written in an item."""
+        if self._wire is None:
+            as_epoch = self.options.epoch or self.options.role == "expires"
+            self._wire = epoch_type() if as_epoch else wire_type(self.annotation)
+        return self._wire
+
+    def encode(self, value: Any) -> AttributeValue:
+        """A value as the item has it; raises `UsageError` that names the field."""
+        try:
+            return self.wire.encode(value)
+        except UsageError as error:
+            raise UsageError(f"field {self.name!r}: {error}") from None
+
+    def encode_at(self, path: PathElements, value: Any) -> AttributeValue:
+        """A value somewhere inside the field, where only its own type is known."""
+        return to_wire(value) if path else self.encode(value)
+
+    def path(self, *inner: str | int) -> nodes.Path:
+        """Where the field lies in an item."""
+        return nodes.Path((self.attribute, *inner))
+
+    def __repr__(self) -> str:
+        return f"<field {self.name}>"
+
+    # Conditions
+
+    def __eq__(self, other: T) -> Condition:  # type: ignore[override]
+        return self._compare("=", other)
+
+    def __ne__(self, other: T) -> Condition:  # type: ignore[override]
+        return self._compare("<>", other)
+
+    def __lt__(self, other: T) -> Condition:
+        return self._compare("<", other)
+
+    def __le__(self, other: T) -> Condition:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: T) -> Condition:
+        return self._compare(">", other)
+
+    def __ge__(self, other: T) -> Condition:
+        return self._compare(">=", other)
+
+    __hash__ = object.__hash__
+
+    def between(self, low: T, high: T) -> Condition:
+        """Between two values, both included."""
+        return self._compare("between", low, high)
+
+    def is_in(self, values: Iterable[T]) -> Condition:
+        """Equal to one of up to a hundred values."""
+        return self._compare("in", *values)
+
+    def begins_with(self, prefix: T) -> Condition:
+        """A text or bytes that begins so."""
+        return Comparison(self, "begins_with", (prefix,))
+
+    def contains(self, value: Any) -> Condition:
+        """A text that contains another, or a list or set that has a member."""
+        return Test(self, "contains", (to_wire(value),))
+
+    def exists(self) -> Condition:
+        """The item has the attribute."""
+        return Test(self, "attribute_exists")
+
+    def missing(self) -> Condition:
+        """The item does not have the attribute."""
+        return Test(self, "attribute_not_exists")
+
+    @property
+    def size(self) -> Size:
+        """The field's size: characters, bytes or members; compare it with a number."""
+        return Size(self)
+
+    def __getitem__(self, element: str | int) -> Inner:
+        """Something inside the field: a list's element or a map's member."""
+        return Inner(self, (element,))
+
+    def _compare(self, operator: str, *values: Any) -> Condition:
+        if None in values:
+            if operator == "=":
+                return self.missing()
+            if operator == "<>":
+                return self.exists()
+            raise UsageError(f"field {self.name!r} cannot be compared with None by {operator}")
+        for value in values:
+            self.encode(value)  # a wrong type is the caller's mistake here, not the query's later
+        return Comparison(self, operator, values)
+
+    # Changes
+
+    def set(self, value: T) -> changes.Change:
+        """Set the field; None removes it."""
+        if value is None:
+            return changes.Remove(self)
+        return changes.Set(self, value)
+
+    def set_default(self, value: T) -> changes.Change:
+        """Set the field where the item does not have it yet."""
+        return changes.SetDefault(self, value)
+
+    def remove(self) -> changes.Change:
+        """Take the attribute away."""
+        return changes.Remove(self)
+
+    def add(self, value: Any) -> changes.Change:
+        """Add to a number (counting from 0), or members to a set; one atomic write."""
+        return changes.Add(self, value)
+
+    def discard(self, value: Any) -> changes.Change:
+        """Take members out of a set."""
+        return changes.Discard(self, value)
+
+    def append(self, values: Any) -> changes.Change:
+        """Put elements at the end of a list, which is made where there is none."""
+        return changes.Extend(self, values, at_end=True)
+
+    def prepend(self, values: Any) -> changes.Change:
+        """Put elements at the beginning of a list, which is made where there is none."""
+        return changes.Extend(self, values, at_end=False)
+
+
+class Inner:
+    """Something inside a field: `Order.address["city"]`, `Order.lines[0]["price"]`."""
+
+    __slots__ = ("_field", "_path")
+
+    def __init__(self, field: Attr[Any], path: PathElements) -> None:
+        self._field = field
+        self._path = path
+
+    def __getitem__(self, element: str | int) -> Inner:
+        return Inner(self._field, (*self._path, element))
+
+    def _compare(self, operator: str, *values: Any) -> Condition:
+        return Comparison(self._field, operator, values, self._path)
+
+    def __eq__(self, other: Any) -> Condition:  # type: ignore[override]
+        return self._compare("=", other)
+
+    def __ne__(self, other: Any) -> Condition:  # type: ignore[override]
+        return self._compare("<>", other)
+
+    def __lt__(self, other: Any) -> Condition:
+        return self._compare("<", other)
+
+    def __le__(self, other: Any) -> Condition:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Any) -> Condition:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> Condition:
+        return self._compare(">=", other)
+
+    __hash__ = object.__hash__
+
+    def exists(self) -> Condition:
+        return Test(self._field, "attribute_exists", (), self._path)
+
+    def missing(self) -> Condition:
+        return Test(self._field, "attribute_not_exists", (), self._path)
+
+    def set(self, value: Any) -> changes.Change:
+        return changes.Set(self._field, value, self._path)
+
+    def remove(self) -> changes.Change:
+        return changes.Remove(self._field, self._path)
+
+    def add(self, value: Any) -> changes.Change:
+        return changes.Add(self._field, value, self._path)
+
+
+class Size:
+    """The size of a field, to be compared."""
+
+    __slots__ = ("_field",)
+
+    def __init__(self, field: Attr[Any]) -> None:
+        self._field = field
+
+    def __eq__(self, other: int) -> Condition:  # type: ignore[override]
+        return SizeComparison(self._field, "=", other)
+
+    def __lt__(self, other: int) -> Condition:
+        return SizeComparison(self._field, "<", other)
+
+    def __le__(self, other: int) -> Condition:
+        return SizeComparison(self._field, "<=", other)
+
+    def __gt__(self, other: int) -> Condition:
+        return SizeComparison(self._field, ">", other)
+
+    def __ge__(self, other: int) -> Condition:
+        return SizeComparison(self._field, ">=", other)
+
+    __hash__ = object.__hash__
+
+
+def field(
+    *,
+    default: Any = MISSING,
+    default_factory: Callable[[], Any] | None = None,
+    name: str | None = None,
+    min: int | None = None,  # noqa: A002 - the word that users know
+    max: Any = None,  # noqa: A002
+    scale: int | None = None,
+    precision: Literal["seconds", "milliseconds", "microseconds"] = "microseconds",
+    case: Literal["upper", "lower", "casefold"] | None = None,
+    alert: float = 0.3,
+    epoch: bool = False,
+    description: str | None = None,
+) -> Any:
+    """Declare a field of an entity.
+
+    `default`, `default_factory`: what an entity has that was made without it. `name`: the attribute's
+    name in the item, where it is not the field's. `max` (and `min`, below 0): the range of a number,
+    from which its width in a string key follows; `scale`: its decimal places there. `alert`: the
+    share of `max` at which a number in a key is reported, while there is time to widen. `precision`:
+    of a datetime in a key. `case`: how a text in a key is normalised; the field itself keeps the case
+    that it was given. `epoch`: write a datetime as seconds since the epoch.
+    """
+    return Attr(
+        Options(
+            default=default,
+            default_factory=default_factory,
+            name=name,
+            min=min,
+            max=max,
+            scale=scale,
+            precision=precision,
+            case=case,
+            alert=alert,
+            epoch=epoch,
+            description=description,
+        )
+    )
+
+
+def computed(compute: Callable[[Any], Any], *, name: str | None = None, init: Literal[False] = False) -> Any:
+    """Declare a field that is computed from the entity whenever it is written."""
+    return Attr(Options(role="computed", compute=compute, name=name))
+
+
+def version(*, name: str | None = None, init: Literal[False] = False) -> Any:
+    """Declare the field by which concurrent writes are noticed: each put raises it by one."""
+    return Attr(Options(role="version", default=0, name=name))
+
+
+def expires(*, default: Any = None, name: str | None = None) -> Any:
+    """Declare the datetime at which the item expires (the table's TimeToLive attribute)."""
+    return Attr(Options(role="expires", default=default, name=name))
+
+
+def created(*, name: str | None = None, init: Literal[False] = False) -> Any:
+    """Declare the datetime at which the item was first written; set by the library."""
+    return Attr(Options(role="created", default=None, name=name))
+
+
+def updated(*, name: str | None = None, init: Literal[False] = False) -> Any:
+    """Declare the datetime at which the item was last written; set by the library."""
+    return Attr(Options(role="updated", default=None, name=name))

@@ -1,0 +1,143 @@
+"""What a class statement declared, ready for use: how an entity becomes an item and an item an entity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from isotone.errors import UsageError
+from isotone.expressions import Condition as CompiledCondition
+from isotone.model.fields import MISSING, Attr
+from isotone.model.keys import BoundKey
+from isotone.model.table import Table
+from isotone.model.validation import Validator, default_of
+from isotone.values.json import item_from_wire, item_to_wire
+from isotone.values.types import AttributeValue, Item
+
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+
+VERSION_ATTRIBUTE = "_v"
+
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class EntitySchema:
+    """One entity: its fields, its keys, its table, and the translation between items and instances."""
+
+    def __init__(
+        self,
+        entity: type[Entity],
+        table: Table,
+        tag: str,
+        fields: dict[str, Attr[Any]],
+        keys: dict[str, BoundKey],
+        version: int,
+        upgrades: Mapping[int, Upgrade],
+    ) -> None:
+        self.entity = entity
+        self.table = table
+        self.tag = tag
+        self.fields = fields
+        self.keys = keys
+        self.version = version
+        self.upgrades = upgrades
+        self.primary = next(key for key in keys.values() if key.index is None)
+        self.indexes = [key for key in keys.values() if key.index is not None]
+        self.by_role = {field.options.role: field for field in fields.values()}
+        self._when = {
+            key.name: CompiledCondition.from_node(key.when.node())
+            for key in self.indexes
+            if key.when is not None
+        }
+        self._marks: Item = {table.tag: {"S": tag}}
+        if version > 1:
+            self._marks[VERSION_ATTRIBUTE] = {"N": str(version)}
+
+    @cached_property
+    def validator(self) -> Validator:
+        """pydantic's validation of the fields, built when the first instance is made."""
+        return Validator(self.entity.__name__, self.fields)
+
+    # To an item
+
+    def to_item(self, values: Mapping[str, Any]) -> Item:
+        """The item of an entity, with all key attributes; raises `UsageError` for what does not fit."""
+        item = dict(self._encoded(values))
+        item.update(self._marks)
+        for key in self.keys.values():
+            item.update(self.key_attributes(key, values, item))
+        return item
+
+    def _encoded(self, values: Mapping[str, Any]) -> Iterator[tuple[str, AttributeValue]]:
+        for name, field in self.fields.items():
+            value = values[name]
+            if value is None or value == set():
+                continue  # DynamoDB has no empty sets, and absence is what None means
+            yield field.attribute, field.encode(value)
+
+    def key_attributes(self, key: BoundKey, values: Mapping[str, Any], item: Item) -> Item:
+        """The attributes of one key; none of them where the entity is not in the index."""
+        when = self._when.get(key.name)
+        if when is not None and not when.matches(item, {}):
+            return {}
+        found: Item = {}
+        for slot in key.slots:
+            value = slot.encode(values)
+            if value is None:
+                if key.index is None:
+                    missing = [c.field.name for c in slot.components if values.get(c.field.name) is None]
+                    raise UsageError(
+                        f"{self.tag}: the primary key needs a value for {', '.join(missing)}"
+                    )
+                return {}
+            found[slot.attribute.name] = value
+        return found
+
+    def primary_key(self, values: Mapping[str, Any]) -> Item:
+        """The primary key's attributes, from the values of its fields."""
+        return self.key_attributes(self.primary, values, {})
+
+    # From an item
+
+    def from_item(self, item: Item, *, validate: bool = False) -> Entity:
+        """The entity of an item. An item that the library wrote needs no validation."""
+        item = self._upgraded(item)
+        values = {name: self._decoded(name, field, item) for name, field in self.fields.items()}
+        if validate:
+            values = self.validator.all(values)
+        return self.entity.from_trusted(values)
+
+    def _decoded(self, name: str, field: Attr[Any], item: Item) -> Any:
+        value = item.get(field.attribute)
+        if value is not None:
+            return field.wire.decode(value)
+        if field.wire.python in (set, frozenset) and not field.wire.optional:
+            return field.wire.python()
+        parsed = self._parsed_from_keys(item).get(name, MISSING) if field.options.required else MISSING
+        if parsed is not MISSING:
+            return parsed
+        return default_of(field)
+
+    def _parsed_from_keys(self, item: Item) -> dict[str, Any]:
+        """The fields that the keys hold, for an index that has nothing but keys."""
+        found: dict[str, Any] = {}
+        for key in self.keys.values():
+            for slot in key.slots:
+                value = item.get(slot.attribute.name)
+                if value is not None:
+                    found.update(slot.parse(value))
+        return found
+
+    def _upgraded(self, item: Item) -> Item:
+        written = int(item.get(VERSION_ATTRIBUTE, {}).get("N", "1"))
+        if written >= self.version:
+            return item
+        natural = item_from_wire(item)
+        for version in range(written, self.version):
+            natural = self.upgrades[version](natural)
+        return item_to_wire(natural)
+
+    def __repr__(self) -> str:
+        return f"<schema of {self.tag} on {self.table.name}>"

@@ -1,0 +1,134 @@
+"""Tables as the library sees them: the names and types of key attributes, and which entities live there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from isotone import limits
+from isotone.errors import UsageError
+
+if TYPE_CHECKING:
+    from isotone.model.schema import EntitySchema
+
+KeyType = Literal["S", "N", "B"]
+Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAttribute:
+    """An attribute that is (part of) a key: string unless made by `Number` or `Binary`."""
+
+    name: str
+    type: KeyType = "S"
+
+
+def Number(name: str) -> KeyAttribute:  # noqa: N802 - reads as the type that it declares
+    """A key attribute that holds numbers: `Table("readings", partition="device", sort=Number("at"))`."""
+    return KeyAttribute(name, "N")
+
+
+def Binary(name: str) -> KeyAttribute:  # noqa: N802
+    """A key attribute that holds bytes."""
+    return KeyAttribute(name, "B")
+
+
+KeyName = str | KeyAttribute
+KeyNames = KeyName | tuple[KeyName, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLayout:
+    """The key attributes of a table or an index."""
+
+    partition: tuple[KeyAttribute, ...]
+    sort: tuple[KeyAttribute, ...] = ()
+
+    @property
+    def attributes(self) -> tuple[KeyAttribute, ...]:
+        return self.partition + self.sort
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a part of the key is made of several attributes (global indexes alone)."""
+        return len(self.partition) > 1 or len(self.sort) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLayout:
+    """A secondary index of a table."""
+
+    kind: Literal["global", "local"]
+    keys: KeyLayout
+    projection: Projection = "ALL"
+
+
+def Global(  # noqa: N802
+    partition: KeyNames, sort: KeyNames = None, *, projection: Projection = "ALL"
+) -> IndexLayout:
+    """A global secondary index; up to four attributes in each part of its key."""
+    layout = KeyLayout(_attributes(partition), _attributes(sort))
+    for part in (layout.partition, layout.sort):
+        if len(part) > limits.INDEX_KEY_PARTS:
+            raise UsageError(
+                f"a part of an index key has at most {limits.INDEX_KEY_PARTS} attributes, not {len(part)}"
+            )
+    return IndexLayout("global", layout, projection)
+
+
+def Local(sort: KeyName, *, projection: Projection = "ALL") -> IndexLayout:  # noqa: N802
+    """A local secondary index: the table's partition key with another sort key."""
+    return IndexLayout("local", KeyLayout((), _attributes(sort)), projection)
+
+
+def _attributes(names: KeyNames) -> tuple[KeyAttribute, ...]:
+    if names is None:
+        return ()
+    each = names if isinstance(names, tuple) else (names,)
+    return tuple(name if isinstance(name, KeyAttribute) else KeyAttribute(name) for name in each)
+
+
+@dataclass(eq=False)
+class Table:
+    """One table, which may hold many kinds of entities.
+
+    >>> shop = Table("shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+    `tag` is the attribute by which entities are told apart when they are read, `ttl` the one by which
+    items expire.
+    """
+
+    name: str
+    partition: KeyName = "PK"
+    sort: KeyName | None = "SK"
+    indexes: Mapping[str, IndexLayout] = field(default_factory=dict)
+    tag: str = "_type"
+    ttl: str = "_expires"
+
+    def __post_init__(self) -> None:
+        self.keys = KeyLayout(_attributes(self.partition), _attributes(self.sort))
+        self.entities: dict[str, EntitySchema] = {}
+        """The entities that were defined on this table, by tag."""
+        self.layouts = {name: self._layout(index) for name, index in self.indexes.items()}
+
+    def _layout(self, index: IndexLayout) -> KeyLayout:
+        if index.kind == "global":
+            return index.keys
+        return KeyLayout(self.keys.partition, index.keys.sort)
+
+    def layout(self, index: str | None) -> KeyLayout:
+        """The key attributes of the table, or of an index; raises `UsageError` for an unknown one."""
+        if index is None:
+            return self.keys
+        try:
+            return self.layouts[index]
+        except KeyError:
+            known = ", ".join(self.layouts) or "none"
+            raise UsageError(
+                f"table {self.name!r} declares no index {index!r} (it has: {known}); "
+                f"add it to Table(indexes={{...}})"
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r})"

@@ -1,0 +1,287 @@
+"""How a field's Python type is written in an item, and read back exactly.
+
+A `WireType` is made once from an annotation. What DynamoDB has a type for is written as that type:
+numbers as N with all their digits, sets as SS, NS and BS. Times are strings of fixed width in UTC, so
+that they sort as text as well. Whatever else pydantic knows (models, dataclasses, discriminated unions)
+is written as a map and validated when it is read.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from binascii import a2b_base64
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final, Literal, Union, get_args, get_origin
+from uuid import UUID
+
+from isotone.errors import UsageError
+from isotone.values.json import from_wire, text_of_bytes, to_wire
+from isotone.values.number import canonical_number
+from isotone.values.types import AttributeValue
+
+NULL: Final[AttributeValue] = {"NULL": True}
+
+
+class WireType(typing.NamedTuple):
+    """The two directions of one type; `code` is the DynamoDB type where there is exactly one.
+
+    `encode` raises `UsageError` for a value of another type. `optional` types write None as absence
+    at the top of an item, and as NULL inside of lists and maps.
+    """
+
+    code: str | None
+    encode: Callable[[Any], AttributeValue]
+    decode: Callable[[AttributeValue], Any]
+    optional: bool = False
+    python: Any = object
+
+
+def wire_type(annotation: Any) -> WireType:
+    """The wire type of an annotation; whatever is not known here is left to pydantic."""
+    plain = _PLAIN.get(annotation) if isinstance(annotation, type) else None
+    if plain is not None:
+        return plain
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is typing.Annotated:
+        return wire_type(arguments[0])
+    if origin in (Union, types.UnionType):
+        return _union(annotation, arguments)
+    if origin is Literal:
+        return _literal(arguments)
+    container = _CONTAINERS.get(origin)
+    if container is not None:
+        return container(annotation, arguments)
+    if isinstance(annotation, type):
+        return _class(annotation)
+    return _by_pydantic(annotation)
+
+
+def epoch_type() -> WireType:
+    """A datetime as whole seconds since the epoch, which is what TimeToLive reads."""
+    return WireType("N", _encode_epoch, lambda value: datetime.fromtimestamp(int(value["N"]), UTC))
+
+
+def _wrong(value: Any, expected: str) -> UsageError:
+    return UsageError(f"{value!r} is a {type(value).__name__}, but {expected} is wanted")
+
+
+def _checked(kind: type, code: str, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> WireType:
+    """A type whose values are recognised by their class."""
+
+    def encode(value: Any) -> AttributeValue:
+        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+            raise _wrong(value, f"a {kind.__name__}")
+        return {code: write(value)}
+
+    return WireType(code, encode, lambda value: read(value[code]), python=kind)
+
+
+def _encode_int(value: Any) -> AttributeValue:
+    if type(value) is not int:
+        raise _wrong(value, "an int")
+    return {"N": canonical_number(str(value))}
+
+
+def _encode_decimal(value: Any) -> AttributeValue:
+    if type(value) is not Decimal and type(value) is not int:
+        raise _wrong(value, "a Decimal")
+    return {"N": canonical_number(str(value))}
+
+
+def _encode_float(value: Any) -> AttributeValue:
+    if type(value) is not float and type(value) is not int:
+        raise _wrong(value, "a float")
+    return {"N": canonical_number(repr(value))}
+
+
+def _encode_datetime(value: Any) -> AttributeValue:
+    return {"S": instant_text(value)}
+
+
+def instant_text(value: Any) -> str:
+    """An aware datetime as text of fixed width that sorts by instant."""
+    if not isinstance(value, datetime):
+        raise _wrong(value, "a datetime")
+    if value.tzinfo is None:
+        raise UsageError(
+            f"{value!r} has no time zone, so it names no instant; write it with tzinfo, such as UTC"
+        )
+    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+
+
+def _encode_epoch(value: Any) -> AttributeValue:
+    instant_text(value)
+    return {"N": str(int(value.timestamp()))}
+
+
+def _encode_span(value: Any) -> AttributeValue:
+    if not isinstance(value, timedelta):
+        raise _wrong(value, "a timedelta")
+    microseconds = value // timedelta(microseconds=1)
+    return {"N": canonical_number(str(Decimal(microseconds).scaleb(-6)))}
+
+
+def _decode_span(value: AttributeValue) -> timedelta:
+    return timedelta(microseconds=int(Decimal(value["N"]).scaleb(6)))
+
+
+_PLAIN: Final[dict[type, WireType]] = {
+    str: _checked(str, "S", str, str),
+    bool: _checked(bool, "BOOL", bool, bool),
+    bytes: _checked(bytes, "B", text_of_bytes, a2b_base64),
+    int: WireType("N", _encode_int, lambda value: int(value["N"]), python=int),
+    Decimal: WireType("N", _encode_decimal, lambda value: Decimal(value["N"]), python=Decimal),
+    float: WireType("N", _encode_float, lambda value: float(value["N"]), python=float),
+    datetime: WireType(
+        "S", _encode_datetime, lambda value: datetime.fromisoformat(value["S"]), python=datetime
+    ),
+    date: _checked(date, "S", date.isoformat, date.fromisoformat),
+    time: _checked(time, "S", lambda value: value.isoformat("microseconds"), time.fromisoformat),
+    timedelta: WireType("N", _encode_span, _decode_span, python=timedelta),
+    UUID: _checked(UUID, "S", str, UUID),
+}
+
+
+def _class(annotation: type) -> WireType:
+    """A class of the user's: an enum, a subclass of str or int, or something that pydantic knows."""
+    if issubclass(annotation, Enum):
+        return _enum(annotation)
+    if issubclass(annotation, str):
+        return _checked(annotation, "S", str, annotation)
+    return _by_pydantic(annotation)
+
+
+def _enum(annotation: type[Enum]) -> WireType:
+    def encode(value: Any) -> AttributeValue:
+        if not isinstance(value, annotation):
+            raise _wrong(value, f"a member of {annotation.__name__}")
+        return to_wire(value.value)
+
+    codes = {next(iter(to_wire(member.value))) for member in annotation}
+    return WireType(
+        codes.pop() if len(codes) == 1 else None,
+        encode,
+        lambda value: annotation(_natural(value)),
+        python=annotation,
+    )
+
+
+def _natural(value: AttributeValue) -> Any:
+    """A scalar as the simplest Python value: whole numbers as int."""
+    found = from_wire(value)
+    return int(found) if isinstance(found, Decimal) and found == found.to_integral_value() else found
+
+
+def _literal(choices: tuple[Any, ...]) -> WireType:
+    allowed = frozenset(choices)
+
+    def encode(value: Any) -> AttributeValue:
+        if value not in allowed:
+            raise _wrong(value, f"one of {', '.join(map(repr, choices))}")
+        return to_wire(value)
+
+    codes = {next(iter(to_wire(choice))) for choice in choices}
+    return WireType(codes.pop() if len(codes) == 1 else None, encode, _natural, python=Literal)
+
+
+def _union(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
+    rest = tuple(argument for argument in arguments if argument is not type(None))
+    if len(rest) == len(arguments):
+        return _by_pydantic(annotation)
+    inner = wire_type(rest[0] if len(rest) == 1 else Union[rest])  # noqa: UP007 - made at run time
+
+    def encode(value: Any) -> AttributeValue:
+        return NULL if value is None else inner.encode(value)
+
+    def decode(value: AttributeValue) -> Any:
+        return None if "NULL" in value else inner.decode(value)
+
+    return WireType(inner.code, encode, decode, optional=True, python=inner.python)
+
+
+def _list(_annotation: Any, arguments: tuple[Any, ...]) -> WireType:
+    element = wire_type(arguments[0])
+
+    def encode(value: Any) -> AttributeValue:
+        if not isinstance(value, list):
+            raise _wrong(value, "a list")
+        return {"L": [element.encode(each) for each in value]}
+
+    return WireType("L", encode, lambda value: [element.decode(each) for each in value["L"]], python=list)
+
+
+def _dict(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
+    if arguments[0] is not str:
+        return _by_pydantic(annotation)
+    element = wire_type(arguments[1])
+
+    def encode(value: Any) -> AttributeValue:
+        if not isinstance(value, dict):
+            raise _wrong(value, "a dict")
+        return {"M": {name: element.encode(each) for name, each in value.items()}}
+
+    def decode(value: AttributeValue) -> Any:
+        return {name: element.decode(each) for name, each in value["M"].items()}
+
+    return WireType("M", encode, decode, python=dict)
+
+
+_SET_CODES: Final = {"S": "SS", "N": "NS", "B": "BS"}
+
+
+def _set(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
+    element = wire_type(arguments[0])
+    if element.code not in _SET_CODES:
+        return _by_pydantic(annotation)
+    code, member_code = _SET_CODES[element.code], element.code
+    kind = get_origin(annotation)
+
+    def encode(value: Any) -> AttributeValue:
+        if not isinstance(value, set | frozenset):
+            raise _wrong(value, "a set")
+        return {code: sorted(element.encode(each)[member_code] for each in value)}
+
+    def decode(value: AttributeValue) -> Any:
+        return kind(element.decode({member_code: each}) for each in value[code])
+
+    return WireType(code, encode, decode, python=kind)
+
+
+_CONTAINERS: Final[dict[Any, Callable[[Any, tuple[Any, ...]], WireType]]] = {
+    list: _list,
+    dict: _dict,
+    set: _set,
+    frozenset: _set,
+}
+
+
+def _by_pydantic(annotation: Any) -> WireType:
+    """Whatever pydantic can dump to plain Python and validate back."""
+    from pydantic import TypeAdapter
+
+    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+
+    def encode(value: Any) -> AttributeValue:
+        return to_wire(plain(adapter.dump_python(value)))
+
+    return WireType(
+        None, encode, lambda value: adapter.validate_python(from_wire(value)), python=annotation
+    )
+
+
+def plain(value: Any) -> Any:
+    """A dumped value with everything that DynamoDB has no type for as its text or number."""
+    if isinstance(value, dict):
+        return {str(plain(name)): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, float):
+        return Decimal(repr(value))
+    known = _PLAIN.get(type(value))
+    return value if known is None else from_wire(known.encode(value))
