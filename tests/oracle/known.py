@@ -62,6 +62,13 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         r"Type mismatch for Index Key \w+ Expected: [SNB] Actual: \w+ IndexName: \S+",
     ),
     Known(
+        "The service tells an update that would spoil an index key by what it attempted.",
+        API + "API_UpdateItem.html",
+        rf"{_VALID}(One or more parameter values were invalid: Type mismatch for Index Key"
+        rf"|One or more parameter values were invalid: Size limit exceeded|{_WORDS_ON_KEYS})",
+        rf"{_VALID}The update expression attempted to update the secondary index key .*",
+    ),
+    Known(
         "Which of several indexes with the same key is named first is not told.",
         API + "API_PutItem.html",
         rf"{_VALID}.* cannot contain an empty string value\. IndexName: \S+, IndexKey: \w+",
@@ -90,7 +97,7 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         r"|Missing the key \w+ in the item|Type mismatch for (key|Index Key) .*"
         r"|size limit of ?\d+ bytes|cannot contain an empty (string|binary) value\..*"
         r"|refers to an attribute that does not exist in the item|has an incorrect data type"
-        r"|is invalid for update|Item size .*has exceeded the maximum allowed size).*\]",
+        r"|is invalid for update|The update expression attempted to update .*|Item size .*has exceeded the maximum allowed size).*\]",
     ),
     Known(
         "The service shows the text that is no number.",
