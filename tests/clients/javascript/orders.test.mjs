@@ -9,6 +9,7 @@ import { before, after, describe, test } from "node:test";
 const require = createRequire(`${process.env.ISOTONE_JS}/`);
 const sdk = require("@aws-sdk/client-dynamodb");
 const lib = require("@aws-sdk/lib-dynamodb");
+const { FetchHttpHandler } = require("@smithy/fetch-http-handler");
 
 const TableName = `Orders-${randomUUID()}`;
 const CUSTOMERS = ["ann", "böb"];
@@ -16,8 +17,9 @@ const STATUSES = ["open", "paid", "sent"];
 const COUNT = 23;
 const PRECISE = "12345678901234567890.123456789012345678";
 
-const newClient = () =>
+const newClient = (settings = {}) =>
   new sdk.DynamoDBClient({
+    ...settings,
     endpoint: process.env.ISOTONE_URL,
     region: "eu-west-1",
     credentials: { accessKeyId: "any", secretAccessKey: "any" },
@@ -127,6 +129,17 @@ test("every type comes back", async () => {
     );
     assert.deepEqual(found.Item, item);
   }
+});
+
+test("through fetch, as in browsers, which asks for gzip", async () => {
+  const browser = newClient({ requestHandler: new FetchHttpHandler() });
+  const fetched = lib.DynamoDBDocumentClient.from(browser);
+  const Item = { ...keyOf(order(51)), text: "☃ many words ".repeat(2000) };
+  await fetched.send(new lib.PutCommand({ TableName, Item }));
+  const found = await fetched.send(new lib.GetCommand({ TableName, Key: keyOf(Item) }));
+  assert.deepEqual(found.Item, Item);
+  await fetched.send(new lib.DeleteCommand({ TableName, Key: keyOf(Item) }));
+  browser.destroy();
 });
 
 test("numbers keep 38 digits", async () => {
