@@ -1,11 +1,19 @@
 """Calls without I/O: what a library call asks of its backend, one request after the other.
 
 A library call is a generator that yields a `Call` for each request and is sent the response; what it
-returns is the result. So there is one implementation, and two thin ways to run it.
+returns is the result. It yields a `Pause` where it wants to wait (a throttled batch, a table that is
+being made) and is sent an empty response when the time is over. So there is one implementation, and two
+thin ways to run it.
+
+    def describe(name: str) -> Steps[str]:
+        response = yield Call("DescribeTable", {"TableName": name})
+        return response["Table"]["TableStatus"]
 """
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Generator
 from typing import NamedTuple, TypeVar
 
@@ -22,36 +30,51 @@ class Call(NamedTuple):
     request: Request
 
 
-Steps = Generator[Call, Response, R]
+class Pause(NamedTuple):
+    """Seconds to wait before the next request."""
+
+    seconds: float
+
+
+Steps = Generator[Call | Pause, Response, R]
 
 
 def run(steps: Steps[R], backend: Backend) -> R:
     """Run a library call to its end; an API error is raised where the call made its request."""
+    execute = backend.execute
     try:
-        call = next(steps)
+        step = next(steps)
         while True:
+            if isinstance(step, Pause):
+                time.sleep(step.seconds)
+                step = steps.send({})
+                continue
             try:
-                response = backend.execute(*call)
+                response = execute(*step)
             except ApiError as error:
-                call = steps.throw(error)
+                step = steps.throw(error)
             else:
-                call = steps.send(response)
+                step = steps.send(response)
     except StopIteration as end:
         result: R = end.value
         return result
 
 
 async def run_async(steps: Steps[R], backend: AsyncBackend) -> R:
-    """`run`, with answers that are awaited."""
+    """`run`, with answers and pauses that are awaited."""
     try:
-        call = next(steps)
+        step = next(steps)
         while True:
+            if isinstance(step, Pause):
+                await asyncio.sleep(step.seconds)
+                step = steps.send({})
+                continue
             try:
-                response = await backend.execute(*call)
+                response = await backend.execute(*step)
             except ApiError as error:
-                call = steps.throw(error)
+                step = steps.throw(error)
             else:
-                call = steps.send(response)
+                step = steps.send(response)
     except StopIteration as end:
         result: R = end.value
         return result
