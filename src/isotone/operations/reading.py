@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from isotone.engine.metering import Meter
 from isotone.engine.pages import Page, Reader
 from isotone.engine.record import size_of
 from isotone.engine.source import Source
-from isotone.engine.metering import Meter
 from isotone.errors import ValidationException
 from isotone.expressions import Condition, Projection
 from isotone.operations import legacy
 from isotone.operations.binding import Binding, bound
 from isotone.operations.replies import add_capacity, meter_for
+from isotone.operations.rules.attributes import refuse_repeated_names
 from isotone.operations.shapes.reads import Query, Scan
 
 
@@ -26,6 +27,7 @@ def check_consistency(source: Source, request: Query | Scan) -> None:
 def projection_of(request: Query | Scan, binding: Binding) -> Projection | None:
     """What the request cuts items down to, or None for all that there is."""
     if request.attributes_to_get is not None:
+        refuse_repeated_names(request.attributes_to_get)
         return legacy.projection_of(request.attributes_to_get)
     return binding.projection(request.projection_expression)
 

@@ -32,10 +32,10 @@ def run(engine: Engine, request: UpdateItem) -> Answer:
     meter = meter_for(request)
     with engine.writing:
         table = open_table(engine, request.table_name)
-        binding.check_keys(table)
         change = update_change(
             table, request.key, update, binding.values, matches, shows_old(request)
         )
+        binding.check_keys(table)
         outcome = carry_out(engine, change, meter)
         answer: dict[str, Any] = {}
         attributes = _attributes(request.return_values, update, outcome)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from isotone.errors import ValidationException
-from isotone.operations.rules.attributes import refuse_repeated_names
 from isotone.operations.rules.parameters import Parameters, checker
 from isotone.operations.shapes.reads import Query, Scan
 
@@ -45,8 +44,6 @@ def check_scan_choice(request: Scan) -> None:
 
 def check_choice(request: Query | Scan) -> None:
     """Which attributes a read chooses. The service judges the expressions before this."""
-    if request.attributes_to_get is not None:
-        refuse_repeated_names(request.attributes_to_get)
     select = request.select
     if select is None:
         return
