@@ -29,7 +29,7 @@ _HOMES = {
     "open": "isotone.backends.embedded",
 }
 
-__all__ = ["Client", "Database", "ManualClock", "SystemClock", "__version__", "open"]  # noqa: F822
+__all__ = ["Client", "Database", "ManualClock", "SystemClock", "__version__", "open"]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,7 @@ def test_6_pages_in_both_directions_and_back_again(call: Call, forward: bool, si
     expected = all_sorts if forward else all_sorts[::-1]
     assert [sort for each in pages for sort in each] == expected
     # Back to the page before: read the other way from the first item of a page.
-    for before, after in zip(pages, pages[1:], strict=False):
+    for before, after in pairwise(pages):
         if after:
             back = {"PK": {"S": "p"}, "SK": {"S": after[0]}}
             page = query(call, forward=not forward, Limit=size, ExclusiveStartKey=back)

@@ -44,7 +44,7 @@ from isotone.operations import (
 from isotone.operations.action import Action, encode_answer
 from isotone.operations.decoding import decode, explain
 
-_log = logging.getLogger("isotone")
+log = logging.getLogger("isotone")
 
 ACTIONS: Final[dict[str, Action]] = {
     module.ACTION.name: module.ACTION
@@ -114,7 +114,7 @@ class Service:
             except Exception:
                 # Undone as a whole; each alone tells which of them it was.
                 self.engine.abandon()
-                _log.debug("a group of %d writes was undone", len(requests), exc_info=True)
+                log.debug("a group of %d writes was undone", len(requests), exc_info=True)
         return [self._answer_alone(*request) for request in requests]
 
     def maintain(self) -> float:
@@ -137,5 +137,5 @@ class Service:
         except StorageError as error:
             return InternalServerError(str(error))
         except Exception:
-            _log.exception("%s failed", operation)
+            log.exception("%s failed", operation)
             return InternalServerError("Internal server error")
