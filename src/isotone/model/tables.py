@@ -1,0 +1,383 @@
+"""Tables from declarations: made where they are missing, compared where they are there.
+
+What a `Table` and its entities declare becomes the request that makes it. A table that exists is never
+changed by being looked at: `differences` says in words where it is not as declared, and `add_indexes`
+adds the global indexes that it lacks, one after the other, as the service wants it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from isotone.backends.interface import Response
+from isotone.errors import (
+    IsotoneError,
+    ResourceInUseException,
+    ResourceNotFoundException,
+    UsageError,
+)
+from isotone.model.steps import Call, Pause, Steps
+from isotone.model.table import IndexLayout, KeyAttribute, KeyLayout, Projection, Table
+
+_FIRST_PAUSE: Final = 0.05  # seconds; what is made at once is not waited for
+_LONGEST_PAUSE: Final = 5.0
+
+
+class Throughput(NamedTuple):
+    """Provisioned units a second, for the table and each of its global indexes."""
+
+    read: int
+    write: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something about a table that is not as declared: `what` in words, `index` where it is one's."""
+
+    table: str
+    index: str | None
+    what: str
+
+    def __str__(self) -> str:
+        of = f"index {self.index!r} of table" if self.index else "table"
+        return f"{of} {self.table!r} {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProgress:
+    """How far an index is that is being filled: the items in it, of those in the table."""
+
+    table: str
+    index: str
+    status: str
+    items: int
+    of_items: int
+
+
+Progress = Callable[[IndexProgress], None]
+
+
+class TableDiffers(IsotoneError):
+    """A table exists that is not as declared; `differences` has each point."""
+
+    def __init__(self, differences: Sequence[Difference]) -> None:
+        super().__init__(
+            "; ".join(map(str, differences))
+            + "; missing indexes are added by add_indexes(), other tables need another name"
+        )
+        self.differences = list(differences)
+
+
+# Steps
+
+
+def create_tables(
+    tables: Sequence[Table], throughput: Throughput | None = None
+) -> Steps[list[str]]:
+    """Make the tables that are missing, with their indexes and expiry; the names of those made.
+
+    All are asked for before any is waited for. Raises `TableDiffers` where one exists otherwise.
+    """
+    made = []
+    for table in tables:
+        if (yield from _create(table, throughput)):
+            made.append(table.name)  # noqa: PERF401 - a comprehension cannot yield
+    found: list[Difference] = []
+    for table in tables:
+        description = yield from _wait_until_active(table)
+        if table.name not in made:
+            found += _compare(table, description)
+    if found:
+        raise TableDiffers(found)
+    for table in tables:
+        yield from _ensure_expiry(table)
+    return made
+
+
+def differences(tables: Sequence[Table]) -> Steps[list[Difference]]:
+    """Where the tables are not as declared; nothing is changed."""
+    found: list[Difference] = []
+    for table in tables:
+        description = yield from _describe(table)
+        if description is None:
+            found.append(Difference(table.name, None, "does not exist"))
+            continue
+        found += _compare(table, description)
+        found += yield from _compare_expiry(table)
+    return found
+
+
+def add_indexes(
+    tables: Sequence[Table], throughput: Throughput | None = None, progress: Progress | None = None
+) -> Steps[list[str]]:
+    """Add the declared global indexes that the tables lack, and wait until each is filled."""
+    added = []
+    for table in tables:
+        description = yield from _wait_until_active(table)
+        present = _indexes(description)
+        for name, index in table.indexes.items():
+            if name in present:
+                continue
+            if index.kind == "local":
+                raise UsageError(
+                    f"index {name!r} of table {table.name!r} is local, and a local index is made with "
+                    "its table only; declare a Global one, or make the table anew"
+                )
+            yield from _add_index(table, name, index, throughput, progress)
+            added.append(name)
+    return added
+
+
+def drop_tables(tables: Sequence[Table]) -> Steps[list[str]]:
+    """Delete the tables with all that they hold; the names of those that were there."""
+    dropped = []
+    for table in tables:
+        try:
+            yield Call("DeleteTable", {"TableName": table.name})
+        except ResourceNotFoundException:
+            continue
+        dropped.append(table.name)
+        pause = _FIRST_PAUSE
+        while (yield from _describe(table)) is not None:
+            pause = yield from _wait(pause)
+    return dropped
+
+
+def _create(table: Table, throughput: Throughput | None) -> Steps[bool]:
+    if (yield from _describe(table)) is not None:
+        return False
+    try:
+        yield Call("CreateTable", table_request(table, throughput))
+    except ResourceInUseException:
+        return False  # another process was faster
+    return True
+
+
+def _describe(table: Table) -> Steps[Response | None]:
+    try:
+        response = yield Call("DescribeTable", {"TableName": table.name})
+    except ResourceNotFoundException:
+        return None
+    description: Response = response["Table"]
+    return description
+
+
+def _wait_until_active(table: Table) -> Steps[Response]:
+    pause = _FIRST_PAUSE
+    while True:
+        description = yield from _describe(table)
+        if description is None:
+            raise UsageError(f"table {table.name!r} does not exist; create_tables() makes it")
+        statuses = [each.get("IndexStatus", "ACTIVE") for each in _indexes(description).values()]
+        if {description.get("TableStatus", "ACTIVE"), *statuses} <= {"ACTIVE"}:
+            return description
+        pause = yield from _wait(pause)
+
+
+def _wait(pause: float) -> Steps[float]:
+    yield Pause(pause)
+    return min(pause * 2, _LONGEST_PAUSE)
+
+
+def _add_index(
+    table: Table,
+    name: str,
+    index: IndexLayout,
+    throughput: Throughput | None,
+    progress: Progress | None,
+) -> Steps[None]:
+    keys = table.layout(name)
+    create = {**_index_request(name, keys, index.projection), **_throughput_request(throughput)}
+    yield Call(
+        "UpdateTable",
+        {
+            "TableName": table.name,
+            "AttributeDefinitions": _definitions([table.keys, keys]),
+            "GlobalSecondaryIndexUpdates": [{"Create": create}],
+        },
+    )
+    pause = _FIRST_PAUSE
+    while True:
+        description = (yield from _describe(table)) or {}
+        state = _indexes(description).get(name, {})
+        if progress is not None:
+            progress(_progress(table, name, state, description))
+        if state.get("IndexStatus") == "ACTIVE":
+            return
+        pause = yield from _wait(pause)
+
+
+def _progress(table: Table, name: str, state: Response, description: Response) -> IndexProgress:
+    return IndexProgress(
+        table.name,
+        name,
+        state.get("IndexStatus", "CREATING"),
+        state.get("ItemCount", 0),
+        description.get("ItemCount", 0),
+    )
+
+
+# Expiry
+
+
+def expiry_attribute(table: Table) -> str | None:
+    """The attribute by which the table's items expire, from the entities that declare one."""
+    found = {
+        schema.by_role["expires"].attribute: schema.tag
+        for schema in table.entities.values()
+        if "expires" in schema.by_role
+    }
+    if len(found) > 1:
+        declared = " and ".join(f"{tag} by {name!r}" for name, tag in found.items())
+        raise UsageError(
+            f"a table expires items by one attribute, but on {table.name!r} {declared}; "
+            f"declare expires(name={next(iter(found))!r}) in each"
+        )
+    return next(iter(found), None)
+
+
+def _current_expiry(table: Table) -> Steps[str | None]:
+    response = yield Call("DescribeTimeToLive", {"TableName": table.name})
+    described = response.get("TimeToLiveDescription", {})
+    on = described.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    return described.get("AttributeName") if on else None
+
+
+def _ensure_expiry(table: Table) -> Steps[None]:
+    wanted = expiry_attribute(table)
+    if wanted is None or (yield from _current_expiry(table)) is not None:
+        return
+    specification = {"AttributeName": wanted, "Enabled": True}
+    yield Call(
+        "UpdateTimeToLive", {"TableName": table.name, "TimeToLiveSpecification": specification}
+    )
+
+
+def _compare_expiry(table: Table) -> Steps[list[Difference]]:
+    wanted = expiry_attribute(table)
+    if wanted is None:
+        return []
+    actual = yield from _current_expiry(table)
+    if actual == wanted:
+        return []
+    has = f"by {actual!r}" if actual else "nothing"
+    return [Difference(table.name, None, f"expires {has}, declared is {wanted!r}")]
+
+
+# Declaration to request
+
+
+def table_request(table: Table, throughput: Throughput | None = None) -> dict[str, Any]:
+    """The CreateTable request of a table; on demand unless units are given."""
+    request: dict[str, Any] = {
+        "TableName": table.name,
+        "AttributeDefinitions": _definitions([table.keys, *table.layouts.values()]),
+        "KeySchema": key_schema(table.keys),
+        "BillingMode": "PROVISIONED" if throughput else "PAY_PER_REQUEST",
+        **_throughput_request(throughput),
+    }
+    for member, kind in (("LocalSecondaryIndexes", "local"), ("GlobalSecondaryIndexes", "global")):
+        indexes = [
+            _index_request(name, table.layout(name), index.projection)
+            | (_throughput_request(throughput) if kind == "global" else {})
+            for name, index in table.indexes.items()
+            if index.kind == kind
+        ]
+        if indexes:
+            request[member] = indexes
+    return request
+
+
+def key_schema(keys: KeyLayout) -> list[dict[str, str]]:
+    """A key in the API's form: HASH for each partition attribute, RANGE for each sort attribute."""
+    return [{"AttributeName": each.name, "KeyType": "HASH"} for each in keys.partition] + [
+        {"AttributeName": each.name, "KeyType": "RANGE"} for each in keys.sort
+    ]
+
+
+def _definitions(layouts: Sequence[KeyLayout]) -> list[dict[str, str]]:
+    found: dict[str, KeyAttribute] = {}
+    for attribute in (each for layout in layouts for each in layout.attributes):
+        if found.setdefault(attribute.name, attribute).type != attribute.type:
+            raise UsageError(
+                f"key attribute {attribute.name!r} is declared as {found[attribute.name].type} "
+                f"and as {attribute.type}; an attribute has one type in all keys"
+            )
+    return [{"AttributeName": each.name, "AttributeType": each.type} for each in found.values()]
+
+
+def _index_request(name: str, keys: KeyLayout, projection: Projection) -> dict[str, Any]:
+    return {"IndexName": name, "KeySchema": key_schema(keys), "Projection": _projection(projection)}
+
+
+def _projection(projection: Projection) -> dict[str, Any]:
+    if isinstance(projection, str):
+        return {"ProjectionType": projection}
+    return {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(projection)}
+
+
+def _throughput_request(throughput: Throughput | None) -> dict[str, Any]:
+    if throughput is None:
+        return {}
+    units = {"ReadCapacityUnits": throughput.read, "WriteCapacityUnits": throughput.write}
+    return {"ProvisionedThroughput": units}
+
+
+# Comparison
+
+
+def _compare(table: Table, description: Response) -> Iterator[Difference]:
+    types = {
+        each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]
+    }
+    for what in _compare_keys(table.keys, description, types):
+        yield Difference(table.name, None, what)
+    present = _indexes(description)
+    for name, index in table.indexes.items():
+        if name not in present:
+            yield Difference(table.name, name, "does not exist")
+            continue
+        for what in _compare_keys(table.layout(name), present[name], types):
+            yield Difference(table.name, name, what)
+        for what in _compare_projection(index.projection, present[name]["Projection"]):
+            yield Difference(table.name, name, what)
+
+
+def _indexes(description: Response) -> dict[str, Response]:
+    return {
+        index["IndexName"]: index
+        for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
+        for index in description.get(member) or ()
+    }
+
+
+def _compare_keys(keys: KeyLayout, actual: Response, types: Mapping[str, str]) -> Iterator[str]:
+    if key_schema(keys) != actual["KeySchema"]:
+        has = ", ".join(
+            f"{each['AttributeName']} ({each['KeyType']})" for each in actual["KeySchema"]
+        )
+        wanted = ", ".join(
+            f"{each['AttributeName']} ({each['KeyType']})" for each in key_schema(keys)
+        )
+        yield f"has the key {has}, declared is {wanted}"
+        return
+    for attribute in keys.attributes:
+        if types.get(attribute.name) != attribute.type:
+            yield (
+                f"has {attribute.name!r} as {types.get(attribute.name)}, "
+                f"declared is {attribute.type}"
+            )
+
+
+def _compare_projection(wanted: Projection, actual: Response) -> Iterator[str]:
+    kind = actual.get("ProjectionType", "ALL")
+    has = tuple(sorted(actual.get("NonKeyAttributes") or ())) if kind == "INCLUDE" else kind
+    declared = wanted if isinstance(wanted, str) else tuple(sorted(wanted))
+    if has != declared:
+        yield f"projects {_listed(has)}, declared is {_listed(declared)}"
+
+
+def _listed(projection: Projection) -> str:
+    return projection if isinstance(projection, str) else ", ".join(projection)
