@@ -76,6 +76,13 @@ def test_an_index_costs_only_when_its_entry_changes(ask: Asker) -> None:
     assert units(write(ask, l="1", x="1")) == (3.0, 1.0, 1.0, 1.0)
 
 
+def test_an_index_costs_nothing_when_attributes_only_change_places(ask: Asker) -> None:
+    ask.table(keys="p s", **INDEXES)
+    write(ask, g="g", l="l", x="x")
+    again = write(ask, x="x", l="l", g="g")
+    assert (again["CapacityUnits"], again["Table"]["CapacityUnits"]) == (1, 1)
+
+
 def test_a_read_costs_by_four_kilobytes_and_half_when_eventual(ask: Asker) -> None:
     ask.table(keys="p s")
     write(ask, x="x" * 5000)

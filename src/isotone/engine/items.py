@@ -68,10 +68,25 @@ def _move_entries(
             before = None if engine.store.get(index.tree, before.key) is None else before
         if before != after:
             move_entry(engine, index, before, after)
-            if meter is not None and isinstance(index, SecondaryIndex):
+            if (
+                meter is not None
+                and isinstance(index, SecondaryIndex)
+                and not _alike(before, after)
+            ):
                 meter.write_entry(index, before, after)
     if table.collections is not None:
         _resize_collection(engine, table, item or old_item or {}, old, record)
+
+
+def _alike(before: Entry | None, after: Entry | None) -> bool:
+    """Whether entries differ in nothing but the order of their attributes, which costs no unit."""
+    return (
+        before is not None
+        and after is not None
+        and before.key == after.key
+        and len(before.record) == len(after.record)
+        and item_of(before.record) == item_of(after.record)
+    )
 
 
 def move_entry(engine: Engine, index: Index, before: Entry | None, after: Entry | None) -> None:
