@@ -81,6 +81,54 @@ def test_projections(both: Both, item: dict[str, Value], expression: Expression)
     both.ask("GetItem", {"TableName": "simple", "Key": KEY, "ProjectionExpression": expression[0]})
 
 
+writes = st.lists(
+    st.tuples(
+        st.sampled_from(["PutItem", "PutItem", "UpdateItem", "UpdateItem", "DeleteItem"]),
+        st.sampled_from(["1", "2"]),
+        st.fixed_dictionaries(
+            # DynamoDB Local charges for the index of two attributes also where one of them is absent.
+            {"g": st.sampled_from("gh").map(s), "r": st.sampled_from("12").map(n)},
+            optional={
+                "l": st.sampled_from("kl").map(s),
+                # Sizes that stay clear of a unit's end, where DynamoDB Local charges local indexes more.
+                "x": st.sampled_from([1, 400, 1500, 2500]).map(lambda size: s("x" * size)),
+                "y": st.sampled_from("yz").map(s),
+            },
+        ),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(asked, max_examples=EXAMPLES // 2)
+@given(writes=writes)
+def test_what_writes_cost_and_return(
+    both: Both, writes: list[tuple[str, str, dict[str, Value]]]
+) -> None:
+    for number in "12":
+        both.ask("DeleteItem", {"TableName": "indexed", "Key": {"p": s("a"), "s": n(number)}})
+    for operation, number, attributes in writes:
+        key = {"p": s("a"), "s": n(number)}
+        request: dict[str, Any] = {"TableName": "indexed", "ReturnConsumedCapacity": "INDEXES"}
+        if operation == "PutItem":
+            request |= {"Item": {**key, **attributes}, "ReturnValues": "ALL_OLD"}
+        elif operation == "DeleteItem":
+            request |= {"Key": key, "ReturnValues": "ALL_OLD"}
+        else:
+            request |= {"Key": key, "ReturnValues": "UPDATED_NEW", **_assigning(attributes)}
+        both.ask(operation, request)
+
+
+def _assigning(attributes: dict[str, Value]) -> dict[str, Any]:
+    """An UpdateExpression that sets these attributes and removes one that they lack."""
+    values = {f":{name}": value for name, value in attributes.items()}
+    sets = ", ".join(f"{name} = :{name}" for name in attributes)
+    absent = next((name for name in "lxy" if name not in attributes), None)
+    text = f"SET {sets} " * bool(sets) + f"REMOVE {absent}" * bool(absent)
+    return {"UpdateExpression": text, **_valued(values)}
+
+
 rows = st.lists(
     st.fixed_dictionaries(
         {"s": numbers.map(n)},
