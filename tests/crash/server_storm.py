@@ -40,6 +40,7 @@ _HEADERS: Final = {
 }
 
 Request = dict[str, Any]
+Call = Callable[..., Request]
 
 
 class Refused(Exception):
@@ -112,7 +113,7 @@ class Program:
         return decoded
 
 
-def create_table(call: Caller, table: str) -> None:
+def create_table(call: Call, table: str) -> None:
     """A table with a local and a global index."""
     names = {"pk": "S", "sk": "S", "version": "N", "shade": "S"}
     call(

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from tests.clients.server_process import start_server
 from tests.crash.server_storm import (
+    Call,
     Caller,
     Program,
     Refused,
@@ -26,8 +27,6 @@ import isotone
 from isotone.backends.embedded import Database
 from isotone.engine.engine import Engine
 from isotone.storage.sqlite import SQLiteStore
-
-Call = Callable[..., Request]
 
 INDEX = {
     "IndexName": "by_group",
