@@ -8,7 +8,9 @@
     │   ├── StorageFull               no room left on the disk
     │   ├── StorageBusy               another process kept the file locked for too long
     │   └── StorageCorrupt            the file is not what was written
+    ├── MalformedKey                  a key, or a part of it, that is not as it was declared
     └── UsageError                    Isotone's own Python interface was used wrongly
+        └── OutOfRange                a value that does not fit what was declared for it
 
 An `ApiError` is part of the protocol: it travels over HTTP and comes out of a client as the AWS SDKs
 know it. All others are ours and say what was wrong, with which value, and what to do.
@@ -45,6 +47,14 @@ class StorageCorrupt(StorageError):
 
 class UsageError(IsotoneError, ValueError):
     """A call that cannot be meant as written."""
+
+
+class OutOfRange(UsageError):
+    """A value beyond what its component of a key was declared to hold; nothing was written."""
+
+
+class MalformedKey(IsotoneError, ValueError):
+    """A text that the declared key never writes: another kind of item, or another declaration."""
 
 
 class ApiError(IsotoneError):

@@ -1,0 +1,253 @@
+"""Ids that sort in the order in which they were made: KSUID, ULID and UUIDv7.
+
+    id       tick            random    text
+    KSUID    a second        128 bits  27 characters of base 62
+    ULID     a millisecond    80 bits  26 characters of Crockford's base 32
+    UUIDv7   a millisecond    74 bits  36 characters of base 16
+
+An id is one number: the tick in its upper bits, random bits below. The first id of a tick takes new
+random bits from the operating system; each following one is the number after its predecessor, and so
+is every id that is made while the clock stands still, or stands before the last tick after a step
+back. The number may thus carry over into the next tick; it never goes back.
+
+Generators are safe between threads. A forked child starts from new random bits, and so repeats none
+of its parent's ids.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+from typing import Any, Final, Generic, Self, TypeVar
+from uuid import UUID
+
+from isotone.clock import Clock, SystemClock
+from isotone.codec.alphabets import BASE62, CROCKFORD, Alphabet
+from isotone.errors import MalformedKey, OutOfRange
+
+_KSUID_EPOCH: Final = 1_400_000_000  # 13 May 2014, where KSUIDs begin to count
+_SYSTEM: Final = SystemClock()
+
+
+class _Id(str):
+    """A string that is known to be an id of its kind."""
+
+    __slots__ = ()
+
+    _alphabet: Alphabet
+    _random_bits: int
+    _ticks: int
+    _epoch: int
+
+    def __new__(cls, text: str) -> Self:
+        if isinstance(text, cls):
+            return text
+        if not (isinstance(text, str) and cls._alphabet.holds(text)):
+            raise MalformedKey(
+                f"{text!r} is no {cls.__name__}: {cls._alphabet.width} characters from "
+                f"{cls._alphabet.characters}, {cls._alphabet.greatest} at the most"
+            )
+        return str.__new__(cls, text)
+
+    @property
+    def time(self) -> datetime:
+        """When the id was made, to its tick."""
+        tick = self._alphabet.number(self) >> self._random_bits
+        return _instant(self._epoch * self._ticks + tick, self._ticks)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        text = core_schema.str_schema()
+        return core_schema.no_info_after_validator_function(cls, text)
+
+
+class KSUID(_Id):
+    """A K-sortable unique id: seconds since 2014 and 128 random bits, 27 characters of base 62.
+
+    >>> KSUID("0ujtsYcgvSTl8PAuAdqWYSMnLOv").time.isoformat()
+    '2017-10-10T04:00:47+00:00'
+    """
+
+    __slots__ = ()
+
+    _alphabet = BASE62
+    _random_bits = 128
+    _ticks = 1
+    _epoch = _KSUID_EPOCH
+
+    @classmethod
+    def new(cls) -> KSUID:
+        """The next id of this process, about 1 µs."""
+        return _KSUIDS.new()
+
+
+class ULID(_Id):
+    """Milliseconds since 1970 and 80 random bits, 26 characters of Crockford's base 32.
+
+    >>> ULID("01arz3ndektsv4rrffq69g5fav").time.isoformat()
+    '2016-07-30T23:54:10.259000+00:00'
+    """
+
+    __slots__ = ()
+
+    _alphabet = CROCKFORD
+    _random_bits = 80
+    _ticks = 1000
+    _epoch = 0
+
+    def __new__(cls, text: str) -> Self:
+        return super().__new__(cls, text.upper() if type(text) is str else text)
+
+    @classmethod
+    def new(cls) -> ULID:
+        """The next id of this process, about 1 µs."""
+        return _ULIDS.new()
+
+
+class _Sequence:
+    """Ever greater numbers: a tick, and so many random bits below it."""
+
+    __slots__ = ("__weakref__", "_bits", "_clock", "_epoch", "_lock", "_number", "_ticks", "_total")
+
+    def __init__(self, clock: Clock, *, ticks: int, epoch: int, tick_bits: int, bits: int) -> None:
+        self._clock = clock
+        self._ticks = ticks
+        self._epoch = epoch
+        self._bits = bits
+        self._total = tick_bits + bits
+        self._number = -1
+        self._lock = Lock()
+        _SEQUENCES.add(self)
+
+    def _advance(self) -> int:
+        """The next number; the caller holds the lock."""
+        now = int((self._clock.now() - self._epoch) * self._ticks)
+        floor = now << self._bits
+        number = floor | self._random() if floor > self._number else self._number + 1
+        if number >> self._total:  # also where it is negative
+            raise OutOfRange(
+                f"the clock says {self._clock.now()}, a time before or after all that such an id "
+                "can hold"
+            )
+        self._number = number
+        return number
+
+    def _random(self) -> int:
+        size = (self._bits + 7) // 8
+        return int.from_bytes(os.urandom(size)) >> (8 * size - self._bits)
+
+    def restart(self) -> None:
+        """Go on in a forked child: after all that the parent made, and apart from all it will."""
+        self._lock = Lock()
+        if self._number >= 0:
+            following = (self._number >> self._bits) + 1
+            self._number = following << self._bits | self._random()
+
+
+_SEQUENCES: Final[weakref.WeakSet[_Sequence]] = weakref.WeakSet()
+
+
+def _restart_all() -> None:
+    for sequence in _SEQUENCES:
+        sequence.restart()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_restart_all)
+
+_AnyId = TypeVar("_AnyId", bound=_Id)
+
+
+class _TextSequence(_Sequence, Generic[_AnyId]):
+    """A sequence whose numbers are written in the alphabet of their kind."""
+
+    __slots__ = ("_kind", "_text", "_written")
+
+    def __init__(self, kind: type[_AnyId], clock: Clock) -> None:
+        bits = kind._random_bits
+        tick_bits = kind._alphabet.bits - bits
+        super().__init__(
+            clock, ticks=kind._ticks, epoch=kind._epoch, tick_bits=tick_bits, bits=bits
+        )
+        self._kind = kind
+        self._text = ""
+        self._written = -2
+
+    def new(self) -> _AnyId:
+        """The next id, about 1 µs. Raises `OutOfRange` where the clock is beyond all ids."""
+        alphabet = self._kind._alphabet
+        with self._lock:
+            number = self._advance()
+            text = alphabet.successor(self._text) if number == self._written + 1 else None
+            self._text = text = text or alphabet.text(number)
+            self._written = number
+        return str.__new__(self._kind, text)
+
+
+class Ksuids(_TextSequence[KSUID]):
+    """A generator of KSUIDs by a clock of its own."""
+
+    __slots__ = ()
+
+    def __init__(self, clock: Clock = _SYSTEM) -> None:
+        super().__init__(KSUID, clock)
+
+
+class Ulids(_TextSequence[ULID]):
+    """A generator of ULIDs by a clock of its own."""
+
+    __slots__ = ()
+
+    def __init__(self, clock: Clock = _SYSTEM) -> None:
+        super().__init__(ULID, clock)
+
+
+class Uuid7s(_Sequence):
+    """A generator of UUIDs of version 7 by a clock of its own."""
+
+    __slots__ = ()
+
+    def __init__(self, clock: Clock = _SYSTEM) -> None:
+        super().__init__(clock, ticks=1000, epoch=0, tick_bits=48, bits=74)
+
+    def new(self) -> UUID:
+        """The next id, about 1.5 µs. Raises `OutOfRange` where the clock is beyond all ids."""
+        with self._lock:
+            number = self._advance()
+        # 48 bits of time, 4 of version, 12 of the number, 2 of variant, 62 of the number
+        upper = (number >> 62) & 0xFFF
+        lower = number & 0x3FFF_FFFF_FFFF_FFFF
+        return UUID(int=(number >> 74) << 80 | 0x7000 << 64 | upper << 64 | 0b10 << 62 | lower)
+
+
+_KSUIDS: Final = Ksuids()
+_ULIDS: Final = Ulids()
+_UUIDS: Final = Uuid7s()
+
+
+def uuid7() -> UUID:
+    """The next UUID of version 7 of this process, about 1.5 µs."""
+    return _UUIDS.new()
+
+
+def time_of(id: KSUID | ULID | UUID) -> datetime:  # noqa: A002
+    """When an id was made, to its tick: a second for a KSUID, a millisecond for the others.
+
+    Raises `MalformedKey` for a UUID of another version, which holds no time of this kind.
+
+    >>> time_of(UUID("018bcfe5-6800-7000-8000-000000000000")).isoformat()
+    '2023-11-14T22:13:20+00:00'
+    """
+    if isinstance(id, _Id):
+        return id.time
+    if isinstance(id, UUID) and id.version == 7:
+        return _instant(id.int >> 80, 1000)
+    raise MalformedKey(f"{id!r} is neither a KSUID, a ULID nor a UUID of version 7")
+
+
+def _instant(ticks: int, a_second: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks * 1_000_000 // a_second)

@@ -1,0 +1,100 @@
+"""What a component of a string key can do: the seam between templates and the kinds of values.
+
+The rule that every codec keeps, for values `a` and `b` and for whatever `x` and `y` follow them:
+
+    encode(a) < encode(b)                      exactly when   a < b
+    encode(a) + "#" + x < encode(b) + "#" + y  when           a < b
+
+by UTF-8 bytes, which for Python strings is `<` itself; the other way round where it is descending.
+So no text holds a character up to `#` (only `RawText` does, which takes the rest of a key and is
+followed by nothing), and a `$` stands only before the symbol of an escaped character.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final, Protocol, Self, TypeVar, runtime_checkable
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+SEPARATOR: Final = "#"
+# The character above the separator: it closes the range of all that goes on after a separator.
+ABOVE_SEPARATOR: Final = "$"
+
+
+class Codec(Protocol[T]):
+    """One kind of component; immutable and hashable, and equal to whatever writes the same."""
+
+    @property
+    def ascending(self) -> bool:
+        """Whether texts sort as their values do, or the other way round."""
+        ...
+
+    @property
+    def width(self) -> int | None:
+        """The number of characters, where every text has as many."""
+        ...
+
+    @property
+    def takes_the_rest(self) -> bool:
+        """Whether texts may hold the separator, so that nothing can follow."""
+        ...
+
+    def encode(self, value: T) -> str:
+        """The text of a value.
+
+        Raises `OutOfRange` for a value beyond what was declared, `UsageError` for a wrong type.
+        """
+        ...
+
+    def decode(self, text: str) -> T:
+        """The value of a text. Raises `MalformedKey` for a text that `encode` never writes."""
+        ...
+
+    def descending(self) -> Codec[T]:
+        """The same component in reversed order; reversed twice it is itself."""
+        ...
+
+    def before(self, value: T) -> T | None:
+        """The greatest value below; None where there is none, or where values are not discrete."""
+        ...
+
+    def after(self, value: T) -> T | None:
+        """The least value above; None where there is none, or where values are not discrete."""
+        ...
+
+    def specimens(self) -> tuple[str, ...]:
+        """Texts that `encode` writes, among them the extremes; all of them where they are few."""
+        ...
+
+
+@runtime_checkable
+class Beginning(Protocol[T_contra]):
+    """A codec whose values begin with one another, so that `begins_with` means something."""
+
+    def beginning(self, prefix: T_contra) -> str:
+        """What the texts of exactly those values begin with that begin with `prefix`."""
+        ...
+
+
+@runtime_checkable
+class Measured(Protocol[T_contra]):
+    """A codec with a declared maximum, which a growing value approaches."""
+
+    def share(self, value: T_contra) -> float:
+        """How much of the maximum a value has used up: 0.3 is 30 %."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Directed:
+    """The direction of a codec; all kinds are frozen dataclasses on top of it."""
+
+    ascending: bool = field(default=True, kw_only=True)
+
+    takes_the_rest: ClassVar[bool] = False
+
+    def descending(self) -> Self:
+        """The same component in reversed order; reversed twice it is itself."""
+        return replace(self, ascending=not self.ascending)
