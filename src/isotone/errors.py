@@ -8,8 +8,20 @@
     │   ├── StorageFull               no room left on the disk
     │   ├── StorageBusy               another process kept the file locked for too long
     │   └── StorageCorrupt            the file is not what was written
+    ├── ConnectionFailed              a remote engine gave no answer, or none that can be read
+    ├── TableDiffers                  a table that exists is not as it was declared
+    ├── WriteRefused                  what is stored did not allow a write; nothing of it was written
+    │   ├── ConditionFailed           its condition did not hold; `current` is what is stored
+    │   │   ├── AlreadyExists
+    │   │   ├── NotFound
+    │   │   └── VersionConflict       somebody else wrote it in between
+    │   ├── NotUnique                 another entity has the value
+    │   ├── TransactionFailed         one of several writes was refused, so none was made
+    │   └── Contended                 others kept writing the same items
+    ├── BatchIncomplete               the service kept refusing a part of a batch
     ├── MalformedKey                  a key, or a part of it, that is not as it was declared
     └── UsageError                    Isotone's own Python interface was used wrongly
+        ├── NoCredentials             there is no access key to sign requests with
         └── OutOfRange                a value that does not fit what was declared for it
 
 An `ApiError` is part of the protocol: it travels over HTTP and comes out of a client as the AWS SDKs
@@ -18,6 +30,7 @@ know it. All others are ours and say what was wrong, with which value, and what 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 _DYNAMODB: Final = "com.amazonaws.dynamodb.v20120810#"
@@ -51,6 +64,86 @@ class UsageError(IsotoneError, ValueError):
 
 class OutOfRange(UsageError):
     """A value beyond what its component of a key was declared to hold; nothing was written."""
+
+
+class NoCredentials(UsageError):
+    """Amazon's service wants signed requests, and no access key was found to sign them with."""
+
+
+class ConnectionFailed(IsotoneError):
+    """A remote engine gave no answer, or a damaged one, also after the retries.
+
+    Whether a write was done is unknown: its answer may be all that was lost.
+    """
+
+
+class TableDiffers(IsotoneError):
+    """A table exists that is not as declared; `differences` has each point, in words as its text."""
+
+    def __init__(self, differences: Sequence[object]) -> None:
+        super().__init__(
+            "; ".join(map(str, differences))
+            + ". Missing indexes are added by add_indexes(); for the rest, change the declaration "
+            "or give the table another name"
+        )
+        self.differences = list(differences)
+
+
+class WriteRefused(IsotoneError):
+    """What is stored did not allow the write; nothing of it was written."""
+
+
+class ConditionFailed(WriteRefused):
+    """The condition of a write did not hold. `current` is the entity as it is stored, or None."""
+
+    def __init__(self, message: str, current: Any = None) -> None:
+        super().__init__(message)
+        self.current = current
+
+
+class AlreadyExists(ConditionFailed):
+    """There is an entity with that primary key already."""
+
+
+class NotFound(ConditionFailed):
+    """There is no entity with that primary key."""
+
+
+class VersionConflict(ConditionFailed):
+    """The entity was written by somebody else since it was read; read it again and decide anew."""
+
+
+class NotUnique(WriteRefused):
+    """Another entity has the value already; `owner` is the primary key of that entity's item."""
+
+    def __init__(self, message: str, field: str, value: Any, owner: Any = None) -> None:
+        super().__init__(message)
+        self.field = field
+        self.value = value
+        self.owner = owner
+
+
+class TransactionFailed(WriteRefused):
+    """One or several writes of a transaction were refused, so that none was made.
+
+    `failures` maps the place of each refused write, in the order of the calls, to its own error.
+    """
+
+    def __init__(self, message: str, failures: dict[int, WriteRefused]) -> None:
+        super().__init__(message)
+        self.failures = failures
+
+
+class Contended(WriteRefused):
+    """Others changed the same items during every attempt."""
+
+
+class BatchIncomplete(IsotoneError):
+    """The service kept refusing a part of a batch; `remaining` is what was not written."""
+
+    def __init__(self, message: str, remaining: list[Any]) -> None:
+        super().__init__(message)
+        self.remaining = remaining
 
 
 class MalformedKey(IsotoneError, ValueError):

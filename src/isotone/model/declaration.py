@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def declare(entity: type[Entity], table: Table, tag: str, version: int) -> EntitySchema:
     """The schema of an entity class; raises `UsageError` for a declaration that cannot work."""
     try:
-        fields = _fields(entity)
+        fields = _fields(entity, table)
         keys = {key.name: bind_key(key, table) for key in _members(entity, Key).values()}
         schema = EntitySchema(entity, table, tag, fields, keys, version, _upgrades(entity, version))
         _check_keys(schema)
@@ -39,7 +39,7 @@ def _members(entity: type, kind: type[Any]) -> dict[str, Any]:
     return found
 
 
-def _fields(entity: type[Entity]) -> dict[str, Attr[Any]]:
+def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
     fields: dict[str, Attr[Any]] = _members(entity, Attr)
     hints = _hints(entity)
     for name, field in fields.items():
@@ -48,12 +48,25 @@ def _fields(entity: type[Entity]) -> dict[str, Attr[Any]]:
             raise UsageError(f"field {name!r} has no type; declare it as `{name}: Attr[…] = field(…)`")
         if field.annotation is None:
             field.bind(get_args(hint)[0])
+        if field.options.role == "expires":
+            _check_expiry(field, table)
     undeclared = [
         name for name, hint in hints.items() if get_origin(hint) is Attr and name not in fields
     ]
     if undeclared:
         raise UsageError(f"field {undeclared[0]!r} is not declared; write `= field()` behind its type")
     return fields
+
+
+def _check_expiry(field: Attr[Any], table: Table) -> None:
+    """A table has one TimeToLive attribute, and the field that says when to expire lives there."""
+    if field.options.name is None:
+        field.attribute = table.ttl
+    elif field.attribute != table.ttl:
+        raise UsageError(
+            f"field {field.name!r} expires items by {field.attribute!r}, but the table by {table.ttl!r}; "
+            f"leave name= out, or declare Table(ttl={field.attribute!r})"
+        )
 
 
 def _hints(entity: type[Entity]) -> dict[str, Any]:

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import sys
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform, get_args, get_origin
 
 from isotone.errors import UsageError
 from isotone.model import declaration
+from isotone.model.changes import Change
 from isotone.model.fields import (
     MISSING,
     Attr,
@@ -74,6 +75,22 @@ class Entity:
     def to_dict(self) -> dict[str, Any]:
         """The fields and their values."""
         return {name: self.__dict__[name] for name in self.__schema__.fields}
+
+    # Hooks, for entities to override. None of them may do I/O.
+
+    def before_put(self) -> None:
+        """Called before the entity is put, created or replaced; may change its fields."""
+
+    def after_put(self) -> None:
+        """Called after the entity was put, created or replaced."""
+
+    def before_delete(self) -> None:
+        """Called before the entity is deleted; not where only a key was given."""
+
+    @classmethod
+    def before_update(cls, changes: Sequence[Change]) -> Sequence[Change]:
+        """Called with the changes of an update or a move; returns those to make."""
+        return changes
 
     def _given(self) -> dict[str, Any]:
         """The fields that the constructor takes: all but the computed ones."""

@@ -41,6 +41,8 @@ class Options:
     case: Literal["upper", "lower", "casefold"] | None = None
     alert: float = 0.3
     epoch: bool = False
+    unique: bool | tuple[Any, ...] = False
+    was: Any = None
     description: str | None = None
 
     @property
@@ -308,6 +310,8 @@ def field(
     case: Literal["upper", "lower", "casefold"] | None = None,
     alert: float = 0.3,
     epoch: bool = False,
+    unique: bool | tuple[Attr[Any], ...] = False,
+    was: Any = None,
     description: str | None = None,
 ) -> Any:
     """Declare a field of an entity.
@@ -317,7 +321,9 @@ def field(
     from which its width in a string key follows; `scale`: its decimal places there. `alert`: the
     share of `max` at which a number in a key is reported, while there is time to widen. `precision`:
     of a datetime in a key. `case`: how a text in a key is normalised; the field itself keeps the case
-    that it was given. `epoch`: write a datetime as seconds since the epoch.
+    that it was given. `epoch`: write a datetime as seconds since the epoch. `unique`: no two entities
+    of the kind have the same value, or, with a tuple of fields, none that agree in those fields as well.
+    `was`: the former `max`, while keys are being widened (`store.widen`).
     """
     return Attr(
         Options(
@@ -331,6 +337,8 @@ def field(
             case=case,
             alert=alert,
             epoch=epoch,
+            unique=unique,
+            was=was,
             description=description,
         )
     )

@@ -12,6 +12,7 @@ from isotone.model.fields import MISSING, Attr
 from isotone.model.keys import BoundKey
 from isotone.model.table import Table
 from isotone.model.validation import Validator, default_of
+from isotone.model.wire import NULL
 from isotone.values.json import item_from_wire, item_to_wire
 from isotone.values.types import AttributeValue, Item
 
@@ -73,9 +74,17 @@ class EntitySchema:
     def _encoded(self, values: Mapping[str, Any]) -> Iterator[tuple[str, AttributeValue]]:
         for name, field in self.fields.items():
             value = values[name]
-            if value is None or value == set():
-                continue  # DynamoDB has no empty sets, and absence is what None means
-            yield field.attribute, field.encode(value)
+            if value is not None and value != set():
+                yield field.attribute, field.encode(value)
+            elif value is None and self.absent(field) is not None:
+                yield field.attribute, NULL  # absence is the default's, so None has to be said
+
+    @staticmethod
+    def absent(field: Attr[Any]) -> Any:
+        """What an item without the attribute means. DynamoDB has no empty sets, so they are absence too."""
+        if field.wire.python in (set, frozenset) and not field.wire.optional:
+            return field.wire.python()
+        return default_of(field)
 
     def key_attributes(self, key: BoundKey, values: Mapping[str, Any], item: Item) -> Item:
         """The attributes of one key; none of them where the entity is not in the index."""
@@ -113,12 +122,8 @@ class EntitySchema:
         value = item.get(field.attribute)
         if value is not None:
             return field.wire.decode(value)
-        if field.wire.python in (set, frozenset) and not field.wire.optional:
-            return field.wire.python()
         parsed = self._parsed_from_keys(item).get(name, MISSING) if field.options.required else MISSING
-        if parsed is not MISSING:
-            return parsed
-        return default_of(field)
+        return self.absent(field) if parsed is MISSING else parsed
 
     def _parsed_from_keys(self, item: Item) -> dict[str, Any]:
         """The fields that the keys hold, for an index that has nothing but keys."""
