@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 
 from isotone.backends.interface import Response
 from isotone.errors import (
-    IsotoneError,
     ResourceInUseException,
     ResourceNotFoundException,
+    TableDiffers,
     UsageError,
 )
 from isotone.model.steps import Call, Pause, Steps
@@ -57,17 +57,6 @@ class IndexProgress:
 
 
 Progress = Callable[[IndexProgress], None]
-
-
-class TableDiffers(IsotoneError):
-    """A table exists that is not as declared; `differences` has each point."""
-
-    def __init__(self, differences: Sequence[Difference]) -> None:
-        super().__init__(
-            "; ".join(map(str, differences))
-            + "; missing indexes are added by add_indexes(), other tables need another name"
-        )
-        self.differences = list(differences)
 
 
 # Steps

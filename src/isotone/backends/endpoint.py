@@ -1,0 +1,108 @@
+"""Where a remote engine is, and how to speak to it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from isotone.backends import credentials as keys
+from isotone.backends.credentials import Credentials, CredentialSource
+from isotone.backends.exchange import Conversation
+from isotone.backends.signing import Signer
+from isotone.errors import UsageError
+
+_PORTS: Final = {"http": 80, "https": 443}
+_AMAZON: Final = re.compile(
+    r"(?:dynamodb|[\w-]+\.ddb)[\w-]*\.([a-z0-9-]+)\.(?:amazonaws\.com|api\.aws)"
+)
+_SUFFIXES: Final = {"cn-": "amazonaws.com.cn", "us-iso-": "c2s.ic.gov", "us-isob-": "sc2s.sgov.gov"}
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds to wait for a connection, and for the next part of an answer."""
+
+    connect: float = 5.0
+    read: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An address with the credentials and the region that its requests are signed with."""
+
+    url: str
+    host: str
+    port: int
+    is_tls: bool
+    region: str
+    credentials: CredentialSource
+
+    def conversation(self) -> Conversation:
+        """How to make and read messages for the endpoint."""
+        usual = self.port == _PORTS["https" if self.is_tls else "http"]
+        bracketed = f"[{self.host}]" if ":" in self.host else self.host
+        host = bracketed if usual else f"{bracketed}:{self.port}"
+        signer = Signer(self.credentials, self.region, host)
+        # Over a network, bytes cost more than the time to unpack them; within the machine they do not.
+        return Conversation(host, signer, compressed=self.is_tls)
+
+
+def endpoint_of(
+    url: str,
+    *,
+    region: str | None = None,
+    profile: str | None = None,
+    credentials: Credentials | CredentialSource | None = None,
+) -> Endpoint:
+    """The endpoint of `http://…`, `https://…` or `dynamodb://region?profile=…`.
+
+    Raises `UsageError` for another address, and where there is no region or no credentials for AWS.
+    """
+    parts = urlsplit(url)
+    if parts.scheme == "dynamodb":
+        profile = profile or parse_qs(parts.query).get("profile", [None])[0]
+        region = region or parts.hostname or keys.region_of_environment(profile)
+        url = os.environ.get("AWS_ENDPOINT_URL_DYNAMODB") or _amazon_url(region)
+        parts = urlsplit(url)
+    try:
+        port = parts.port or _PORTS[parts.scheme]
+    except (KeyError, ValueError):
+        raise _not_an_address(url) from None
+    if not parts.hostname or parts.path not in ("", "/"):
+        raise _not_an_address(url)
+    amazon = _AMAZON.search(parts.hostname)
+    return Endpoint(
+        url=url,
+        host=parts.hostname,
+        port=port,
+        is_tls=parts.scheme == "https",
+        region=region or (amazon and amazon[1]) or os.environ.get("AWS_REGION") or "us-east-1",
+        credentials=_source(credentials, profile, is_amazon=amazon is not None),
+    )
+
+
+def _amazon_url(region: str) -> str:
+    suffix = next((each for start, each in _SUFFIXES.items() if region.startswith(start)), None)
+    return f"https://dynamodb.{region}.{suffix or 'amazonaws.com'}"
+
+
+def _source(
+    given: Credentials | CredentialSource | None, profile: str | None, *, is_amazon: bool
+) -> CredentialSource:
+    if isinstance(given, Credentials):
+        return keys.always(given)
+    if given is not None:
+        return given
+    if is_amazon or profile is not None:
+        return keys.for_amazon(profile)
+    return keys.for_any_server()
+
+
+def _not_an_address(url: str) -> UsageError:
+    return UsageError(
+        f"{url!r} is no address of a server; it looks like http://localhost:8000, "
+        "https://example.com or dynamodb://eu-west-1"
+    )
