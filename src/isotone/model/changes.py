@@ -37,7 +37,8 @@ class Change(ABC):
         return False
 
     def _path(self) -> nodes.Path:
-        return self.field.path(*self.path)
+        path: nodes.Path = self.field.path(*self.path)
+        return path
 
     def _literal(self, value: Any) -> nodes.Literal:
         return nodes.Literal(self.field.encode_at(self.path, value))

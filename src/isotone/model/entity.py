@@ -11,17 +11,12 @@ Everything that can be wrong with a declaration is found when the class statemen
 
 from __future__ import annotations
 
-import sys
-import typing
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform, get_args, get_origin
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
-from isotone.errors import UsageError
 from isotone.model import declaration
 from isotone.model.changes import Change
 from isotone.model.fields import (
-    MISSING,
-    Attr,
     computed,
     created,
     expires,
@@ -102,9 +97,8 @@ class Entity:
 
     def _compute(self) -> None:
         """Bring the computed fields up to date."""
-        for name, field in self.__schema__.fields.items():
-            if field.options.compute is not None:
-                self.__dict__[name] = field.options.compute(self)
+        for name, compute in self.__schema__.computations.items():
+            self.__dict__[name] = compute(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         field = self.__schema__.fields.get(name)

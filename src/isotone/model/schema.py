@@ -47,6 +47,11 @@ class EntitySchema:
         self.primary = next(key for key in keys.values() if key.index is None)
         self.indexes = [key for key in keys.values() if key.index is not None]
         self.by_role = {field.options.role: field for field in fields.values()}
+        self.computations: Mapping[str, Callable[[Any], Any]] = {
+            name: field.options.compute
+            for name, field in fields.items()
+            if field.options.compute is not None
+        }
         self._when = {
             key.name: CompiledCondition.from_node(key.when.node())
             for key in self.indexes
@@ -96,7 +101,9 @@ class EntitySchema:
             value = slot.encode(values)
             if value is None:
                 if key.index is None:
-                    missing = [c.field.name for c in slot.components if values.get(c.field.name) is None]
+                    missing = [
+                        c.field.name for c in slot.components if values.get(c.field.name) is None
+                    ]
                     raise UsageError(
                         f"{self.tag}: the primary key needs a value for {', '.join(missing)}"
                     )
@@ -122,7 +129,9 @@ class EntitySchema:
         value = item.get(field.attribute)
         if value is not None:
             return field.wire.decode(value)
-        parsed = self._parsed_from_keys(item).get(name, MISSING) if field.options.required else MISSING
+        parsed = (
+            self._parsed_from_keys(item).get(name, MISSING) if field.options.required else MISSING
+        )
         return self.absent(field) if parsed is MISSING else parsed
 
     def _parsed_from_keys(self, item: Item) -> dict[str, Any]:
