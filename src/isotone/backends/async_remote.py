@@ -1,0 +1,189 @@
+"""`Remote` with answers that are awaited: the same messages and retries over an event loop's transports.
+
+Connections belong to the loop that opened them. One that is used from another loop (a second
+`asyncio.run`) starts with new ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from isotone.backends.endpoint import Endpoint, Timeouts
+from isotone.backends.exchange import Reply, encode_request
+from isotone.backends.interface import Request, Response
+from isotone.backends.retry import Retries
+from isotone.errors import ApiError, ConnectionFailed
+
+_LONGEST_IDLE: Final = 20.0  # seconds; servers and the routers between close idle connections
+
+
+class AsyncRemote:
+    """The `AsyncBackend` of an endpoint. Nothing is connected before the first request."""
+
+    __slots__ = ("_conversation", "_pool", "_retries", "_sleep")
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        retries: Retries | None = None,
+        timeouts: Timeouts | None = None,
+        connections: int = 10,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._conversation = endpoint.conversation()
+        self._pool = _Pool(endpoint, timeouts or Timeouts(), connections)
+        self._retries = retries or Retries()
+        self._sleep = sleep
+
+    async def execute(self, operation: str, request: Request) -> Response:
+        """Answer one action; raises `ApiError`, or `ConnectionFailed` where there was no answer."""
+        body = encode_request(operation, request)
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return self._conversation.answer(await self._send(operation, body))
+            except (ApiError, ConnectionFailed) as error:
+                delay = self._retries.delay(attempt, error)
+                if delay is None:
+                    raise
+            await self._sleep(delay)
+
+    async def _send(self, operation: str, body: bytes) -> Reply:
+        message = self._conversation.message(operation, body)
+        connection = await self._pool.take()
+        try:
+            reply = await connection.exchange(message)
+        except BaseException:  # cancelled, too: the answer to come is nobody's
+            connection.close()
+            raise
+        self._pool.give_back(connection, reply)
+        return reply
+
+    def close(self) -> None:
+        """Close the idle connections. A later request opens new ones."""
+        self._pool.close()
+
+
+class _Pool:
+    """Open connections of the running loop that nobody uses, the last used on top."""
+
+    __slots__ = ("_endpoint", "_idle", "_kept", "_loop", "_timeouts", "_tls")
+
+    def __init__(self, endpoint: Endpoint, timeouts: Timeouts, kept: int) -> None:
+        self._endpoint = endpoint
+        self._timeouts = timeouts
+        self._kept = kept
+        self._idle: list[_Connection] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tls = ssl.create_default_context() if endpoint.is_tls else None
+
+    async def take(self) -> _Connection:
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self.close()
+            self._loop = loop
+        oldest = loop.time() - _LONGEST_IDLE
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_open and connection.used > oldest:
+                return connection
+            connection.close()
+        return await self._connect(loop)
+
+    async def _connect(self, loop: asyncio.AbstractEventLoop) -> _Connection:
+        endpoint = self._endpoint
+        try:
+            async with asyncio.timeout(self._timeouts.connect):
+                _, connection = await loop.create_connection(
+                    lambda: _Connection(endpoint.url, self._timeouts.read, loop),
+                    endpoint.host,
+                    endpoint.port,
+                    ssl=self._tls,
+                )
+        except OSError as error:
+            raise ConnectionFailed(
+                f"nothing answers at {endpoint.url} ({error.strerror or error}); "
+                "`isotone serve` starts a server"
+            ) from error
+        return connection
+
+    def give_back(self, connection: _Connection, reply: Reply) -> None:
+        if reply.keep_alive and connection.is_open and len(self._idle) < self._kept:
+            connection.used = connection.loop.time()
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def close(self) -> None:
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+
+class _Connection(asyncio.Protocol):
+    """One socket, with at most one answer awaited on it."""
+
+    def __init__(self, address: str, timeout: float, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.used = 0.0
+        self.is_open = False
+        self._address = address
+        self._timeout = timeout
+        self._transport: asyncio.Transport | None = None
+        self._reply = Reply()
+        self._waiting: asyncio.Future[Reply] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+
+    async def exchange(self, message: bytes) -> Reply:
+        self._reply = Reply()
+        self._waiting = self.loop.create_future()
+        self._alarm = self.loop.call_later(self._timeout, self._give_up)
+        if self._transport is None or not self.is_open:
+            self._fail(f"{self._address} closed the connection")
+        else:
+            self._transport.write(message)
+        try:
+            return await self._waiting
+        finally:
+            self._waiting = None
+            self._alarm.cancel()
+
+    def close(self) -> None:
+        self.is_open = False
+        if self._transport is not None and not self.loop.is_closed():
+            self._transport.abort()
+
+    def _give_up(self) -> None:
+        self._fail(f"{self._address} gave no answer for {self._timeout} s")
+
+    def _fail(self, reason: str) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_exception(ConnectionFailed(reason))
+
+    # What the loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self.is_open = True
+
+    def data_received(self, data: bytes) -> None:
+        if self._waiting is None:
+            self.close()  # nothing was asked: whatever this is, the next answer would follow it
+            return
+        try:
+            self._reply.feed(data)
+        except ConnectionFailed as error:
+            self._fail(str(error))
+            return
+        if self._reply.complete and not self._waiting.done():
+            self._waiting.set_result(self._reply)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_open = False
+        self._fail(f"{self._address} closed the connection without an answer")

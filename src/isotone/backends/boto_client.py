@@ -1,0 +1,95 @@
+"""A boto3 or aioboto3 client as a backend: its credentials, endpoint, retries and events stay as they are.
+
+botocore speaks bytes and datetimes where the API's JSON has base64 and seconds; both are translated. A
+call costs what botocore costs, about a millisecond more than `Remote`.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from isotone.backends.exchange import error_of
+from isotone.backends.interface import Request, Response
+from isotone.backends.responses import restore_binary
+
+_FRAME: Final = frozenset({"ResponseMetadata", "Error", "message", "Message"})
+
+
+class BotoClient:
+    """The `Backend` of a boto3 client, or of a resource's."""
+
+    __slots__ = ("_client",)
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def execute(self, operation: str, request: Request) -> Response:
+        """Answer one action; raises `ApiError` where botocore raises `ClientError`."""
+        from botocore.exceptions import ClientError
+
+        try:
+            answer = self._client._make_api_call(operation, _outward(request))
+        except ClientError as error:
+            raise _api_error(error.response) from error
+        return _inward(answer)
+
+
+class AsyncBotoClient:
+    """The `AsyncBackend` of an aioboto3 client."""
+
+    __slots__ = ("_client",)
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    async def execute(self, operation: str, request: Request) -> Response:
+        """Answer one action; raises `ApiError` where botocore raises `ClientError`."""
+        from botocore.exceptions import ClientError
+
+        try:
+            answer = await self._client._make_api_call(operation, _outward(request))
+        except ClientError as error:
+            raise _api_error(error.response) from error
+        return _inward(answer)
+
+
+def _outward(request: Request) -> dict[str, Any]:
+    """A copy with bytes for binary values; the caller's request stays as it is."""
+    copied: dict[str, Any] = _copy(request)
+    restore_binary(copied)
+    return copied
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _copy(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copy(element) for element in value]
+    return value
+
+
+def _inward(answer: Mapping[str, Any]) -> Response:
+    return {name: _plain(value) for name, value in answer.items() if name not in _FRAME}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, dict):
+        return {name: _plain(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_plain(element) for element in value]
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, datetime):
+        return value.timestamp()
+    return value
+
+
+def _api_error(response: Mapping[str, Any]) -> Exception:
+    said = response.get("Error", {})
+    members = {"__type": said.get("Code", ""), "message": said.get("Message", "")}
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)
+    return error_of({**_inward(response), **members}, status)

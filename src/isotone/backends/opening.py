@@ -1,0 +1,199 @@
+"""From an address to the backend behind it.
+
+":memory:"                  a database in this process, gone with it
+"shop.db", Path("shop.db")  a database in a file, made where there is none
+"http://localhost:8000"     a server: Isotone's, DynamoDB Local, ScyllaDB Alternator, …
+"dynamodb://eu-west-1"      Amazon's own, with the credentials that AWS's tools find
+an `isotone.Database`, a boto3 client or resource, or any `Backend`: used as it is, and not closed
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict, Unpack
+
+from isotone.backends.interface import AsyncBackend, Backend, InProcess, InThread, Request, Response
+from isotone.clock import Clock
+from isotone.errors import UsageError
+
+if TYPE_CHECKING:
+    from isotone.backends.credentials import Credentials, CredentialSource
+    from isotone.backends.endpoint import Endpoint, Timeouts
+    from isotone.backends.retry import Retries
+
+MEMORY: Final = ":memory:"
+_SERVERS: Final = ("http", "https", "dynamodb")
+_FORGOTTEN_SCHEME: Final = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+):\d+/?")
+
+Target = Any
+"""An address, a path, or something that already answers; see above."""
+
+
+class Options(TypedDict, total=False):
+    """How to open an address.
+
+    `region`, `profile`, `credentials`, `retries`, `timeouts` and `connections` (kept open while idle)
+    are for servers, `durability` for files; `clock` decides what time it is in the store and in a
+    database that it opens.
+    """
+
+    region: str
+    profile: str
+    credentials: Credentials | CredentialSource
+    retries: Retries
+    timeouts: Timeouts
+    connections: int
+    durability: Literal["disk", "process", "none"]
+    clock: Clock
+
+
+class Opened(NamedTuple):
+    """A backend, and what closes it; nothing where somebody else opened it."""
+
+    backend: Backend
+    close: Callable[[], None]
+
+
+class OpenedAsync(NamedTuple):
+    """An async backend, and what closes it."""
+
+    backend: AsyncBackend
+    close: Callable[[], None]
+
+
+def open_backend(target: Target, **options: Unpack[Options]) -> Opened:
+    """The backend of an address; raises `UsageError` for what is none."""
+    if not isinstance(target, str | PathLike):
+        return Opened(_backend_of(target), _nothing)
+    address = _address(target)
+    if _is_server(address):
+        from isotone.backends.remote import Remote
+
+        remote = Remote(_endpoint(address, options), **_transport(options))
+        return Opened(remote, remote.close)
+    return _open_database(address, options)
+
+
+def open_async_backend(target: Target, **options: Unpack[Options]) -> OpenedAsync:
+    """The same, with answers that are awaited."""
+    if not isinstance(target, str | PathLike):
+        return OpenedAsync(_async_backend_of(target), _nothing)
+    address = _address(target)
+    if _is_server(address):
+        from isotone.backends.async_remote import AsyncRemote
+
+        remote = AsyncRemote(_endpoint(address, options), **_transport(options))
+        return OpenedAsync(remote, remote.close)
+    backend, close = _open_database(address, options)
+    # Memory answers sooner than a thread would be told to; a file may wait for its disk.
+    return OpenedAsync(AtOnce(backend) if address == MEMORY else InThread(backend), close)
+
+
+class AtOnce:
+    """An `AsyncBackend` of a `Backend` that never waits."""
+
+    __slots__ = ("_execute",)
+
+    def __init__(self, backend: Backend) -> None:
+        self._execute = backend.execute
+
+    async def execute(self, operation: str, request: Request) -> Response:
+        return self._execute(operation, request)
+
+
+def _open_database(address: str, options: Options) -> Opened:
+    from isotone.backends import embedded
+
+    wrong = sorted({"profile", "credentials", "retries", "timeouts"} & options.keys())
+    if wrong:
+        raise UsageError(f"{wrong[0]}= is for a server; {address!r} is a database in this process")
+    used: Any = {name: options.get(name) for name in ("durability", "clock", "region")}
+    database = embedded.open(address, **{name: each for name, each in used.items() if each})
+    return Opened(InProcess(database.execute), database.close)
+
+
+def _endpoint(address: str, options: Options) -> Endpoint:
+    from isotone.backends.endpoint import endpoint_of
+
+    if "durability" in options:
+        raise UsageError(f"durability= is for a file; {address!r} is a server")
+    return endpoint_of(
+        address,
+        region=options.get("region"),
+        profile=options.get("profile"),
+        credentials=options.get("credentials"),
+    )
+
+
+def _transport(options: Options) -> Any:
+    """The options that say how a server is spoken to."""
+    wanted = ("retries", "timeouts", "connections")
+    return {name: each for name, each in options.items() if name in wanted}
+
+
+def _address(target: str | PathLike[str]) -> str:
+    address = fspath(target)
+    if not address:
+        raise UsageError(f"the address is empty; write a path, {MEMORY!r} or a URL")
+    if isinstance(target, str) and _FORGOTTEN_SCHEME.fullmatch(address):
+        raise UsageError(f"{address!r} would be a file; for a server write 'http://{address}'")
+    return address
+
+
+def _is_server(address: str) -> bool:
+    scheme, separator, _ = address.partition("://")
+    if not separator:
+        return False
+    if scheme not in _SERVERS:
+        raise UsageError(
+            f"{address!r} is no address: it is a path, {MEMORY!r}, http://…, https://… or dynamodb://region"
+        )
+    return True
+
+
+# What already answers
+
+
+def _backend_of(target: Any) -> Backend:
+    if hasattr(target, "execute_many"):  # an isotone.Database: bytes to bytes
+        return InProcess(target.execute)
+    client = _boto_client(target)
+    if client is not None:
+        from isotone.backends.boto_client import BotoClient
+
+        return BotoClient(client)
+    if hasattr(target, "_execute") and hasattr(target, "meta"):  # isotone's own client
+        return InProcess(target._execute)
+    if callable(getattr(target, "execute", None)):
+        backend: Backend = target
+        return backend
+    raise UsageError(
+        f"{target!r} is nothing that answers; give a path, an address, an isotone.Database, a boto3 "
+        "client, or an object with execute(operation, request)"
+    )
+
+
+def _async_backend_of(target: Any) -> AsyncBackend:
+    from inspect import iscoroutinefunction
+
+    client = _boto_client(target)
+    if client is not None and iscoroutinefunction(client._make_api_call):
+        from isotone.backends.boto_client import AsyncBotoClient
+
+        return AsyncBotoClient(client)
+    if iscoroutinefunction(getattr(target, "execute", None)):
+        backend: AsyncBackend = target
+        return backend
+    return InThread(_backend_of(target))
+
+
+def _boto_client(target: Any) -> Any:
+    """The botocore client in a client or a resource, or None."""
+    client = getattr(getattr(target, "meta", None), "client", target)
+    return client if hasattr(client, "_make_api_call") else None
+
+
+def _nothing() -> None:
+    """Leave open what somebody else opened."""
