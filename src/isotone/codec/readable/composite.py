@@ -23,6 +23,7 @@ from isotone.codec.readable.selection import (
     Operator,
     Selection,
     ceiling,
+    check_operands,
     under,
     without_empty_texts,
 )
@@ -140,8 +141,9 @@ class Template:
     def _selection(
         self, equal: Sequence[Any], operator: Operator | None, operands: tuple[Any, ...]
     ) -> Selection:
+        check_operands(operator, operands)
         lead = self.prefix(equal)
-        if operator is None and not operands:
+        if operator is None:
             return under(lead) if len(equal) < len(self.codecs) else Selection("=", (lead,))
         if len(equal) == len(self.codecs):
             raise UsageError(f"{self} has no component left that {operator!r} could be asked of")
@@ -149,9 +151,7 @@ class Template:
             return self._selection([*equal, *operands], None, ())
         codec = self.codecs[len(equal)]
         if operator == "begins_with":
-            return under(lead + _beginning(codec, operands))
-        if operator is None:
-            raise UsageError("operands without an operator mean nothing")
+            return under(lead + _beginning(codec, operands[0]))
         last = len(equal) == len(self.codecs) - 1 and not isinstance(self.parts[-1], str)
         return Component(lead, codec, last).select(operator, operands)
 
@@ -204,14 +204,12 @@ def _forms(parts: tuple[Part, ...]) -> list[str]:
     return [*forms, form[:-1]]
 
 
-def _beginning(codec: Codec[Any], operands: tuple[Any, ...]) -> str:
-    if len(operands) != 1:
-        raise UsageError(f"begins_with takes one operand, not {len(operands)}")
+def _beginning(codec: Codec[Any], prefix: Any) -> str:
     if not isinstance(codec, Beginning):
         raise UsageError(
             f"begins_with can be asked of text and of bytes, not of {_title(codec)}: use between"
         )
-    return codec.beginning(operands[0])
+    return codec.beginning(prefix)
 
 
 def _title(codec: Codec[Any]) -> str:

@@ -30,6 +30,16 @@ from isotone.errors import UsageError
 Operator = Literal["=", "<", "<=", ">", ">=", "between", "begins_with"]
 
 _TURNED: Final[dict[str, Operator]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_OPERANDS: Final[dict[Operator | None, int]] = {
+    None: 0,
+    "=": 1,
+    "<": 1,
+    "<=": 1,
+    ">": 1,
+    ">=": 1,
+    "between": 2,
+    "begins_with": 1,
+}
 _HOLDS: Final[dict[Operator | None, Callable[..., bool]]] = {
     None: lambda text: True,
     "=": lambda text, value: text == value,
@@ -68,6 +78,17 @@ class Selection:
         return text not in self.excluded and _HOLDS[self.operator](text, *self.operands)
 
 
+def check_operands(operator: Operator | None, operands: tuple[Any, ...]) -> None:
+    """Raises `UsageError` for an operator that there is not, or operands of another number."""
+    wanted = _OPERANDS.get(operator)
+    if wanted is None:
+        operators = ", ".join(each for each in _OPERANDS if each)
+        raise UsageError(f"{operator!r} cannot be asked of a key; there are {operators}")
+    if len(operands) != wanted:
+        name = operator or "a selection without an operator"
+        raise UsageError(f"{name} takes {wanted} operands, not {len(operands)}")
+
+
 def nothing(text: str) -> Selection:
     """The selection of no key, which reads at the most one."""
     return Selection("between", (text, text), frozenset((text,)))
@@ -92,13 +113,7 @@ class Component:
     last: bool
 
     def select(self, operator: Operator, operands: tuple[Any, ...]) -> Selection:
-        """The selection of the keys whose component satisfies a comparison or BETWEEN.
-
-        Raises `UsageError` for operands that are not of the operator's number.
-        """
-        wanted = 2 if operator == "between" else 1
-        if operator not in (*_TURNED, "between") or len(operands) != wanted:
-            raise UsageError(f"{operator!r} cannot be asked with {len(operands)} operands")
+        """The selection of the keys whose component satisfies a comparison or BETWEEN."""
         if operator == "between":
             low, high = operands if self.codec.ascending else operands[::-1]
             return self._between(low, high)
