@@ -89,11 +89,10 @@ def _names_around() -> dict[str, Any]:
 
 def _upgrades(entity: type[Entity], version: int) -> dict[int, Upgrade]:
     found: dict[int, Upgrade] = {}
-    for name in dir(entity):
-        function = getattr(entity, name, None)
-        step = getattr(function, "__upgrades__", None)
-        if step is not None and callable(function):
-            found[step] = function
+    for member in _members(entity, staticmethod).values():
+        step = getattr(member.__func__, "__upgrades__", None)
+        if step is not None:
+            found[step] = member.__func__
     missing = [step for step in range(1, version) if step not in found]
     if missing:
         raise UsageError(
