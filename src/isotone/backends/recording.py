@@ -1,0 +1,148 @@
+"""Record and replay: what an engine once answered, kept in a file for tests that run without it.
+
+    {"isotone tape": 1}
+    {"operation": "GetItem", "request": {…}, "response": {…}}
+    {"operation": "PutItem", "request": {…}, "error": {"code": "…", "message": "…", …}}
+
+One line of JSON a call. A replayed request must be the same as a recorded one; the same request, made
+several times, is answered in the order of the recording. Order between different requests does not
+matter, so what ran concurrently replays.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+import msgspec
+
+from isotone.backends.exchange import error_of
+from isotone.backends.interface import AsyncBackend, Backend, Request, Response
+from isotone.errors import ApiError, UsageError
+
+_HEADER: Final = {"isotone tape": 1}
+# What differs from run to run without meaning anything.
+_IGNORED: Final = ("ClientRequestToken",)
+
+
+class TapeWriter:
+    """A tape that is being written; the file appears under its name when it is closed."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._path = Path(path)
+        self._unfinished = self._path.with_name(self._path.name + ".part")
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self._unfinished.open("wb")
+        self._lock = Lock()
+        self._write(_HEADER)
+
+    def answered(self, operation: str, request: Request, response: Response) -> None:
+        """Note a call that succeeded."""
+        self._write({"operation": operation, "request": request, "response": response})
+
+    def refused(self, operation: str, request: Request, error: ApiError) -> None:
+        """Note a call that failed."""
+        said = {"status": error.status, **error.body()}
+        self._write({"operation": operation, "request": request, "error": said})
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._file.write(msgspec.json.encode(line) + b"\n")
+
+    def close(self) -> None:
+        """Finish the tape. Closing twice does nothing."""
+        with self._lock:
+            if not self._file.closed:
+                self._file.close()
+                os.replace(self._unfinished, self._path)  # noqa: PTH105 - replaces on Windows as well
+
+
+class Recorder:
+    """A `Backend` that asks another and writes down what it answers."""
+
+    __slots__ = ("_backend", "_tape")
+
+    def __init__(self, backend: Backend, tape: TapeWriter) -> None:
+        self._backend = backend
+        self._tape = tape
+
+    def execute(self, operation: str, request: Request) -> Response:
+        """Answer one action."""
+        try:
+            response = self._backend.execute(operation, request)
+        except ApiError as error:
+            self._tape.refused(operation, request, error)
+            raise
+        self._tape.answered(operation, request, response)
+        return response
+
+
+class AsyncRecorder:
+    """An `AsyncBackend` that asks another and writes down what it answers."""
+
+    __slots__ = ("_backend", "_tape")
+
+    def __init__(self, backend: AsyncBackend, tape: TapeWriter) -> None:
+        self._backend = backend
+        self._tape = tape
+
+    async def execute(self, operation: str, request: Request) -> Response:
+        """Answer one action."""
+        try:
+            response = await self._backend.execute(operation, request)
+        except ApiError as error:
+            self._tape.refused(operation, request, error)
+            raise
+        self._tape.answered(operation, request, response)
+        return response
+
+
+class Player:
+    """A `Backend` that answers from a tape; raises `UsageError` for a request that is not on it."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._path = Path(path)
+        self._answers: dict[bytes, deque[dict[str, Any]]] = defaultdict(deque)
+        self._lock = Lock()
+        header, *lines = self._path.read_bytes().splitlines() or [b"null"]
+        if msgspec.json.decode(header) != _HEADER:
+            raise UsageError(f"{self._path} is no tape of Isotone's; delete it to record anew")
+        for line in lines:
+            entry = msgspec.json.decode(line)
+            self._answers[_identity(entry["operation"], entry["request"])].append(entry)
+
+    def execute(self, operation: str, request: Request) -> Response:
+        """Give the recorded answer, or raise the recorded error."""
+        with self._lock:
+            waiting = self._answers[_identity(operation, request)]
+            entry = waiting.popleft() if waiting else None
+        if entry is None:
+            raise UsageError(
+                f"{self._path} has no answer left for {operation} "
+                f"{msgspec.json.encode(request).decode()}; if the program has changed, delete the "
+                "tape to record anew, and give the store a fixed clock= where times are written"
+            )
+        if "error" in entry:
+            said = dict(entry["error"])
+            raise error_of(said, said.pop("status"))
+        response: Response = entry["response"]
+        return response
+
+    @property
+    def unused(self) -> int:
+        """Recorded calls that were not made."""
+        return sum(map(len, self._answers.values()))
+
+    def close(self) -> None:
+        """Do nothing: a tape that is played stays as it is."""
+
+
+def _identity(operation: str, request: Request) -> bytes:
+    """What a replayed request must have in common with the recorded one."""
+    told = {name: value for name, value in request.items() if name not in _IGNORED}
+    return msgspec.json.encode([operation, told], order="deterministic")
