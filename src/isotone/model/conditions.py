@@ -120,6 +120,8 @@ class _Joined(Condition):
 
     __slots__ = ("operands",)
 
+    operands: tuple[Condition, ...]
+
     def __init__(self, operands: tuple[Condition, ...]) -> None:
         flat: list[Condition] = []
         for operand in operands:

@@ -12,7 +12,7 @@ Everything that can be wrong with a declaration is found when the class statemen
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from isotone.model import declaration
 from isotone.model.changes import Change
@@ -26,6 +26,10 @@ from isotone.model.fields import (
 )
 from isotone.model.schema import EntitySchema
 from isotone.model.table import Table
+
+if TYPE_CHECKING:
+    from isotone.model.conditions import Condition
+    from isotone.model.patterns import Query
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,6 +59,18 @@ class Entity:
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(self.__schema__.validator.all(values))
         self._compute()
+
+    @classmethod
+    def find(cls, *conditions: Condition) -> Query[Self]:
+        """The query by whichever key answers all the conditions, the primary one before the indexes.
+
+        Raises `Unanswerable` where no key does; nothing is ever scanned instead.
+
+        >>> Order.find(Order.customer_id == "36ab", Order.status == "SHIPPED")  # doctest: +SKIP
+        """
+        from isotone.model import patterns
+
+        return patterns.find(cls, conditions)
 
     @classmethod
     def from_trusted(cls, values: dict[str, Any]) -> Self:

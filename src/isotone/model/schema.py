@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from isotone.model.table import Table
 from isotone.model.validation import Validator, default_of
 from isotone.model.wire import NULL
 from isotone.values.json import item_from_wire, item_to_wire
-from isotone.values.types import AttributeValue, Item
+from isotone.values.types import Item
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
@@ -47,6 +47,7 @@ class EntitySchema:
         self.primary = next(key for key in keys.values() if key.index is None)
         self.indexes = [key for key in keys.values() if key.index is not None]
         self.by_role = {field.options.role: field for field in fields.values()}
+        self.unique = [field for field in fields.values() if field.options.unique]
         self.computations: Mapping[str, Callable[[Any], Any]] = {
             name: field.options.compute
             for name, field in fields.items()
@@ -70,19 +71,21 @@ class EntitySchema:
 
     def to_item(self, values: Mapping[str, Any]) -> Item:
         """The item of an entity, with all key attributes; raises `UsageError` for what does not fit."""
-        item = dict(self._encoded(values))
+        item: Item = {}
+        for name, field in self.fields.items():
+            item.update(self.encoded(field, values[name]))
         item.update(self._marks)
         for key in self.keys.values():
             item.update(self.key_attributes(key, values, item))
         return item
 
-    def _encoded(self, values: Mapping[str, Any]) -> Iterator[tuple[str, AttributeValue]]:
-        for name, field in self.fields.items():
-            value = values[name]
-            if value is not None and value != set():
-                yield field.attribute, field.encode(value)
-            elif value is None and self.absent(field) is not None:
-                yield field.attribute, NULL  # absence is the default's, so None has to be said
+    def encoded(self, field: Attr[Any], value: Any) -> Item:
+        """The attribute that says the value of a field; no attribute where absence says it."""
+        if value is not None and value != set():
+            return {field.attribute: field.encode(value)}
+        if value is None and self.absent(field) is not None:
+            return {field.attribute: NULL}  # absence is the default's, so None has to be said
+        return {}
 
     @staticmethod
     def absent(field: Attr[Any]) -> Any:
@@ -117,10 +120,19 @@ class EntitySchema:
 
     # From an item
 
-    def from_item(self, item: Item, *, validate: bool = False) -> Entity:
-        """The entity of an item. An item that the library wrote needs no validation."""
-        item = self._upgraded(item)
-        values = {name: self._decoded(name, field, item) for name, field in self.fields.items()}
+    def from_item(
+        self, item: Item, *, validate: bool = False, only: Collection[str] | None = None
+    ) -> Entity:
+        """The entity of an item. An item that the library wrote needs no validation.
+
+        `only` names the fields that were read; reading another one of the entity raises.
+        """
+        item = self.upgraded(item)
+        values = {
+            name: self._decoded(name, field, item)
+            for name, field in self.fields.items()
+            if only is None or name in only
+        }
         if validate:
             values = self.validator.all(values)
         return self.entity.from_trusted(values)
@@ -144,7 +156,8 @@ class EntitySchema:
                     found.update(slot.parse(value))
         return found
 
-    def _upgraded(self, item: Item) -> Item:
+    def upgraded(self, item: Item) -> Item:
+        """The item as the present version of the entity has it; the same object where it is."""
         written = int(item.get(VERSION_ATTRIBUTE, {}).get("N", "1"))
         if written >= self.version:
             return item

@@ -1,0 +1,315 @@
+"""Access patterns: `Order.by_status.where(…)` is a query, a value that says what is to be read and how.
+
+Nothing is read here. A `Query` or a `Scan` is made from a key of an entity, refined by methods that
+each give a new one, and handed to a store. What it cannot answer is refused when it is made.
+
+    Order.by_status.where(Order.customer_id == "2b5a41c0", Order.status == "SHIPPED").newest_first()
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+
+from isotone.backends.interface import Request
+from isotone.errors import UsageError
+from isotone.model import requests
+from isotone.model.bounds import KeyBounds, Unanswerable, bounds
+from isotone.model.conditions import Condition
+from isotone.model.fields import Attr
+from isotone.model.keys import BoundKey
+from isotone.model.table import Table
+from isotone.values.types import Item
+
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+    from isotone.model.schema import EntitySchema
+
+E = TypeVar("E", bound="Entity")
+E_co = TypeVar("E_co", bound="Entity", covariant=True)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Read(Generic[E_co]):
+    """What queries and scans have in common: of which entities, by which key, and how much.
+
+    There is a key for each of the schemas, all on the same index.
+    """
+
+    operation: ClassVar[str]
+
+    name: str
+    schemas: tuple[EntitySchema, ...]
+    keys: tuple[BoundKey, ...]
+    filters: tuple[Condition, ...] = ()
+    selected: frozenset[str] | None = None
+    is_consistent: bool = False
+    most_results: int | None = None
+    items_a_page: int | None = None
+    most_units: float | None = None
+    most_requests: int | None = None
+    with_expired: bool = False
+
+    @property
+    def table(self) -> Table:
+        """The table that is read."""
+        return self.schemas[0].table
+
+    @property
+    def index(self) -> str | None:
+        """The index that is read; None for the table itself."""
+        return self.keys[0].index
+
+    # What of it comes back
+
+    def filter(self, *conditions: Condition) -> Self:
+        """Drop what does not satisfy the conditions, after it was read and paid for.
+
+        `stats` of a page tell how much that was. Raises `UsageError` for a condition on an attribute
+        of the key, which DynamoDB filters no query by.
+        """
+        for condition in conditions:
+            owner_of(condition, self.schemas)
+        return replace(self, filters=(*self.filters, *conditions))
+
+    def select(self, *fields: Attr[Any]) -> Self:
+        """Bring only some fields; reading another one of an entity that comes back raises.
+
+        It saves what travels, not capacity units.
+        """
+        names = frozenset(each.name for each in fields)
+        for each in fields:
+            if not any(schema.fields.get(each.name) is each for schema in self.schemas):
+                raise UsageError(f"{each.name!r} is no field of {_titles(self.schemas)}")
+        requests.check_projected(self.keys, self.schemas, names)
+        return replace(self, selected=names)
+
+    def consistent(self) -> Self:
+        """See every write that was acknowledged before, for twice the units; not of a global index."""
+        index = None if self.index is None else self.table.indexes[self.index]
+        if index is not None and index.kind == "global":
+            raise UsageError(
+                f"{self.name} reads the global index {self.index!r}, which cannot be read consistently; "
+                "read by the primary key or by a local index"
+            )
+        return replace(self, is_consistent=True)
+
+    def including_expired(self) -> Self:
+        """Bring also what has expired and is not deleted yet."""
+        return replace(self, with_expired=True)
+
+    # How much
+
+    def limit(self, results: int) -> Self:
+        """Bring at most so many entities, whatever is read for them."""
+        return replace(self, most_results=_positive(results, "limit"))
+
+    def page_size(self, items: int) -> Self:
+        """Read at most so many items with each request."""
+        return replace(self, items_a_page=_positive(items, "page_size"))
+
+    def max_units(self, units: float) -> Self:
+        """Make no further request once so many capacity units are spent; the last may go beyond."""
+        if units <= 0:
+            raise UsageError(f"max_units({units}) leaves nothing to read with; give more than 0")
+        return replace(self, most_units=units)
+
+    def max_requests(self, requests: int) -> Self:
+        """Make at most so many requests."""
+        return replace(self, most_requests=_positive(requests, "max_requests"))
+
+    # What the reader asks
+
+    def request(self) -> Request:
+        """The request that is sent; a page adds its Limit and its ExclusiveStartKey."""
+        raise NotImplementedError
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is known without reading that nothing can come back."""
+        return False
+
+    @cached_property
+    def takes(self) -> requests.Selection:
+        """Which of the items read are meant, and what of them."""
+        return requests.Selection(self)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Query(Read[E_co]):
+    """The entities of one item collection that lie in a range of a key."""
+
+    operation: ClassVar[str] = "Query"
+
+    bounds: KeyBounds
+    asked: tuple[Condition, ...] = ()
+    backward: bool = field(default=False)
+
+    def filter(self, *conditions: Condition) -> Self:
+        """Drop what does not satisfy the conditions, after it was read and paid for.
+
+        Raises `UsageError` for a condition on an attribute of the key, which DynamoDB does not filter
+        by.
+        """
+        keyed = {each.name for each in self.table.layout(self.index).attributes}
+        for condition in conditions:
+            for each in condition.fields():
+                if each.attribute in keyed:
+                    raise UsageError(
+                        f"{each.name!r} is an attribute of {self.name}'s own key, which DynamoDB does "
+                        "not filter by; put the condition in .where(…)"
+                    )
+        return super().filter(*conditions)
+
+    def newest_first(self) -> Self:
+        """The greatest values first, however the key stores them."""
+        return replace(self, backward=self._stored_ascending)
+
+    def oldest_first(self) -> Self:
+        """The least values first, however the key stores them."""
+        return replace(self, backward=not self._stored_ascending)
+
+    def reversed(self) -> Self:
+        """The other way round than now."""
+        return replace(self, backward=not self.backward)
+
+    @property
+    def _stored_ascending(self) -> bool:
+        return self.bounds.free is None or not self.bounds.free.descending
+
+    @property
+    def is_empty(self) -> bool:
+        return self.bounds.is_empty
+
+    def request(self) -> Request:
+        return requests.query(self)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scan(Read[E_co]):
+    """All entities of a table or an index, in no order; reads and pays for everything there."""
+
+    operation: ClassVar[str] = "Scan"
+
+    part: tuple[int, int] | None = None
+
+    def segment(self, number: int, *, of: int) -> Self:
+        """One of several parts that can be read at the same time."""
+        if not 0 <= number < of:
+            raise UsageError(f"segment {number} of {of} does not exist; they count from 0")
+        return replace(self, part=(number, of))
+
+    def request(self) -> Request:
+        return requests.scan(self)
+
+
+class Pattern(Generic[E]):
+    """One key of an entity, to be asked: what `Order.primary` and `Order.by_status` are."""
+
+    __slots__ = ("entity", "key", "schema")
+
+    def __init__(self, entity: type[E], key: BoundKey) -> None:
+        self.entity = entity
+        self.schema = entity.__schema__
+        self.key = key
+
+    def where(self, *conditions: Condition) -> Query[E]:
+        """The entities that satisfy the conditions, which the key's order must be able to answer.
+
+        That is `==` for each field that groups, `==` for the first fields of the order, and one range
+        (or two bounds) on the field after them. Raises `Unanswerable` for anything else, with what to
+        write instead.
+        """
+        for condition in conditions:
+            owner_of(condition, (self.schema,))
+        return Query(
+            name=str(self),
+            schemas=(self.schema,),
+            keys=(self.key,),
+            bounds=bounds(self.key, conditions),
+            asked=conditions,
+        )
+
+    def scan(self) -> Scan[E]:
+        """Everything in the table, or in the index; what other entities have there is paid for too."""
+        return Scan(name=f"a scan of {self}", schemas=(self.schema,), keys=(self.key,))
+
+    def __str__(self) -> str:
+        return f"{self.entity.__name__}.{self.key.name}"
+
+    def __repr__(self) -> str:
+        return f"<pattern {self}>"
+
+
+def find(entity: type[E], conditions: tuple[Condition, ...]) -> Query[E]:
+    """The query by the first key, the primary one before the indexes, that answers all conditions.
+
+    Indexes that lack some of the entities or of their fields are not considered. Raises
+    `Unanswerable` with each key's reason where there is none: nothing is ever scanned instead.
+    """
+    schema = entity.__schema__
+    reasons = []
+    for key in (schema.primary, *schema.indexes):
+        pattern = Pattern(entity, key)
+        try:
+            found = pattern.where(*conditions)
+        except Unanswerable as error:
+            reasons.append(str(error))
+            continue
+        lacking = _lacking(schema, key, conditions)
+        if lacking is None:
+            return found
+        reasons.append(f"{key.name} {lacking}; ask it by name if that is what you mean")
+    raise Unanswerable(
+        f"no key of {entity.__name__} answers these conditions:\n  " + "\n  ".join(reasons)
+    )
+
+
+def _lacking(schema: EntitySchema, key: BoundKey, conditions: tuple[Condition, ...]) -> str | None:
+    """Why an index may not show all that satisfies the conditions."""
+    if key.index is None:
+        return None
+    if key.when is not None:
+        return "is sparse, so it lacks some entities"
+    if schema.table.indexes[key.index].projection != "ALL":
+        return "does not project all attributes"
+    asked = {each.name for condition in conditions for each in condition.fields()}
+    optional = [
+        name
+        for component in key.components
+        if component.field.wire.optional and (name := component.field.name) not in asked
+    ]
+    return f"lacks entities without {optional[0]}" if optional else None
+
+
+def owner_of(condition: Condition, schemas: tuple[EntitySchema, ...]) -> EntitySchema:
+    """The schema, among those read, whose fields a condition is on."""
+    if not isinstance(condition, Condition):
+        raise UsageError(f"{condition!r} is no condition; write one such as Order.number == 157")
+    fields = list(condition.fields())
+    for schema in schemas:
+        if all(schema.fields.get(each.name) is each for each in fields):
+            return schema
+    names = ", ".join(dict.fromkeys(each.name for each in fields))
+    raise UsageError(
+        f"the condition is on {names}, which {'is' if len(fields) == 1 else 'are'} not of "
+        f"{_titles(schemas)}; use that class's own fields"
+    )
+
+
+def _titles(schemas: tuple[EntitySchema, ...]) -> str:
+    return " or ".join(schema.entity.__name__ for schema in schemas)
+
+
+def _positive(number: int, what: str) -> int:
+    if number < 1:
+        raise UsageError(f"{what}({number}) asks for nothing; give 1 or more")
+    return number
+
+
+def position(read: Read[Any], item: Item) -> Item:
+    """The key of an item as a read continues from it: the table's, and the index's that is read."""
+    attributes = {each.name for each in read.table.keys.attributes}
+    attributes.update(each.name for each in read.table.layout(read.index).attributes)
+    return {name: item[name] for name in sorted(attributes)}

@@ -1,0 +1,236 @@
+"""From a query to the request that is sent, and from the items that come back to the entities meant.
+
+The request holds all that DynamoDB can judge. Three things it cannot, or not without cost, are judged
+here: an item of another kind in the same collection, a bound that BETWEEN includes, an expired item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from isotone.errors import MalformedKey, UsageError
+from isotone.expressions import nodes
+from isotone.model.conditions import Condition
+from isotone.model.intervals import text_of
+from isotone.model.keys import BoundKey
+from isotone.model.rendering import conjunction, expressions
+from isotone.model.schema import VERSION_ATTRIBUTE, EntitySchema
+from isotone.values.types import Item
+
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+    from isotone.model.patterns import Query, Read, Scan
+
+Found = tuple["Entity", Item]
+
+
+def query(read: Query[Any]) -> dict[str, Any]:
+    """The Query request of a query; raises `UsageError` for one that is known to find nothing."""
+    if read.is_empty:
+        raise UsageError(f"the conditions on {read.name} exclude one another, so nothing is asked")
+    request = _request(read)
+    if read.backward:
+        request["ScanIndexForward"] = False
+    return request
+
+
+def scan(read: Scan[Any]) -> dict[str, Any]:
+    """The Scan request of a scan."""
+    request = _request(read)
+    if read.part is not None:
+        request["Segment"], request["TotalSegments"] = read.part
+    return request
+
+
+def counting(read: Read[Any], now: float) -> dict[str, Any]:
+    """The request that counts, with everything judged by the database."""
+    request = dict(read.request())
+    further = [_of_kind(read)] if len(read.table.entities) > 1 else []
+    further += [] if read.with_expired else [_unexpired(schema, now) for schema in _mortal(read)]
+    for name in ("ProjectionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues"):
+        request.pop(name, None)
+    return {**request, **_expressions(replace(read, selected=None), further), "Select": "COUNT"}
+
+
+def check_projected(
+    keys: tuple[BoundKey, ...], schemas: tuple[EntitySchema, ...], names: frozenset[str]
+) -> None:
+    """Raise `UsageError` for fields that a global index does not have."""
+    for key, schema in zip(keys, schemas, strict=True):
+        available = projected_fields(schema, key)
+        if available is None or schema.table.indexes[str(key.index)].kind == "local":
+            continue
+        missing = sorted((names & schema.fields.keys()) - available)
+        if missing:
+            raise UsageError(
+                f"index {key.index!r} does not project {', '.join(missing)}; "
+                "project it, or read by the primary key"
+            )
+
+
+def projected_fields(schema: EntitySchema, key: BoundKey) -> frozenset[str] | None:
+    """The fields that an index's entries have; None where that is all of them."""
+    if key.index is None or schema.table.indexes[key.index].projection == "ALL":
+        return None
+    projection = schema.table.indexes[key.index].projection
+    attributes = set(_key_attributes(schema, key.index))
+    attributes.update(() if projection == "KEYS_ONLY" else projection)
+    named = {name for name, each in schema.fields.items() if each.attribute in attributes}
+    in_keys = {each.field.name for own in (schema.primary, key) for each in own.components}
+    return frozenset(named | in_keys)
+
+
+class Selection:
+    """Which items of a read are meant, and how they become entities."""
+
+    def __init__(self, read: Read[Any]) -> None:
+        self._table = read.table
+        self._by_tag = {schema.tag: schema for schema in read.schemas}
+        self._keyed = tuple(zip(read.schemas, read.keys, strict=True))
+        bounds = getattr(read, "bounds", None)
+        self._excluded = () if bounds is None else bounds.excluded
+        mortal = () if read.with_expired else _mortal(read)
+        self._expiry = {schema.by_role["expires"].attribute for schema in mortal}
+        self._only = {
+            schema.tag: _wanted(read, schema, projected_fields(schema, key))
+            for schema, key in self._keyed
+        }
+
+    def entities(self, items: Iterable[Item], now: float) -> Iterator[Found]:
+        """The entities that are meant, each with its item."""
+        for item in items:
+            if self._excluded and self._is_excluded(item):
+                continue
+            if self._expiry and self._has_expired(item, now):
+                continue
+            schema = self._schema_of(item)
+            if schema is not None:
+                yield schema.from_item(item, only=self._only[schema.tag]), item
+
+    def _schema_of(self, item: Item) -> EntitySchema | None:
+        tag = item.get(self._table.tag)
+        if tag is not None:
+            return self._by_tag.get(tag.get("S", ""))
+        if len(self._keyed) == 1:
+            return self._keyed[0][0]  # a table that was there before the library has no tags
+        return next((schema for schema, key in self._keyed if _fits(key, item)), None)
+
+    def _is_excluded(self, item: Item) -> bool:
+        return any(text_of(item[name]) in texts for name, texts in self._excluded)
+
+    def _has_expired(self, item: Item, now: float) -> bool:
+        return any(has_expired(item.get(name), now) for name in self._expiry)
+
+
+def has_expired(expiry: Any, now: float) -> bool:
+    """Whether the value of a TimeToLive attribute says that its item is to be gone."""
+    return expiry is not None and "N" in expiry and float(expiry["N"]) <= now
+
+
+def _fits(key: BoundKey, item: Item) -> bool:
+    try:
+        for slot in key.slots:
+            slot.parse(item[slot.attribute.name])
+    except (MalformedKey, KeyError):
+        return False
+    return True
+
+
+def _wanted(
+    read: Read[Any], schema: EntitySchema, available: frozenset[str] | None
+) -> frozenset[str] | None:
+    """The fields to be read of an item; None for all."""
+    if read.selected is not None:
+        return read.selected & schema.fields.keys()
+    return available
+
+
+def _mortal(read: Read[Any]) -> list[EntitySchema]:
+    return [schema for schema in read.schemas if "expires" in schema.by_role]
+
+
+# Requests
+
+
+def _request(read: Read[Any]) -> dict[str, Any]:
+    request: dict[str, Any] = {"TableName": read.table.name}
+    if read.index is not None:
+        request["IndexName"] = read.index
+    request.update(_expressions(read))
+    if read.items_a_page is not None:
+        request["Limit"] = read.items_a_page
+    if read.is_consistent:
+        request["ConsistentRead"] = True
+    request["ReturnConsumedCapacity"] = "TOTAL"
+    return request
+
+
+def _expressions(read: Read[Any], further: Sequence[nodes.ConditionNode] = ()) -> dict[str, Any]:
+    paths = _paths(read)
+    return expressions(
+        KeyConditionExpression=_key_node(read),
+        FilterExpression=conjunction([*_filter_nodes(read), *further]),
+        ProjectionExpression=None if paths is None else nodes.ProjectionNode(paths),
+    )
+
+
+def _key_node(read: Read[Any]) -> nodes.ConditionNode | None:
+    bounds = getattr(read, "bounds", None)
+    if bounds is None:
+        return None
+    return conjunction([restriction.node() for restriction in bounds.restrictions])
+
+
+def _filter_nodes(read: Read[Any]) -> Iterator[nodes.ConditionNode]:
+    for condition in read.filters:
+        yield _scoped(read, condition)
+
+
+def _scoped(read: Read[Any], condition: Condition) -> nodes.ConditionNode:
+    """A condition that only judges the entities whose fields it is on."""
+    from isotone.model.patterns import owner_of
+
+    owner = owner_of(condition, read.schemas)
+    if len(read.schemas) == 1:
+        return condition.node()
+    of_another = nodes.Comparison("<>", _tag_path(read), nodes.Literal({"S": owner.tag}))
+    return nodes.Or((of_another, condition.node()))
+
+
+def _of_kind(read: Read[Any]) -> nodes.ConditionNode:
+    tags = tuple(nodes.Literal({"S": schema.tag}) for schema in read.schemas)
+    untagged = nodes.Call("attribute_not_exists", (_tag_path(read),))
+    return nodes.Or((nodes.In(_tag_path(read), tags), untagged))
+
+
+def _unexpired(schema: EntitySchema, now: float) -> nodes.ConditionNode:
+    path = schema.by_role["expires"].path()
+    missing = nodes.Call("attribute_not_exists", (path,))
+    later = nodes.Comparison(">", path, nodes.Literal({"N": str(int(now))}))
+    return nodes.Or((missing, later))
+
+
+def _tag_path(read: Read[Any]) -> nodes.Path:
+    return nodes.Path((read.table.tag,))
+
+
+def _paths(read: Read[Any]) -> tuple[nodes.Path, ...] | None:
+    """The attributes to bring: the selected ones, and those that reading itself needs."""
+    if read.selected is None or any(schema.version > 1 for schema in read.schemas):
+        return None  # an upgrade looks at the whole item
+    names: dict[str, None] = {}
+    for schema in read.schemas:
+        names.update(dict.fromkeys(_key_attributes(schema, read.index)))
+        names.update(dict.fromkeys((schema.table.tag, VERSION_ATTRIBUTE)))
+        wanted = [schema.fields[name] for name in read.selected if name in schema.fields]
+        names.update(dict.fromkeys(sorted(each.attribute for each in wanted)))
+        if "expires" in schema.by_role:
+            names[schema.by_role["expires"].attribute] = None
+    return tuple(nodes.Path((name,)) for name in names)
+
+
+def _key_attributes(schema: EntitySchema, index: str | None) -> list[str]:
+    layouts = (schema.table.keys, schema.table.layout(index))
+    return [each.name for layout in layouts for each in layout.attributes]
