@@ -127,7 +127,8 @@ class _Sequence:
         """The next number; the caller holds the lock."""
         now = int((self._clock.now() - self._epoch) * self._ticks)
         floor = now << self._bits
-        number = floor | self._random() if floor > self._number else self._number + 1
+        fresh = floor > self._number or self._number < 0
+        number = floor | self._random() if fresh else self._number + 1
         if number >> self._total:  # also where it is negative
             raise OutOfRange(
                 f"the clock says {self._clock.now()}, a time before or after all that such an id "

@@ -151,7 +151,7 @@ def _checked(value: datetime, tick: int, precision: str) -> datetime:
 
 
 def _text(utc: datetime, precision: Precision) -> str:
-    return utc.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
+    return utc.isoformat(timespec=precision)[: -len("+00:00")] + "Z"
 
 
 def _tick(precision: str) -> int:

@@ -90,6 +90,7 @@ class _AnyText(Directed):
     case: Case | None = None
 
     width: ClassVar[None] = None
+    _form: ClassVar[str] = "a text"
 
     def __post_init__(self) -> None:
         if self.case not in _CASES:
@@ -138,7 +139,7 @@ class _AnyText(Directed):
         except (OutOfRange, UnicodeDecodeError):
             pass
         case = f" in {self.case} case" if self.case else ""
-        raise malformed(text, f"an {'' if self.ascending else 'descending '}escaped text{case}")
+        raise malformed(text, (self._form if self.ascending else "a descending text") + case)
 
     def specimens(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(map(self.encode, ("x", "X", "0", "", "\x00", "\U0010ffff"))))
@@ -151,6 +152,8 @@ class Text(_AnyText):
     >>> Text().encode("Berkshire & Sons"), Text("lower").encode("Banana")
     ('Berkshire$_&$_Sons', 'banana')
     """
+
+    _form: ClassVar[str] = "an escaped text"
 
     def _forward(self, text: str) -> str:
         return escape(text)
