@@ -9,15 +9,13 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
-from typing import Final
 
+from isotone.backends import idleness
 from isotone.backends.endpoint import Endpoint, Timeouts
 from isotone.backends.exchange import Reply, encode_request
 from isotone.backends.interface import Request, Response
 from isotone.backends.retry import Retries
 from isotone.errors import ApiError, ConnectionFailed
-
-_LONGEST_IDLE: Final = 20.0  # seconds; servers and the routers between close idle connections
 
 
 class AsyncRemote:
@@ -87,10 +85,10 @@ class _Pool:
         if loop is not self._loop:
             self.close()
             self._loop = loop
-        oldest = loop.time() - _LONGEST_IDLE
+        oldest = loop.time() - idleness.LONGEST_IDLE
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_open and connection.used > oldest:
+            if connection.used > oldest and connection.is_quiet:
                 return connection
             connection.close()
         return await self._connect(loop)
@@ -152,6 +150,13 @@ class _Connection(asyncio.Protocol):
         finally:
             self._waiting = None
             self._alarm.cancel()
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it can be used again: also where the loop has not run since the server closed it."""
+        if self._transport is None or not self.is_open:
+            return False
+        return idleness.is_quiet(self._transport.get_extra_info("socket").fileno())
 
     def close(self) -> None:
         self.is_open = False

@@ -8,7 +8,6 @@ May be used from many threads at once: each takes a connection of its own for th
 from __future__ import annotations
 
 import os
-import select
 import socket
 import ssl
 import time
@@ -17,6 +16,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Final, Self
 
+from isotone.backends import idleness
 from isotone.backends.endpoint import Endpoint, Timeouts
 from isotone.backends.exchange import Conversation, Reply, encode_request
 from isotone.backends.interface import Request, Response
@@ -24,7 +24,6 @@ from isotone.backends.retry import Retries
 from isotone.errors import ApiError, ConnectionFailed
 
 _CHUNK: Final = 256 * 1024
-_LONGEST_IDLE: Final = 20.0  # seconds; servers and the routers between close idle connections
 
 
 class Remote:
@@ -105,13 +104,13 @@ class _Pool:
         """A connection that can be written to."""
         if self._process != os.getpid():
             self._forget()
-        oldest = time.monotonic() - _LONGEST_IDLE
+        oldest = time.monotonic() - idleness.LONGEST_IDLE
         while True:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
                 return _Connection(self._endpoint, self._timeouts, self._tls)
-            if connection.used > oldest and not connection.is_closed_by_peer():
+            if connection.used > oldest and connection.is_quiet:
                 return connection
             connection.close()
 
@@ -181,12 +180,10 @@ class _Connection:
             raise ConnectionFailed(f"the connection to {self._address} broke: {error}") from error
         return reply
 
-    def is_closed_by_peer(self) -> bool:
-        """Whether there is something to read though nothing was asked: mostly the end."""
-        try:
-            return bool(select.select((self._socket,), (), (), 0)[0])
-        except (OSError, ValueError):  # beyond what select can watch
-            return True
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it can be used again."""
+        return idleness.is_quiet(self._socket.fileno())
 
     def close(self) -> None:
         self._socket.close()

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isotone.backends.exchange import error_of
+from isotone.backends.retry import Retries, is_throttled
+from isotone.errors import ApiError, ConnectionFailed
+
+THROTTLED = [
+    error_of({"__type": f"com.amazon.coral.availability#{code}"}, 400)
+    for code in (
+        "ThrottlingException",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+    )
+]
+PASSING = [*THROTTLED, error_of({"__type": "x#InternalServerError"}, 500), ConnectionFailed("lost")]
+FINAL: list[Exception] = [
+    error_of({"__type": f"x#{code}"}, 400)
+    for code in ("ValidationException", "ConditionalCheckFailedException", "LimitExceededException")
+]
+
+
+@given(
+    attempt=st.integers(1, 30),
+    luck=st.floats(0, 1, exclude_max=True),
+    base=st.floats(0.001, 1),
+    longest=st.floats(0.001, 60),
+    error=st.sampled_from(PASSING),
+)
+def test_waits_stay_below_a_bound_that_doubles(
+    attempt: int, luck: float, base: float, longest: float, error: Exception
+) -> None:
+    retries = Retries(attempts=20, base=base, longest=longest, random=lambda: luck)
+    delay = retries.delay(attempt, error)
+    if attempt >= 20:
+        assert delay is None
+    else:
+        assert delay is not None
+        assert 0 <= delay <= min(longest, base * 2 ** (attempt - 1))
+
+
+def test_waits_are_spread_over_the_whole_bound() -> None:
+    drawn = [Retries(base=1.0).delay(1, PASSING[0]) for _ in range(200)]
+    assert min(drawn) < 0.2 < 0.8 < max(drawn)  # type: ignore[type-var,operator]
+
+
+@pytest.mark.parametrize("error", FINAL)
+def test_a_refusal_is_final(error: Exception) -> None:
+    assert Retries().delay(1, error) is None
+
+
+def test_none_repeats_nothing() -> None:
+    assert Retries.none().delay(1, PASSING[0]) is None
+
+
+def test_throttling_is_recognised() -> None:
+    assert all(map(is_throttled, THROTTLED))
+    assert not is_throttled(ApiError("other"))
+    assert not is_throttled(ConnectionFailed("lost"))
