@@ -22,8 +22,12 @@ class Asker:
         self.clock = clock
 
     def __call__(self, operation: str, **request: Any) -> dict[str, Any]:
-        answer = self.database.execute(operation, msgspec.json.encode(request))
+        answer = self.database.execute(operation, self.body(**request))
         return msgspec.json.decode(answer, type=dict[str, Any])
+
+    def body(self, **request: Any) -> bytes:
+        """A request as it is sent."""
+        return msgspec.json.encode(request)
 
     def refused(self, operation: str, **request: Any) -> ApiError:
         """The error that the request earns."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from os import PathLike, fspath
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from isotone.clock import Clock
 from isotone.engine import integrity, maintenance
 from isotone.engine.engine import Engine
-from isotone.errors import ApiError
+from isotone.errors import ApiError, IsotoneError
 from isotone.operations.dispatch import Service
 from isotone.storage.interface import Store
 from isotone.storage.memory import MemoryStore
@@ -83,14 +83,21 @@ class Database:
 
     def execute(self, operation: str, body: bytes) -> bytes:
         """Carry out one request, JSON to JSON; raises `ApiError` as the service would answer it."""
-        answer = self._service.execute(operation, body)
+        try:
+            answer = self._service.execute(operation, body)
+        except IsotoneError:
+            raise
+        except BaseException:
+            self.engine.abandon()
+            raise
         if operation in _WAKING:
             self._wake()
         return answer
 
     def execute_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         """Carry out requests in one transaction, each answered as if it had come alone."""
-        return self._service.execute_many(requests)
+        with self._unbroken():
+            return self._service.execute_many(requests)
 
     def is_write(self, operation: str) -> bool:
         """Whether requests of this action gain from being committed together."""
@@ -104,18 +111,21 @@ class Database:
 
     def maintain(self) -> float:
         """Do a slice of background work; the seconds after which to call again."""
-        return self._service.maintain()
+        with self._unbroken():
+            return self._service.maintain()
 
     def finish_maintenance(self) -> None:
         """Do all background work that is due, and return when it is done."""
-        maintenance.finish(self.engine)
+        with self._unbroken():
+            maintenance.finish(self.engine)
 
     def check(self, progress: integrity.Progress | None = None) -> list[str]:
         """What is wrong with the data, in words; empty where nothing is. Reads everything once.
 
         `progress` is called with a table's name and the items looked at so far.
         """
-        return integrity.check(self.engine, progress)
+        with self._unbroken():
+            return integrity.check(self.engine, progress)
 
     def rolled_back(self) -> AbstractContextManager[None]:
         """Undo all that is written inside the block, at the cost of what was written."""
@@ -139,6 +149,17 @@ class Database:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    @contextmanager
+    def _unbroken(self) -> Iterator[None]:
+        """Undo what an exception from anywhere (`KeyboardInterrupt`) has left half done."""
+        try:
+            yield
+        except IsotoneError:
+            raise
+        except BaseException:
+            self.engine.abandon()
+            raise
 
     def _wake(self) -> None:
         with self._worker_lock:

@@ -1,11 +1,13 @@
 """The tables that exist, read from the store and kept ready for use.
 
-The record in the store is the truth. Each change raises the catalog's version, by which another
-process that has the same file open learns that what it keeps ready is old.
+The record in the store is the truth. Each change gives the catalog a new version, a random one that no
+other process can give it too, by which whoever has the same file open learns that what it keeps ready is
+old. It learns so as well when its own change was undone.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import msgspec
@@ -26,14 +28,12 @@ _decode = msgspec.json.Decoder(TableSchema).decode
 class Catalog:
     """Every table by name."""
 
-    __slots__ = ("_store", "_tables", "_version", "changed")
+    __slots__ = ("_store", "_tables", "_version")
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._tables: dict[str, Table] = {}
         self._version = b""
-        self.changed = False
-        """Whether the open transaction has written to the catalog."""
         self.refresh()
 
     def table(self, name: str) -> Table:
@@ -55,14 +55,14 @@ class Catalog:
 
     def save(self, schema: TableSchema) -> Table:
         """Record a new or changed table."""
-        self._raise_version()
+        self._renew_version()
         self._store.put(TREE, schema.name.encode(), _encode(schema))
         table = self._tables[schema.name] = Table(schema)
         return table
 
     def remove(self, name: str) -> None:
         """Record that a table is no more."""
-        self._raise_version()
+        self._renew_version()
         self._store.delete(TREE, name.encode())
         del self._tables[name]
 
@@ -73,7 +73,7 @@ class Catalog:
         return f"{kind}{number}"
 
     def refresh(self) -> None:
-        """Read the tables anew if another process has changed them, or a transaction was undone."""
+        """Read the tables anew if the store has another version of them. O(1) where it has not."""
         version = self._store.get(TREE, _VERSION) or b""
         if version == self._version:
             return
@@ -81,7 +81,6 @@ class Catalog:
         self._tables = {schema.name: Table(schema) for schema in schemas}
         self._version = version
 
-    def _raise_version(self) -> None:
-        self.changed = True
-        self._version = str(int(self._store.get(TREE, _VERSION) or b"0") + 1).encode()
+    def _renew_version(self) -> None:
+        self._version = os.urandom(16)
         self._store.put(TREE, _VERSION, self._version)

@@ -26,10 +26,10 @@ class Counts:
 
     def add(self, tree: str, items: int, size: int) -> None:
         """Note a change; it is part of the open transaction."""
+        self._changed.add(tree)
         known = self._known.get(tree) or self._load(tree)
         known[0] += items
         known[1] += size
-        self._changed.add(tree)
 
     def of(self, tree: str) -> tuple[int, int]:
         """The items and the bytes in a tree."""

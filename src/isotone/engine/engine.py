@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
+from typing import Any
 
 from isotone.clock import Clock, SystemClock
 from isotone.engine import catalog, counts
 from isotone.engine.catalog import Catalog
 from isotone.engine.counts import Counts
-from isotone.storage.interface import Store, Transaction
+from isotone.errors import ApiError, IsotoneError
+from isotone.storage.interface import Store
 
 PROGRESS = "progress"  # how far each backfill has come
 TOKENS = "tokens"  # answered transaction tokens
@@ -43,22 +45,41 @@ class Engine:
         self.region = region
         self.account = account
         self.lock = threading.RLock()
+        self._outdated = False
         _make_system_trees(store)
         self.catalog = Catalog(store)
         self.counts = Counts(store)
-        self.reading = _Reading(self)
+        self.reading: AbstractContextManager[Any] = self.lock if store.exclusive else _Reading(self)
         self.writing = _Writing(self)
 
     def refresh(self) -> None:
         """Drop what is kept in memory if another process made it old."""
-        if self.store.changed_elsewhere():
-            self.counts.forget()
-            self.catalog.refresh()
+        if self.store.changed_elsewhere() or self._outdated:
+            self.forget()
 
     def forget(self) -> None:
-        """Read catalog and counts anew: a transaction was undone."""
+        """Read catalog and counts anew: another process has written, or a transaction was undone."""
+        self._outdated = True
         self.counts.forget()
         self.catalog.refresh()
+        self._outdated = False
+
+    def abandon(self) -> None:
+        """Undo what this thread has left open, if anything, for whoever catches an unforeseen exception.
+
+        Python can raise what a signal handler raises (`KeyboardInterrupt`) before the first line of an
+        `__exit__` and in the middle of one, and then the block has ended, but the transaction has not.
+        The lock tells: it is given back only when all else is in order.
+        """
+        if not self.lock._is_owned():  # type: ignore[attr-defined]
+            return
+        try:
+            self.store.abandon()
+            self.writing.reset()
+            self.forget()
+        finally:
+            while self.lock._is_owned():  # type: ignore[attr-defined]
+                self.lock.release()
 
     @contextmanager
     def rolled_back(self) -> Iterator[None]:
@@ -92,7 +113,7 @@ class _Reading:
     """`with engine.reading:` the lock, and a view of one moment, not older than the last commit.
 
     What the catalog says and what is read by it is of the same moment, so that no other process can
-    drop a table in between.
+    drop a table in between. Where there is no other process, the lock alone is all that it takes.
     """
 
     __slots__ = ("_engine", "_lock", "_snapshot")
@@ -106,20 +127,18 @@ class _Reading:
         self._lock.acquire()
         try:
             self._snapshot.__enter__()
-            try:
-                self._engine.refresh()
-            except BaseException:
-                self._snapshot.__exit__(None, None, None)
-                raise
-        except BaseException:
-            self._lock.release()
+            self._engine.refresh()
+        except IsotoneError:
+            self.__exit__()
             raise
 
     def __exit__(self, *_: object) -> None:
         try:
             self._snapshot.__exit__(None, None, None)
-        finally:
+        except IsotoneError:
             self._lock.release()
+            raise
+        self._lock.release()
 
 
 class _Writing:
@@ -130,21 +149,22 @@ class _Writing:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._lock = engine.lock
+        self._transaction = engine.store.transaction()
         self._depth = 0
-        self._transaction: Transaction | None = None
+
+    def reset(self) -> None:
+        """Forget the open transaction, which was abandoned."""
+        self._depth = 0
 
     def __enter__(self) -> None:
         self._lock.acquire()
-        try:
-            if self._depth == 0:
-                transaction = self._engine.store.transaction()
-                transaction.__enter__()
-                self._transaction = transaction
-                self._engine.refresh()
-            self._depth += 1
-        except BaseException:
-            self._lock.release()
-            raise
+        if self._depth == 0:
+            try:
+                self._begin()
+            except IsotoneError:
+                self._lock.release()
+                raise
+        self._depth += 1
 
     def __exit__(
         self,
@@ -153,35 +173,48 @@ class _Writing:
         trace: TracebackType | None,
     ) -> None:
         try:
-            self._depth -= 1
-            if self._depth == 0:
-                self._end(kind, error, trace)
-        finally:
-            self._lock.release()
-
-    def _end(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        transaction, self._transaction = self._transaction, None
-        assert transaction is not None
-        engine = self._engine
-        if kind is None:
-            try:
-                engine.counts.flush()
-            except BaseException as failure:
-                transaction.__exit__(type(failure), failure, failure.__traceback__)
-                engine.forget()
-                raise
-        touched = kind is not None and (engine.counts.changed or engine.catalog.changed)
-        try:
-            transaction.__exit__(kind, error, trace)
-        except BaseException:
-            touched = True
+            if self._depth == 1:
+                self._end(kind)
+        except IsotoneError:
+            self._leave()
             raise
-        finally:
-            engine.catalog.changed = False
-            if touched:
+        self._leave()
+
+    def _leave(self) -> None:
+        self._depth -= 1
+        self._lock.release()
+
+    def _begin(self) -> None:
+        self._transaction = self._engine.store.transaction()
+        self._transaction.__enter__()
+        try:
+            self._engine.refresh()
+        except IsotoneError:
+            self._undo()
+            raise
+
+    def _end(self, kind: type[BaseException] | None) -> None:
+        engine = self._engine
+        if kind is not None:
+            self._undo()
+            # An action raises an ApiError before it has changed anything.
+            if not issubclass(kind, ApiError) or engine.counts.changed:
                 engine.forget()
+            return
+        try:
+            self._keep()
+        except IsotoneError:
+            engine.forget()
+            raise
+
+    def _keep(self) -> None:
+        try:
+            self._engine.counts.flush()
+        except IsotoneError:
+            self._undo()
+            raise
+        self._transaction.__exit__(None, None, None)
+
+    def _undo(self) -> None:
+        self._transaction.rollback()
+        self._transaction.__exit__(None, None, None)

@@ -34,6 +34,9 @@ class Transaction(AbstractContextManager["Transaction"], Protocol):
 class Store(Protocol):
     """Named ordered maps of bytes, with nested transactions."""
 
+    exclusive: bool
+    """Whether nobody else can write here: what was read once stays true until its owner changes it."""
+
     def transaction(self) -> Transaction:
         """Begin a transaction for writing, or a nested one inside the open one."""
 

@@ -38,6 +38,7 @@ class MemoryStore:
     """
 
     __slots__ = ("_depth", "_snapshots", "_trees", "_undo")
+    exclusive = True
 
     def __init__(self) -> None:
         self._trees: dict[str, _Tree] = {}

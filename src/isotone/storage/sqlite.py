@@ -63,6 +63,7 @@ class SQLiteStore:
         "_statements",
         "path",
     )
+    exclusive = False
 
     def __init__(
         self,

@@ -1,0 +1,299 @@
+"""The lock and the one transaction: whatever goes wrong inside, what comes after is right."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
+
+import pytest
+from tests.operations.conftest import Asker, key_schema
+
+import isotone
+from isotone.engine.engine import Engine
+from isotone.errors import ApiError, ResourceNotFoundException, StorageFull, ValidationException
+from isotone.storage.interface import Store
+from isotone.storage.memory import MemoryStore
+from isotone.storage.sqlite import SQLiteStore
+
+OURS = f"{Path(isotone.__file__).parent}"
+
+
+@pytest.fixture(params=["memory", "file"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[isotone.Database]:
+    where = ":memory:" if request.param == "memory" else tmp_path / "data.db"
+    with isotone.open(where, durability="none") as database:
+        yield database
+
+
+@pytest.fixture
+def call(database: isotone.Database) -> Asker:
+    asker = Asker(database, isotone.ManualClock())
+    asker.table(
+        keys="p s",
+        types={"l": "S"},
+        LocalSecondaryIndexes=[
+            {
+                "IndexName": "by-l",
+                "KeySchema": key_schema("p", "l"),
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ],
+    )
+    return asker
+
+
+def item(number: int) -> dict[str, Any]:
+    return {"p": {"S": "p"}, "s": {"S": str(number)}, "l": {"S": str(number % 7)}}
+
+
+def put(call: Asker, number: int) -> None:
+    call("PutItem", TableName="tab", Item=item(number))
+
+
+def count(call: Asker) -> int:
+    found: int = call("DescribeTable", TableName="tab")["Table"]["ItemCount"]
+    return found
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt at one step of Isotone's own code, as a signal handler might."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+        self.steps = 0
+
+    def __enter__(self) -> Self:
+        sys.settrace(self._call)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _call(self, frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
+        if not frame.f_code.co_filename.startswith(OURS):
+            return None
+        frame.f_trace_lines = False
+        frame.f_trace_opcodes = True
+        return self._opcode
+
+    def _opcode(self, frame: FrameType, event: str, _: object) -> Callable[..., Any]:
+        if event == "opcode":
+            self.steps += 1
+            if self.steps == self.step:
+                raise KeyboardInterrupt
+        return self._opcode
+
+
+def is_free(database: isotone.Database) -> bool:
+    """Whether another thread gets the lock."""
+    got: list[bool] = []
+
+    def take() -> None:
+        got.append(database.engine.lock.acquire(blocking=False))
+        if got[0]:
+            database.engine.lock.release()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    return got[0]
+
+
+@pytest.mark.parametrize("operation", ["PutItem", "Query", "TransactWriteItems"])
+def test_an_interruption_anywhere_leaves_nothing_half_done(
+    database: isotone.Database, call: Asker, operation: str
+) -> None:
+    put(call, 0)
+    requests: dict[str, Callable[[int], dict[str, Any]]] = {
+        "PutItem": lambda number: {"TableName": "tab", "Item": item(number)},
+        "TransactWriteItems": lambda number: {
+            "TransactItems": [
+                {"Put": {"TableName": "tab", "Item": item(number)}},
+                {"Put": {"TableName": "tab", "Item": item(-number)}},
+            ]
+        },
+        "Query": lambda number: {
+            "TableName": "tab",
+            "KeyConditionExpression": "p = :p",
+            "ExpressionAttributeValues": {":p": {"S": "p"}},
+        },
+    }
+    with Interrupt(0) as whole:
+        call(operation, **requests[operation](1))
+    assert whole.steps > 500
+    for number, step in enumerate(range(1, whole.steps, whole.steps // 80), 1):
+        with contextlib.suppress(KeyboardInterrupt), Interrupt(step):
+            call(operation, **requests[operation](10 * number))
+        assert is_free(database), step
+        before = count(call)
+        put(call, 10 * number + 1)
+        with database.rolled_back():  # nothing is rolled back that another transaction keeps open
+            put(call, 10 * number + 2)
+        database.engine.forget()
+        assert count(call) == before + 1, step
+    assert database.check() == []
+
+
+class Broken(Exception):
+    pass
+
+
+def test_what_breaks_in_a_block_undoes_it(database: isotone.Database, call: Asker) -> None:
+    put(call, 0)
+
+    def break_off() -> None:
+        with database.engine.writing:
+            put(call, 1)
+            call.table("other")
+            raise Broken
+
+    with pytest.raises(Broken):
+        break_off()
+    assert count(call) == 1
+    assert call("ListTables")["TableNames"] == ["tab"]
+    assert database.check() == []
+
+
+def test_a_refusal_among_others_undoes_nothing(database: isotone.Database, call: Asker) -> None:
+    bodies = [call.body(TableName="tab", Item=each) for each in (item(1), {}, item(2))]
+    first, refused, last = database.execute_many([("PutItem", body) for body in bodies])
+    assert (first, last) == (b"{}", b"{}")
+    assert isinstance(refused, ValidationException)
+    assert count(call) == 2
+
+
+class Full:
+    """A store whose disk is full when `full` says so: at the writes, or only at the commit."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.full = ""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def put(self, *arguments: Any) -> None:
+        if self.full == "writes":
+            raise StorageFull("no room")
+        self._store.put(*arguments)
+
+    def transaction(self) -> Any:
+        return _FullTransaction(self, self._store.transaction())
+
+
+class _FullTransaction:
+    def __init__(self, full: Full, transaction: Any) -> None:
+        self._full = full
+        self._transaction = transaction
+
+    def rollback(self) -> None:
+        self._transaction.rollback()
+
+    def __enter__(self) -> Any:
+        self._transaction.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        if self._full.full == "commit":
+            self._transaction.rollback()
+            self._transaction.__exit__(None, None, None)
+            raise StorageFull("no room")
+        self._transaction.__exit__(*exception)
+
+
+@pytest.mark.parametrize("where", ["writes", "commit"])
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_a_full_disk_changes_nothing(where: str, kind: str, tmp_path: Path) -> None:
+    store = Full(MemoryStore() if kind == "memory" else SQLiteStore(tmp_path / "data.db"))
+    with isotone.Database(Engine(store)) as database:
+        call = Asker(database, isotone.ManualClock())
+        call.table(keys="p s")
+        put(call, 0)
+        store.full = where
+        with pytest.raises(StorageFull):
+            put(call, 1)
+        with pytest.raises(StorageFull):
+            call.table("other")
+        answers = database.execute_many(
+            [("PutItem", call.body(TableName="tab", Item=item(each))) for each in (1, 2)]
+        )
+        assert all(isinstance(answer, ApiError) and answer.status == 500 for answer in answers)
+        store.full = ""
+        assert call("ListTables")["TableNames"] == ["tab"]
+        assert count(call) == 1
+        put(call, 1)
+        call.table("other")
+        assert count(call) == 2
+        assert database.check() == []
+
+
+def test_two_engines_on_one_file_see_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    with isotone.open(path) as first, isotone.open(path) as second:
+        here, there = (Asker(each, isotone.ManualClock()) for each in (first, second))
+        here.table(keys="p s")
+        put(there, 1)
+        assert count(here) == 1
+        here("DeleteTable", TableName="tab")
+        with pytest.raises(ResourceNotFoundException):
+            put(there, 2)
+        there.table(keys="p s")
+        put(here, 3)
+        assert count(there) == 1
+        assert first.check() == second.check() == []
+
+
+def test_a_catalog_that_was_undone_is_read_anew_whatever_others_made_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    with isotone.open(path) as first, isotone.open(path) as second:
+        here, there = (Asker(each, isotone.ManualClock()) for each in (first, second))
+        with first.rolled_back():
+            here.table("undone")
+        there.table("made")
+        assert here("ListTables")["TableNames"] == ["made"]
+        assert there("ListTables")["TableNames"] == ["made"]
+
+
+def test_what_is_rolled_back_is_as_if_it_had_not_been(
+    database: isotone.Database, call: Asker
+) -> None:
+    put(call, 0)
+    with database.rolled_back():
+        put(call, 1)
+        call.table("other")
+        with database.rolled_back():
+            call("DeleteTable", TableName="tab")
+        assert count(call) == 2
+    assert call("ListTables")["TableNames"] == ["tab"]
+    assert count(call) == 1
+    assert database.check() == []
+
+
+def test_threads_count_exactly(database: isotone.Database, call: Asker) -> None:
+    def add() -> None:
+        for _ in range(50):
+            call(
+                "UpdateItem",
+                TableName="tab",
+                Key={"p": {"S": "p"}, "s": {"S": "s"}},
+                UpdateExpression="ADD n :one",
+                ExpressionAttributeValues={":one": {"N": "1"}},
+            )
+            call("Query", TableName="tab", KeyConditions=EQUAL_P)
+
+    threads = [threading.Thread(target=add) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (found,) = call("Scan", TableName="tab")["Items"]
+    assert found["n"] == {"N": "200"}
+    assert database.check() == []
+
+
+EQUAL_P = {"p": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "p"}]}}
