@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -120,6 +121,7 @@ def in_child(make: Callable[[], list[str]]) -> list[str]:
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
+        signal.alarm(10)  # a child that hangs ends, and the test fails
         try:
             os.write(writer, " ".join(make()).encode())
         finally:
