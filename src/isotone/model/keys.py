@@ -27,7 +27,7 @@ from isotone.model.table import KeyAttribute, KeyLayout, Table
 from isotone.values.types import AttributeValue
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
     from isotone.model.entity import Entity
     from isotone.model.patterns import Pattern
@@ -262,7 +262,11 @@ def _slots(
             _native(attribute, part) for attribute, part in zip(attributes, parts, strict=True)
         )
     (attribute,) = attributes
-    if len(parts) == 1 and not isinstance(parts[0], str) and _is_native(layout, attribute, parts[0]):
+    if (
+        len(parts) == 1
+        and not isinstance(parts[0], str)
+        and _is_native(layout, attribute, parts[0])
+    ):
         return (_native(attribute, parts[0]),)
     if attribute.type != "S":
         raise UsageError(
@@ -377,7 +381,9 @@ def _choices(field: Attr[Any]) -> tuple[Any, ...]:
         return get_args(python)
     if isinstance(python, type) and issubclass(python, Enum):
         return tuple(member.value for member in python)
-    raise UsageError(f"in_order({field.name}) needs an enum or a Literal, whose values have an order")
+    raise UsageError(
+        f"in_order({field.name}) needs an enum or a Literal, whose values have an order"
+    )
 
 
 def _conversion(component: Component) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
