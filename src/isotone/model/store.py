@@ -1,59 +1,184 @@
-"""The store: entities in and out of whatever answers the DynamoDB API."""
+"""The store: entities in and out of whatever answers the DynamoDB API.
+
+    store = isotone.connect("shop.db")
+    store.create_tables(shop)
+    store.put(order)
+    page = store.page(Order.by_status.where(Order.customer_id == "2b5a41c0"), size=25)
+
+Every method runs the steps of one library call (`steps`) and waits for their end. `AsyncStore` is the
+same with `await`. A store may be used from many threads at once.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
-from isotone.backends import opening
 from isotone.backends.interface import Backend
-from isotone.backends.opening import Target
-from isotone.model import tables as table_steps
+from isotone.backends.opening import MEMORY, Target
+from isotone.clock import Clock
+from isotone.model import connecting, saving, scanning, updating
+from isotone.model import tables as tabling
+from isotone.model.changes import Change
+from isotone.model.conditions import Condition
+from isotone.model.connecting import StoreOptions
 from isotone.model.entity import Entity
-from isotone.model.steps import Call, Steps, run
+from isotone.model.patterns import Read, Scan
+from isotone.model.reading import Page, Reader
+from isotone.model.steps import Steps, run
 from isotone.model.table import Table
+from isotone.model.tables import Difference, Throughput
 
 E = TypeVar("E", bound=Entity)
 R = TypeVar("R")
 
 
-def connect(target: Target = opening.MEMORY, **options: Unpack[opening.Options]) -> Store:
-    """The store at an address: `"shop.db"`, `":memory:"`, `"http://localhost:8000"`, …"""
-    backend, close = opening.open_backend(target, **options)
-    return Store(backend, close)
+def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
+    """A store at an address: nothing is sent before it is used.
+
+    `"shop.db"` is a file, `":memory:"` a database that goes with the store, `"http://localhost:8000"` a
+    server, `"dynamodb://eu-west-1"` Amazon's; an `isotone.Database`, a boto3 client and any object with
+    `execute(operation, request)` are used as they are. `StoreOptions` explains the options.
+
+    >>> with connect() as store:
+    ...     store.drop_tables()
+    []
+
+    Raises `UsageError` for what is no address, `NoCredentials` where Amazon's needs some.
+    """
+    backend, close = connecting.backend_of(target, options)
+    clock = connecting.clock_of(target, options)
+    return Store(backend, connecting.reader_of(options, clock), clock, close)
 
 
 class Store:
-    """Entities in and out of one backend."""
+    """Entities in and out of one backend; made by `connect`."""
 
-    def __init__(self, backend: Backend, close: Any = None) -> None:
+    def __init__(
+        self, backend: Backend, reader: Reader, clock: Clock, close: Callable[[], None]
+    ) -> None:
         self.backend = backend
+        self.clock = clock
+        self._reader = reader
         self._close = close
 
-    def create_tables(self, *tables: Table) -> list[str]:
-        """Make the tables that are missing, with their indexes; the names of those made."""
-        return self._run(table_steps.create_tables(tables))
-
-    def put(self, entity: Entity) -> None:
-        """Write an entity."""
-        schema = entity.__schema__
-        item = schema.to_item(entity.__dict__)
-        self._run(_one("PutItem", {"TableName": schema.table.name, "Item": item}))
-
-    def get(self, kind: type[E], **key: Any) -> E | None:
-        """Read an entity by its primary key."""
-        schema = kind.__schema__
-        request = {"TableName": schema.table.name, "Key": schema.primary_key(key)}
-        item = self._run(_one("GetItem", request)).get("Item")
-        return None if item is None else schema.from_item(item)  # type: ignore[return-value]
-
-    def _run(self, steps: Steps[R]) -> R:
+    def run(self, steps: Steps[R]) -> R:
+        """Run the steps of a library call that has no method here."""
         return run(steps, self.backend)
 
+    # Tables
+
+    def create_tables(self, *tables: Table, throughput: Throughput | None = None) -> list[str]:
+        """Make the tables that are missing, with indexes and expiry; the names of those made.
+
+        On demand unless `throughput` provisions units. Raises `TableDiffers` where a table is there and
+        not as declared; it stays as it is.
+        """
+        return self.run(tabling.create_tables(tables, throughput))
+
+    def differences(self, *tables: Table) -> list[Difference]:
+        """Where tables are not as declared, each point in words; nothing is changed."""
+        return self.run(tabling.differences(tables))
+
+    def add_indexes(
+        self,
+        *tables: Table,
+        throughput: Throughput | None = None,
+        progress: tabling.Progress | None = None,
+    ) -> list[str]:
+        """Add the global indexes that tables lack, and wait until they are filled; their names."""
+        return self.run(tabling.add_indexes(tables, throughput, progress))
+
+    def drop_tables(self, *tables: Table) -> list[str]:
+        """Delete tables with all that they hold; the names of those that were there."""
+        return self.run(tabling.drop_tables(tables))
+
+    # Writing
+
+    def put(self, entity: E, *, when: Condition | None = None) -> E:
+        """Write an entity over whatever has its primary key. Cost: one write.
+
+        Raises `ConditionFailed`, `VersionConflict`, `NotUnique`.
+        """
+        return self.run(saving.put(entity, self.clock, when))
+
+    def create(self, entity: E) -> E:
+        """Write an entity that is not there yet; raises `AlreadyExists`. Cost: one write."""
+        return self.run(saving.create(entity, self.clock))
+
+    def replace(self, entity: E, *, when: Condition | None = None) -> E:
+        """Write over an entity that is there; raises `NotFound` where it is not. Cost: one write."""
+        return self.run(saving.replace(entity, self.clock, when))
+
+    def update(
+        self, target: type[E] | E, /, *changes: Change, when: Condition | None = None, **key: Any
+    ) -> E:
+        """Change some fields of an entity, found by its key's fields or itself, and give it as it is then.
+
+        Cost: one write, and one read where an index key depends on a value that is not known. Raises
+        `NotFound`, `ConditionFailed`, `VersionConflict`, `NotUnique`.
+
+            store.update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157)
+        """
+        return self.run(updating.update(target, changes, key, self.clock, when))
+
+    def delete(
+        self, target: type[E] | E, /, *, when: Condition | None = None, **key: Any
+    ) -> E | None:
+        """Delete an entity, by its key's fields or itself; as it was, None where there was none.
+
+        Cost: one write. Raises `ConditionFailed`, `VersionConflict`.
+        """
+        return self.run(saving.delete(target, key, self.clock, when))
+
+    # Reading
+
+    def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
+        """The entity with this primary key, or None. Cost: one read of its size.
+
+        >>> store.get(Order, customer_id="2b5a41c0", number=157)  # doctest: +SKIP
+        """
+        return self.run(self._reader.get(entity, key, consistent=consistent))
+
+    def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Page[E]:
+        """So many results, and the cursors of the pages after and before."""
+        return self.run(self._reader.page(read, size=size, cursor=cursor))
+
+    def iterate(self, read: Read[E]) -> Iterator[E]:
+        """All results one after the other, read as they are asked for."""
+        traversal = self._reader.traverse(read)
+        while not traversal.is_over:
+            yield from self.run(traversal.step())
+
+    def all(self, read: Read[E], *, at_most: int | None = None) -> list[E]:
+        """All results; raises `TooMany` where there are more than `at_most`."""
+        return self.run(self._reader.all(read, at_most=at_most))
+
+    def first(self, read: Read[E]) -> E | None:
+        """The first result, or None."""
+        return self.run(self._reader.first(read))
+
+    def count(self, read: Read[E]) -> int:
+        """How many results there are; costs as much as reading them."""
+        return self.run(self._reader.count(read))
+
+    def scan(
+        self, read: Scan[E], *, segments: int = 4, progress: scanning.Progress | None = None
+    ) -> Iterator[E]:
+        """Everything of a scan, by several threads at once, in no order.
+
+        `progress` is told what was spent so far, after each request.
+
+            for order in store.scan(Order.primary.scan(), segments=8): ...
+        """
+        return scanning.together(self._reader.segments(read, segments), self.backend, progress)
+
+    # The end
+
     def close(self) -> None:
-        """Close what the store opened."""
-        if self._close is not None:
-            self._close()
+        """Close what `connect` opened: the file, the connections, the tape. Closing twice is harmless."""
+        self._close()
 
     def __enter__(self) -> Self:
         return self
@@ -65,8 +190,3 @@ class Store:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _one(operation: str, request: dict[str, Any]) -> Steps[dict[str, Any]]:
-    response = yield Call(operation, request)
-    return response

@@ -1,0 +1,182 @@
+"""`Store` with answers that are awaited.
+
+    async with isotone.aconnect("http://localhost:8000") as store:
+        await store.put(order)
+        async for order in store.iterate(Order.by_status.where(...)): ...
+
+An `AsyncStore` belongs to no event loop in particular, and may be used by many tasks at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar, Unpack
+
+from isotone.backends.interface import AsyncBackend
+from isotone.backends.opening import MEMORY, Target
+from isotone.clock import Clock
+from isotone.model import connecting, saving, scanning, updating
+from isotone.model import tables as tabling
+from isotone.model.changes import Change
+from isotone.model.conditions import Condition
+from isotone.model.connecting import StoreOptions
+from isotone.model.entity import Entity
+from isotone.model.patterns import Read, Scan
+from isotone.model.reading import Page, Reader
+from isotone.model.steps import Steps, run_async
+from isotone.model.table import Table
+from isotone.model.tables import Difference, Throughput
+
+E = TypeVar("E", bound=Entity)
+R = TypeVar("R")
+
+
+def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncStore:
+    """An async store at an address, as `connect` takes it; an aioboto3 client is used as it is, too.
+
+    A file is read and written in worker threads, so that the loop does not wait for its disk.
+    """
+    backend, close = connecting.async_backend_of(target, options)
+    clock = connecting.clock_of(target, options)
+    return AsyncStore(backend, connecting.reader_of(options, clock), clock, close)
+
+
+class AsyncStore:
+    """Entities in and out of one backend; made by `aconnect`."""
+
+    def __init__(
+        self, backend: AsyncBackend, reader: Reader, clock: Clock, close: Callable[[], None]
+    ) -> None:
+        self.backend = backend
+        self.clock = clock
+        self._reader = reader
+        self._close = close
+
+    async def run(self, steps: Steps[R]) -> R:
+        """Run the steps of a library call that has no method here."""
+        return await run_async(steps, self.backend)
+
+    # Tables
+
+    async def create_tables(
+        self, *tables: Table, throughput: Throughput | None = None
+    ) -> list[str]:
+        """Make the tables that are missing, with indexes and expiry; the names of those made.
+
+        On demand unless `throughput` provisions units. Raises `TableDiffers` where a table is there and
+        not as declared; it stays as it is.
+        """
+        return await self.run(tabling.create_tables(tables, throughput))
+
+    async def differences(self, *tables: Table) -> list[Difference]:
+        """Where tables are not as declared, each point in words; nothing is changed."""
+        return await self.run(tabling.differences(tables))
+
+    async def add_indexes(
+        self,
+        *tables: Table,
+        throughput: Throughput | None = None,
+        progress: tabling.Progress | None = None,
+    ) -> list[str]:
+        """Add the global indexes that tables lack, and wait until they are filled; their names."""
+        return await self.run(tabling.add_indexes(tables, throughput, progress))
+
+    async def drop_tables(self, *tables: Table) -> list[str]:
+        """Delete tables with all that they hold; the names of those that were there."""
+        return await self.run(tabling.drop_tables(tables))
+
+    # Writing
+
+    async def put(self, entity: E, *, when: Condition | None = None) -> E:
+        """Write an entity over whatever has its primary key. Cost: one write.
+
+        Raises `ConditionFailed`, `VersionConflict`, `NotUnique`.
+        """
+        return await self.run(saving.put(entity, self.clock, when))
+
+    async def create(self, entity: E) -> E:
+        """Write an entity that is not there yet; raises `AlreadyExists`. Cost: one write."""
+        return await self.run(saving.create(entity, self.clock))
+
+    async def replace(self, entity: E, *, when: Condition | None = None) -> E:
+        """Write over an entity that is there; raises `NotFound` where it is not. Cost: one write."""
+        return await self.run(saving.replace(entity, self.clock, when))
+
+    async def update(
+        self, target: type[E] | E, /, *changes: Change, when: Condition | None = None, **key: Any
+    ) -> E:
+        """Change some fields of an entity, found by its key's fields or itself, and give it as it is then.
+
+        Cost: one write, and one read where an index key depends on a value that is not known. Raises
+        `NotFound`, `ConditionFailed`, `VersionConflict`, `NotUnique`.
+        """
+        return await self.run(updating.update(target, changes, key, self.clock, when))
+
+    async def delete(
+        self, target: type[E] | E, /, *, when: Condition | None = None, **key: Any
+    ) -> E | None:
+        """Delete an entity, by its key's fields or itself; as it was, None where there was none.
+
+        Cost: one write. Raises `ConditionFailed`, `VersionConflict`.
+        """
+        return await self.run(saving.delete(target, key, self.clock, when))
+
+    # Reading
+
+    async def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
+        """The entity with this primary key, or None. Cost: one read of its size."""
+        return await self.run(self._reader.get(entity, key, consistent=consistent))
+
+    async def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Page[E]:
+        """So many results, and the cursors of the pages after and before."""
+        return await self.run(self._reader.page(read, size=size, cursor=cursor))
+
+    async def iterate(self, read: Read[E]) -> AsyncIterator[E]:
+        """All results one after the other, read as they are asked for: `async for`."""
+        traversal = self._reader.traverse(read)
+        while not traversal.is_over:
+            for entity in await self.run(traversal.step()):
+                yield entity
+
+    async def all(self, read: Read[E], *, at_most: int | None = None) -> list[E]:
+        """All results; raises `TooMany` where there are more than `at_most`."""
+        return await self.run(self._reader.all(read, at_most=at_most))
+
+    async def first(self, read: Read[E]) -> E | None:
+        """The first result, or None."""
+        return await self.run(self._reader.first(read))
+
+    async def count(self, read: Read[E]) -> int:
+        """How many results there are; costs as much as reading them."""
+        return await self.run(self._reader.count(read))
+
+    def scan(
+        self, read: Scan[E], *, segments: int = 4, progress: scanning.Progress | None = None
+    ) -> AsyncIterator[E]:
+        """Everything of a scan, by several requests at once, in no order: `async for`.
+
+        `progress` is told what was spent so far, after each request.
+        """
+        return scanning.together_async(
+            self._reader.segments(read, segments), self.backend, progress
+        )
+
+    # The end
+
+    async def close(self) -> None:
+        """Close what `aconnect` opened: the file, the connections, the tape."""
+        self._close()
+        await asyncio.sleep(0)  # connections end in the loop's next turn
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()

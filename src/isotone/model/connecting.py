@@ -1,0 +1,114 @@
+"""What stands between a store and its backend: a tape, observers, a clock, and the secret of cursors.
+
+Everything that `connect` and `aconnect` take besides the address is explained here once.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final, cast
+
+from isotone.backends import opening
+from isotone.backends.opening import Opened, OpenedAsync, Target
+from isotone.clock import Clock, SystemClock
+from isotone.model.cursors import Signer
+from isotone.model.observing import AsyncObserved, Observed, Observer
+from isotone.model.reading import Reader
+from isotone.model.stats import Report, warn
+
+_SECRET_SIZE: Final = 32
+
+
+class StoreOptions(opening.Options, total=False):
+    """How to open a store; besides what the address itself takes (`region`, `retries`, …):
+
+    `cursor_secret` signs cursors: 16 bytes or more, the same in all processes that exchange them. Without
+    it they are good for this store object alone. `cursor_lifetime`: seconds after which they are refused.
+    `report` is told of wasteful reads, by a Python warning unless it is given; None is for silence.
+    `observe`: observers of every request (`isotone.to_log()`, `isotone.to_spans()`).
+    `tape`: a file from which requests are answered if it is there, and into which they are recorded if not.
+    """
+
+    cursor_secret: bytes
+    cursor_lifetime: float
+    report: Report | None
+    observe: Sequence[Observer]
+    tape: str | PathLike[str]
+
+
+def backend_of(target: Target, options: StoreOptions) -> Opened:
+    """The backend of an address, behind the tape and the observers of the options."""
+    backend, close = _taped(target, options)
+    observers = options.get("observe", ())
+    return Opened(Observed(backend, observers) if observers else backend, close)
+
+
+def async_backend_of(target: Target, options: StoreOptions) -> OpenedAsync:
+    """The same, with answers that are awaited."""
+    backend, close = _taped_async(target, options)
+    observers = options.get("observe", ())
+    return OpenedAsync(AsyncObserved(backend, observers) if observers else backend, close)
+
+
+def clock_of(target: Target, options: StoreOptions) -> Clock:
+    """The clock that was given, or the one of the database that was, or the machine's."""
+    given = options.get("clock") or getattr(getattr(target, "engine", None), "clock", None)
+    return given or SystemClock()
+
+
+def reader_of(options: StoreOptions, clock: Clock) -> Reader:
+    """What makes the requests of reads."""
+    secret = options.get("cursor_secret") or secrets.token_bytes(_SECRET_SIZE)
+    signer = Signer(secret, clock, options.get("cursor_lifetime"))
+    return Reader(signer, clock, options.get("report", warn))
+
+
+def _taped(target: Target, options: StoreOptions) -> Opened:
+    tape = options.get("tape")
+    if tape is None:
+        return opening.open_backend(target, **_of_address(options))
+    from isotone.backends.recording import Player, Recorder, TapeWriter
+
+    if Path(tape).exists():
+        return Opened(Player(tape), _nothing)
+    backend, close = opening.open_backend(target, **_of_address(options))
+    writer = TapeWriter(tape)
+    return Opened(Recorder(backend, writer), _both(writer.close, close))
+
+
+def _taped_async(target: Target, options: StoreOptions) -> OpenedAsync:
+    tape = options.get("tape")
+    if tape is None:
+        return opening.open_async_backend(target, **_of_address(options))
+    from isotone.backends.recording import AsyncRecorder, Player, TapeWriter
+
+    if Path(tape).exists():
+        return OpenedAsync(opening.AtOnce(Player(tape)), _nothing)
+    backend, close = opening.open_async_backend(target, **_of_address(options))
+    writer = TapeWriter(tape)
+    return OpenedAsync(AsyncRecorder(backend, writer), _both(writer.close, close))
+
+
+def _of_address(options: StoreOptions) -> opening.Options:
+    named: Any = options
+    return cast(
+        opening.Options,
+        {name: each for name, each in named.items() if name in opening.Options.__annotations__},
+    )
+
+
+def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    def close() -> None:
+        try:
+            first()
+        finally:
+            second()
+
+    return close
+
+
+def _nothing() -> None:
+    """Leave what was not opened."""
