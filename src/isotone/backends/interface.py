@@ -46,9 +46,13 @@ class InProcess:
         self._execute = execute
 
     def execute(self, operation: str, request: Request) -> Response:
-        response: Response = msgspec.json.decode(
-            self._execute(operation, msgspec.json.encode(request))
-        )
+        try:
+            answer = self._execute(operation, msgspec.json.encode(request))
+        except ApiError as error:
+            # Items in an error's members are JSON still, as they would be on their way to a client.
+            error.members = msgspec.json.decode(msgspec.json.encode(error.members))
+            raise
+        response: Response = msgspec.json.decode(answer)
         return response
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from isotone.errors import UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.model.fields import MISSING, Attr
+from isotone.model.key_sizes import check_sizes
 from isotone.model.keys import BoundKey
 from isotone.model.table import Table
 from isotone.model.validation import Validator, default_of
@@ -88,6 +89,11 @@ class EntitySchema:
         return {}
 
     @staticmethod
+    def is_optional(field: Attr[Any]) -> bool:
+        """Whether an entity may be without a value for the field."""
+        return field.wire.optional or field.options.role in ("expires", "created", "updated")
+
+    @staticmethod
     def absent(field: Attr[Any]) -> Any:
         """What an item without the attribute means. DynamoDB has no empty sets, so they are absence too."""
         if field.wire.python in (set, frozenset) and not field.wire.optional:
@@ -112,6 +118,7 @@ class EntitySchema:
                     )
                 return {}
             found[slot.attribute.name] = value
+        check_sizes(self.tag, key, found)
         return found
 
     def primary_key(self, values: Mapping[str, Any]) -> Item:

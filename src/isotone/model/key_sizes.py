@@ -1,0 +1,27 @@
+"""The sizes that DynamoDB allows keys to have, looked at before anything is sent."""
+
+from __future__ import annotations
+
+from isotone import limits
+from isotone.errors import UsageError
+from isotone.model.keys import BoundKey, Slot
+from isotone.values.types import Item
+
+
+def check_sizes(tag: str, key: BoundKey, attributes: Item) -> None:
+    """Raise `UsageError` for a key that is longer than DynamoDB takes. O(1) for short keys."""
+    _check(tag, key, key.partition, attributes, limits.PARTITION_KEY_SIZE)
+    _check(tag, key, key.sort, attributes, limits.SORT_KEY_SIZE)
+
+
+def _check(tag: str, key: BoundKey, slots: tuple[Slot, ...], attributes: Item, limit: int) -> None:
+    texts = [attributes[slot.attribute.name].get("S", "") for slot in slots]
+    if 4 * sum(map(len, texts)) <= limit:  # no character has more than 4 bytes
+        return
+    size = sum(len(text.encode()) for text in texts)
+    if size > limit:
+        names = ", ".join(repr(slot.attribute.name) for slot in slots)
+        raise UsageError(
+            f"{tag}: key {key.name!r} has {size} bytes in {names}, and DynamoDB takes {limit}; "
+            f"it begins with {texts[0][:60]!r}"
+        )

@@ -1,0 +1,70 @@
+"""Trees to text: the expressions of one request, with the names and values that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from isotone.expressions import extract, nodes, render
+from isotone.values.types import AttributeValue, Item
+
+_SECTIONS: Final = (nodes.Set, nodes.Remove, nodes.Add, nodes.Delete)
+
+
+def expressions(**trees: nodes.Node | None) -> dict[str, Any]:
+    """The members of a request that say these trees, by the name of each member. O(nodes).
+
+    >>> expressions(ConditionExpression=absent("PK"), FilterExpression=None)
+    {'ConditionExpression': 'attribute_not_exists(PK)'}
+    """
+    present = {name: tree for name, tree in trees.items() if tree is not None}
+    if not present:
+        return {}
+    together = extract(cast(Any, tuple(present.values())))
+    members: dict[str, Any] = {
+        name: render(tree) for name, tree in zip(present, cast(Any, together.tree), strict=True)
+    }
+    if together.names:
+        members["ExpressionAttributeNames"] = together.names
+    if together.values:
+        members["ExpressionAttributeValues"] = together.values
+    return members
+
+
+def update_of(actions: Sequence[nodes.Action]) -> nodes.UpdateNode:
+    """One update of actions in any order: an expression has each of its sections once."""
+    return nodes.UpdateNode(
+        tuple(action for kind in _SECTIONS for action in actions if isinstance(action, kind))
+    )
+
+
+def conjunction(conditions: Sequence[nodes.ConditionNode | None]) -> nodes.ConditionNode | None:
+    """All of the conditions that there are; None where there is none."""
+    present = tuple(condition for condition in conditions if condition is not None)
+    if len(present) < 2:
+        return present[0] if present else None
+    return nodes.And(present)
+
+
+def absent(attribute: str) -> nodes.ConditionNode:
+    """The item does not have the attribute."""
+    return nodes.Call("attribute_not_exists", (nodes.Path((attribute,)),))
+
+
+def present(attribute: str) -> nodes.ConditionNode:
+    """The item has the attribute."""
+    return nodes.Call("attribute_exists", (nodes.Path((attribute,)),))
+
+
+def equal(attribute: str, value: AttributeValue | None) -> nodes.ConditionNode:
+    """The attribute is as given; None says that it is not there."""
+    if value is None:
+        return absent(attribute)
+    return nodes.Comparison("=", nodes.Path((attribute,)), nodes.Literal(value))
+
+
+def unchanged(
+    attributes: Sequence[str], item: Mapping[str, AttributeValue] | Item
+) -> nodes.ConditionNode | None:
+    """The attributes are as they are in the item."""
+    return conjunction([equal(name, item.get(name)) for name in sorted(attributes)])

@@ -1,0 +1,345 @@
+"""Whole entities: put, create, replace, delete, and conditions that write nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+from isotone.clock import Clock
+from isotone.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    NotFound,
+    UsageError,
+    VersionConflict,
+    WriteRefused,
+)
+from isotone.expressions import nodes
+from isotone.model import headroom, uniqueness
+from isotone.model.conditions import Condition
+from isotone.model.rendering import absent, conjunction, equal, expressions, present
+from isotone.model.steps import Steps
+from isotone.model.writing import Action, Write, carry_out, identify
+from isotone.values.types import Item
+
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+    from isotone.model.schema import EntitySchema
+
+E = TypeVar("E", bound="Entity")
+
+Expectation = Literal["anything", "absence", "presence"]
+
+
+def put(entity: E, clock: Clock, when: Condition | None = None) -> Steps[E]:
+    """Write an entity over whatever has its primary key. Cost: one write.
+
+    Raises `ConditionFailed` where `when` does not hold, `VersionConflict` where the entity has a version
+    and was written by somebody else since it was read, `NotUnique` where it has a unique value that is
+    taken. An entity with unique values costs a read and a transaction.
+    """
+    return (yield from carry_out(Put(entity, when), clock))
+
+
+def create(entity: E, clock: Clock) -> Steps[E]:
+    """Write an entity that is not there yet; raises `AlreadyExists`. Cost: one write."""
+    return (yield from carry_out(Put(entity, None, "absence"), clock))
+
+
+def replace(entity: E, clock: Clock, when: Condition | None = None) -> Steps[E]:
+    """Write over an entity that is there; raises `NotFound` where it is not. Cost: one write."""
+    return (yield from carry_out(Put(entity, when, "presence"), clock))
+
+
+def delete(
+    target: type[E] | E, key: Mapping[str, Any], clock: Clock, when: Condition | None = None
+) -> Steps[E | None]:
+    """Delete an entity and give it as it was, None where there was none. Cost: one write.
+
+    By its key's fields, or the entity itself, whose version, where it has one, is checked.
+    """
+    return (yield from carry_out(Delete(target, key, when), clock))
+
+
+class Put(Write[E]):
+    """Write a whole entity."""
+
+    def __init__(
+        self, entity: E, when: Condition | None = None, expected: Expectation = "anything"
+    ) -> None:
+        self.schema = entity.__schema__
+        self.entity = entity
+        self.when = when
+        self.expected = expected
+        self.reads = bool(self.schema.unique) and expected != "absence"
+        self._values: dict[str, Any] = {}
+
+    @property
+    def key(self) -> Item:
+        return self.schema.primary_key(self.entity.__dict__)
+
+    def prepare(self) -> None:
+        self.entity.before_put()
+
+    def plan(self, now: datetime) -> list[Action]:
+        schema = self.schema
+        self._now = now
+        self._values = values = stamped(self.entity, now)
+        item = schema.to_item(values)
+        headroom.watch(schema, values)
+        condition = conjunction(
+            [
+                self._expectation(now),
+                expected_version(schema, self.entity.__dict__, now),
+                None if self.when is None else self.when.node(),
+                uniqueness.pins(schema, self.current) if self.reads else None,
+            ]
+        )
+        members = {
+            "TableName": schema.table.name,
+            "Item": item,
+            **expressions(ConditionExpression=condition),
+        }
+        before = values_of(schema, self.current)
+        markers = uniqueness.changes(schema, self._key_of(item), before, values, now)
+        return [Action("Put", members, self._explain), *markers]
+
+    def _key_of(self, item: Item) -> Item:
+        return {each.name: item[each.name] for each in self.schema.table.keys.attributes}
+
+    def _expectation(self, now: datetime) -> nodes.ConditionNode | None:
+        if self.expected == "anything":
+            return None
+        return (vacant if self.expected == "absence" else standing)(self.schema, now)
+
+    def _explain(self, item: Item | None) -> WriteRefused | None:
+        schema, current = self.schema, entity_of(self.schema, item)
+        if self.expected == "absence":
+            return AlreadyExists(f"{described(schema, self.key)} exists already", current)
+        if self.expected == "presence" and is_gone(schema, item, self._now):
+            return NotFound(f"{described(schema, self.key)} does not exist")
+        return refusal(self, item, self.entity.__dict__)
+
+    def finish(self, attributes: Item | None) -> E:
+        self.entity.__dict__.update(self._values)
+        self.entity.after_put()
+        return self.entity
+
+
+class Delete(Write[E | None]):
+    """Delete an entity."""
+
+    def __init__(
+        self, target: type[E] | E, key: Mapping[str, Any], when: Condition | None = None
+    ) -> None:
+        self.schema = target.__schema__
+        self.when = when
+        self.entity = None if isinstance(target, type) else target
+        self.reads = bool(self.schema.unique)
+        self._key = key_of(target, key)
+
+    @property
+    def key(self) -> Item:
+        return self._key
+
+    def prepare(self) -> None:
+        if self.entity is not None:
+            self.entity.before_delete()
+
+    def plan(self, now: datetime) -> list[Action]:
+        schema = self.schema
+        condition = conjunction(
+            [
+                None if self.entity is None else read_version(schema, self.entity.__dict__),
+                None if self.when is None else self.when.node(),
+                uniqueness.pins(schema, self.current) if self.reads else None,
+            ]
+        )
+        members = {
+            "TableName": schema.table.name,
+            "Key": self.key,
+            **expressions(ConditionExpression=condition),
+        }
+        before = values_of(schema, self.current)
+        markers = uniqueness.changes(schema, self.key, before, None, now)
+        return [Action("Delete", members, self._explain), *markers]
+
+    def _explain(self, item: Item | None) -> WriteRefused | None:
+        return refusal(self, item, {} if self.entity is None else as_read(self.entity))
+
+    def finish(self, attributes: Item | None) -> E | None:
+        return cast("E | None", entity_of(self.schema, attributes or self.current))
+
+
+class Check(Write[None]):
+    """A condition on an entity that a transaction does not write."""
+
+    def __init__(
+        self, target: type[Entity] | Entity, key: Mapping[str, Any], when: Condition
+    ) -> None:
+        self.schema = target.__schema__
+        self.when = when
+        self._key = key_of(target, key)
+
+    @property
+    def key(self) -> Item:
+        return self._key
+
+    def plan(self, now: datetime) -> list[Action]:
+        members = {
+            "TableName": self.schema.table.name,
+            "Key": self.key,
+            **expressions(ConditionExpression=self.when.node()),
+        }
+        return [Action("ConditionCheck", members, lambda item: refusal(self, item, {}))]
+
+    def finish(self, attributes: Item | None) -> None:
+        return None
+
+
+# What the library fills in
+
+
+def stamped(entity: Entity, now: datetime) -> dict[str, Any]:
+    """The values to write: the next version, the times of creation and change, the computed fields."""
+    schema = entity.__schema__
+    values = dict(entity.__dict__)
+    roles = schema.by_role
+    if "version" in roles:
+        name = roles["version"].name
+        values[name] = (values[name] or 0) + 1
+    if "created" in roles and values[roles["created"].name] is None:
+        values[roles["created"].name] = now
+    if "updated" in roles:
+        values[roles["updated"].name] = now
+    if schema.computations:
+        copy = type(entity).from_trusted(values)
+        for name, compute in schema.computations.items():
+            copy.__dict__[name] = values[name] = compute(copy)
+    return values
+
+
+# Conditions that every kind of write knows
+
+
+def standing(schema: EntitySchema, now: datetime) -> nodes.ConditionNode:
+    """There is an item, and it has not expired."""
+    here = present(schema.table.keys.attributes[0].name)
+    expiry = schema.by_role.get("expires")
+    if expiry is None:
+        return here
+    later = nodes.Comparison(
+        ">", nodes.Path((expiry.attribute,)), nodes.Literal(expiry.encode(now))
+    )
+    return nodes.And((here, nodes.Or((absent(expiry.attribute), later))))
+
+
+def vacant(schema: EntitySchema, now: datetime) -> nodes.ConditionNode:
+    """There is no item, or only one that has expired and waits to be removed."""
+    return _or_expired(schema, absent(schema.table.keys.attributes[0].name), now)
+
+
+def expected_version(
+    schema: EntitySchema, values: Mapping[str, Any], now: datetime
+) -> nodes.ConditionNode | None:
+    """The stored version is the one that was read; 0 says that there was none."""
+    field = schema.by_role.get("version")
+    if field is None:
+        return None
+    read = read_version(schema, values)
+    return _or_expired(schema, absent(field.attribute), now) if read is None else read
+
+
+def read_version(schema: EntitySchema, values: Mapping[str, Any]) -> nodes.ConditionNode | None:
+    """The stored version is the one that was read; None where none was."""
+    field = schema.by_role.get("version")
+    if field is None or not values[field.name]:
+        return None
+    return equal(field.attribute, field.encode(values[field.name]))
+
+
+def as_read(entity: Entity) -> Mapping[str, Any]:
+    """The values of an entity that was read with its version; none where it was not."""
+    values = entity.__dict__
+    return {} if read_version(entity.__schema__, values) is None else values
+
+
+def is_gone(schema: EntitySchema, item: Item | None, now: datetime) -> bool:
+    """Whether there is no item, or one that has expired and waits to be removed."""
+    if item is None:
+        return True
+    expiry = schema.by_role.get("expires")
+    value = None if expiry is None else item.get(expiry.attribute)
+    return value is not None and "N" in value and float(value["N"]) <= now.timestamp()
+
+
+def _or_expired(
+    schema: EntitySchema, condition: nodes.ConditionNode, now: datetime
+) -> nodes.ConditionNode:
+    expiry = schema.by_role.get("expires")
+    if expiry is None:
+        return condition
+    path = nodes.Path((expiry.attribute,))
+    return nodes.Or((condition, nodes.Comparison("<=", path, nodes.Literal(expiry.encode(now)))))
+
+
+def refusal(write: Write[Any], item: Item | None, values: Mapping[str, Any]) -> WriteRefused | None:
+    """Why the item stood in the way; None where only what the write was planned from has changed."""
+    schema = write.schema
+    version = schema.by_role.get("version")
+    if version is not None and values.get(version.name):
+        stored = (item or {}).get(version.attribute)
+        if stored != version.encode(values[version.name]):
+            return VersionConflict(
+                f"{described(schema, write.key)} was read as version {values[version.name]}, "
+                f"but is now {'gone' if item is None else stored and 'version ' + stored['N']}",
+                entity_of(schema, item),
+            )
+    elif version is not None and version.name in values and version.attribute in (item or {}):
+        return VersionConflict(
+            f"{described(schema, write.key)} is new here, but stored already",
+            entity_of(schema, item),
+        )
+    if write.is_seen and item != write.current:
+        return None
+    current = entity_of(schema, item)
+    return ConditionFailed(
+        f"the condition on {described(schema, write.key)} does not hold"
+        + ("; there is no such item" if current is None else ""),
+        current,
+    )
+
+
+# Targets
+
+
+def key_of(target: type[Entity] | Entity, key: Mapping[str, Any]) -> Item:
+    """The primary key that is meant: that of an entity, or of a class and the key's fields."""
+    schema = target.__schema__
+    if isinstance(target, type):
+        return identify(schema, key)
+    if key:
+        raise UsageError(
+            f"an entity has its own key; give {schema.tag} itself, or the class and a key"
+        )
+    return schema.primary_key(target.__dict__)
+
+
+def entity_of(schema: EntitySchema, item: Item | None) -> Entity | None:
+    """The entity that an item is, of whatever kind; None without an item."""
+    if item is None:
+        return None
+    tag = item.get(schema.table.tag, {}).get("S", schema.tag)
+    return schema.table.entities.get(tag, schema).from_item(item)
+
+
+def values_of(schema: EntitySchema, item: Item | None) -> dict[str, Any] | None:
+    """The values of an item's fields."""
+    return None if item is None else schema.from_item(item).__dict__
+
+
+def described(schema: EntitySchema, key: Item) -> str:
+    """An item, for a message."""
+    parts = ", ".join(str(next(iter(value.values()))) for value in key.values())
+    return f"{schema.tag} {parts}"

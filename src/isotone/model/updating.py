@@ -1,0 +1,259 @@
+"""Updates: changes of some fields of one entity, with all that follows from them in the same write.
+
+Index keys and computed fields are derived from the values after the change (`derivation`). Often these
+are known: from the primary key, from the changes (`set`, not `add`), from equalities in `when`, or from
+an entity with a version that is given instead of its class. Then an update is one UpdateItem. Where they
+are not, the item is read first, and the write holds whatever it made use of in its condition; a write
+that was overtaken is planned anew with what the refusal shows. So an update never leaves an index key
+behind, and costs a read only where it must.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from isotone.clock import Clock
+from isotone.errors import NotFound, WriteRefused
+from isotone.expressions import nodes
+from isotone.expressions.update import Update as CompiledUpdate
+from isotone.model import changes as kinds
+from isotone.model import headroom, uniqueness
+from isotone.model.allowance import allowed
+from isotone.model.changes import Change
+from isotone.model.conditions import Condition
+from isotone.model.derivation import Derived, Known, Unknown, derive, told_by
+from isotone.model.rendering import conjunction, equal, expressions, unchanged, update_of
+from isotone.model.saving import (
+    as_read,
+    described,
+    is_gone,
+    key_of,
+    read_version,
+    refusal,
+    standing,
+    values_of,
+)
+from isotone.model.schema import VERSION_ATTRIBUTE
+from isotone.model.steps import Steps
+from isotone.model.writing import Action, Write, carry_out
+from isotone.values.types import Item
+
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+    from isotone.model.schema import EntitySchema
+
+E = TypeVar("E", bound="Entity")
+
+
+def update(
+    target: type[E] | E,
+    changes: Sequence[Change],
+    key: Mapping[str, Any],
+    clock: Clock,
+    when: Condition | None = None,
+) -> Steps[E]:
+    """Change some fields of an entity, and give it as it is then. Cost: one write.
+
+    One read more where an index key or a computed field depends on a value that neither the changes nor
+    `when` tell. Raises `NotFound`, `ConditionFailed`, `VersionConflict` (where an entity with a version is
+    given), `NotUnique`, `Contended`.
+    """
+    result = yield from carry_out(Update(target, changes, key, when), clock)
+    return cast("E", result)
+
+
+class Update(Write["E | None"]):
+    """Change some fields of an entity."""
+
+    def __init__(
+        self,
+        target: type[E] | E,
+        changes: Sequence[Change],
+        key: Mapping[str, Any],
+        when: Condition | None = None,
+    ) -> None:
+        self.schema = target.__schema__
+        self.entity = None if isinstance(target, type) else target
+        self.when = when
+        self._key = key_of(target, key)
+        self._given = changes
+        self._changes: list[Change] = []
+        self._after: Item | None = None
+        values = key if self.entity is None else self.entity.__dict__
+        self._identity = {each.name: values[each.name] for each in self.schema.primary.fields}
+
+    @property
+    def key(self) -> Item:
+        return self._key
+
+    def prepare(self) -> None:
+        self._changes = allowed(self.schema, self.schema.entity.before_update(self._given))
+
+    def plan(self, now: datetime) -> list[Action]:
+        self._now = now
+        changes = [*self._changes, *stamps(self.schema, now)]
+        return self._plan_from_item(changes) if self.is_seen else [self._plan_unread(changes)]
+
+    # Without reading
+
+    def _plan_unread(self, changes: Sequence[Change]) -> Action:
+        if touches_unique_values(self.schema, changes):
+            raise Unknown("the unique values to give up")
+        known = Known(self._told(changes))
+        derived = derive(self.schema, known, names(changes))
+        version = self.schema.version
+        current = equal(VERSION_ATTRIBUTE, {"N": str(version)}) if version > 1 else None
+        return self._action(changes, derived, known, current)
+
+    def _told(self, changes: Sequence[Change]) -> dict[str, Any]:
+        """Values after the changes that are known without reading."""
+        told = {**told_by(self.when), **self._identity}
+        if self.entity is not None:
+            told = {**as_read(self.entity), **told}  # the condition on its version makes them so
+        for change in changes:
+            told.pop(change.field.name, None)
+        return told | settled(self.schema, changes)
+
+    # From the item
+
+    def _plan_from_item(self, changes: Sequence[Change]) -> list[Action]:
+        schema, current = self.schema, self.current
+        if current is None or is_gone(schema, current, self._now):
+            raise NotFound(f"{described(schema, self.key)} does not exist")
+        item = schema.upgraded(current)
+        self._after = after = applied(changes, item)
+        known = Known(schema.from_item(after).__dict__)
+        derived = derive(schema, known, names(changes))
+        markers: list[Action] = []
+        if touches_unique_values(schema, changes):
+            before = values_of(schema, current)
+            markers = uniqueness.changes(schema, self.key, before, known, self._now)
+        self._after = {**after, **derived.attributes}
+        if item is not current:
+            return [self._rewrite(known, after, current), *markers]
+        used = current.keys() | after.keys() if markers else self._used(known, changes)
+        return [self._action(changes, derived, known, pins(schema, current, used)), *markers]
+
+    def _used(self, known: Known, changes: Sequence[Change]) -> set[str]:
+        """The attributes from which something was derived, and which nothing else holds in place."""
+        schema = self.schema
+        told = self._told(changes).keys() | schema.computations.keys()
+        fields = [schema.fields[name] for name in known.used - told]
+        return {field.attribute for field in fields} | {VERSION_ATTRIBUTE}
+
+    # Requests
+
+    def _action(
+        self,
+        changes: Sequence[Change],
+        derived: Derived,
+        known: Known,
+        further: nodes.ConditionNode | None,
+    ) -> Action:
+        headroom.watch(self.schema, dict(known))
+        actions = [change.action() for change in changes]
+        actions += [
+            nodes.Set(nodes.Path((name,)), nodes.Literal(value))
+            for name, value in derived.attributes.items()
+        ]
+        actions += [nodes.Remove(nodes.Path((name,))) for name in sorted(derived.removed)]
+        members = {
+            "TableName": self.schema.table.name,
+            "Key": self.key,
+            **expressions(
+                UpdateExpression=update_of(actions), ConditionExpression=self._condition(further)
+            ),
+        }
+        return Action("Update", members, self._explain)
+
+    def _rewrite(self, known: Known, after: Item, current: Item) -> Action:
+        """The whole item, of an item that an older version of the entity wrote."""
+        self._after = item = {**after, **self.schema.to_item(dict(known))}
+        same = pins(self.schema, current, set(current))
+        members = {
+            "TableName": self.schema.table.name,
+            "Item": item,
+            **expressions(ConditionExpression=self._condition(same)),
+        }
+        return Action("Put", members, self._explain)
+
+    def _condition(self, further: nodes.ConditionNode | None) -> nodes.ConditionNode | None:
+        return conjunction(
+            [
+                standing(self.schema, self._now),
+                None if self.entity is None else read_version(self.schema, self.entity.__dict__),
+                None if self.when is None else self.when.node(),
+                further,
+            ]
+        )
+
+    def _explain(self, item: Item | None) -> WriteRefused | None:
+        schema = self.schema
+        if item is None or is_gone(schema, item, self._now):
+            return NotFound(f"{described(schema, self.key)} does not exist")
+        if not self.is_seen and schema.upgraded(item) is not item:
+            return None
+        return refusal(self, item, {} if self.entity is None else as_read(self.entity))
+
+    def finish(self, attributes: Item | None) -> E | None:
+        item = attributes or self._after
+        return None if item is None else cast("E", self.schema.from_item(item))
+
+
+# What updates and moves share
+
+
+def stamps(schema: EntitySchema, now: datetime) -> list[Change]:
+    """The changes that the library makes with every update."""
+    found: list[Change] = []
+    if "version" in schema.by_role:
+        found.append(kinds.Add(schema.by_role["version"], 1))
+    if "updated" in schema.by_role:
+        found.append(kinds.Set(schema.by_role["updated"], now))
+    return found
+
+
+def names(changes: Sequence[Change]) -> set[str]:
+    """The fields that are changed."""
+    return {change.field.name for change in changes}
+
+
+def settled(schema: EntitySchema, changes: Sequence[Change]) -> dict[str, Any]:
+    """The values of fields that follow from the changes alone."""
+    return {
+        change.field.name: schema.absent(change.field)
+        if isinstance(change, kinds.Remove)
+        else change.known
+        for change in changes
+        if change.is_known
+    }
+
+
+def applied(changes: Sequence[Change], item: Item) -> Item:
+    """The item after the changes, as the database would make them."""
+    update = CompiledUpdate.from_node(update_of([change.action() for change in changes]))
+    update.check({})
+    return update.apply(item, {})
+
+
+def touches_unique_values(schema: EntitySchema, changes: Sequence[Change]) -> bool:
+    """Whether markers of unique values have to change with these fields."""
+    fields = {field.name for field in uniqueness.fields_of(schema)}
+    if fields and "expires" in schema.by_role:
+        fields.add(schema.by_role["expires"].name)
+    return bool(fields & names(changes))
+
+
+def pins(schema: EntitySchema, current: Item, used: set[str]) -> nodes.ConditionNode | None:
+    """The condition that attributes of an item are as they were seen.
+
+    Where the entity has a version, that says it for all of them.
+    """
+    version = schema.by_role.get("version")
+    if version is not None and version.attribute in current:
+        return unchanged([version.attribute], current)
+    if schema.version == 1:
+        used = used - {VERSION_ATTRIBUTE}
+    return unchanged(sorted(used), current)

@@ -1,0 +1,262 @@
+"""Whole entities are written, and what is stored can refuse them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Literal
+
+import pytest
+
+import isotone
+from isotone.backends.interface import InProcess
+from isotone.clock import ManualClock
+from isotone.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    NotFound,
+    NotUnique,
+    UsageError,
+    VersionConflict,
+)
+from isotone.model.entity import Entity
+from isotone.model.fields import Attr, computed, created, expires, field, updated, version
+from isotone.model.keys import Index, Key
+from isotone.model.saving import create, delete, put, replace
+from isotone.model.steps import Steps, run
+from isotone.model.table import Global, Table
+from isotone.model.tables import create_tables
+from isotone.model.writing import read_item
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+shop = Table("shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+
+class Order(Entity, table=shop):
+    customer: Attr[str] = field()
+    number: Attr[int] = field(max=99_999, alert=1)
+    status: Attr[Literal["PLACED", "SHIPPED"]] = field()
+    total: Attr[Decimal] = field(default=Decimal(0))
+
+    primary = Key("CUSTOMER", customer).sort("ORDER", number)
+    by_status = Index("GSI1", "CUSTOMER", customer).sort(status)
+
+
+class User(Entity, table=shop):
+    org: Attr[str] = field()
+    name: Attr[str] = field()
+    email: Attr[str | None] = field(default=None, unique=True, case="casefold")
+    badge: Attr[int | None] = field(default=None, unique=(org,))
+
+    primary = Key("ORG", org).sort("USER", name)
+
+
+class Page(Entity, table=shop):
+    slug: Attr[str] = field()
+    text: Attr[str] = field(default="")
+    words: Attr[int] = computed(lambda page: len(page.text.split()))
+    revision: Attr[int] = version()
+    made: Attr[datetime | None] = created()
+    changed: Attr[datetime | None] = updated()
+
+    primary = Key("PAGE", slug).sort("PAGE")
+
+
+class Session(Entity, table=shop):
+    token: Attr[str] = field()
+    seat: Attr[str | None] = field(default=None, unique=True)
+    until: Attr[datetime | None] = expires()
+
+    primary = Key("SESSION", token).sort("SESSION")
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(START)
+
+
+@pytest.fixture
+def store(clock: ManualClock) -> Iterator[Any]:
+    with isotone.open(":memory:", clock=clock) as database:
+        backend = InProcess(database.execute)
+
+        def do(steps: Steps[Any]) -> Any:
+            return run(steps, backend)
+
+        do(create_tables([shop]))
+        yield do
+
+
+def stored(store: Any, entity: Any) -> Any:
+    schema = entity.__schema__
+    return store(read_item(schema, schema.primary_key(entity.__dict__)))
+
+
+def order(**values: Any) -> Order:
+    return Order(**{"customer": "c1", "number": 1, "status": "PLACED", **values})
+
+
+def test_a_put_writes_the_item_with_all_its_keys(store: Any, clock: ManualClock) -> None:
+    store(put(order(total=Decimal("2.50")), clock))
+    assert stored(store, order()) == {
+        "PK": {"S": "CUSTOMER#c1"},
+        "SK": {"S": "ORDER#00001"},
+        "GSI1PK": {"S": "CUSTOMER#c1"},
+        "GSI1SK": {"S": "PLACED"},
+        "_type": {"S": "Order"},
+        "customer": {"S": "c1"},
+        "number": {"N": "1"},
+        "status": {"S": "PLACED"},
+        "total": {"N": "2.5"},
+    }
+
+
+def test_a_conditional_put_that_fails_shows_what_is_stored(store: Any, clock: ManualClock) -> None:
+    store(put(order(status="SHIPPED"), clock))
+    with pytest.raises(ConditionFailed, match="Order CUSTOMER#c1, ORDER#00001") as failure:
+        store(put(order(), clock, when=Order.status == "PLACED"))
+    assert failure.value.current == order(status="SHIPPED")
+
+
+def test_create_wants_absence_and_replace_presence(store: Any, clock: ManualClock) -> None:
+    with pytest.raises(NotFound):
+        store(replace(order(), clock))
+    store(create(order(), clock))
+    with pytest.raises(AlreadyExists) as failure:
+        store(create(order(total=Decimal(9)), clock))
+    assert failure.value.current == order()
+    store(replace(order(total=Decimal(9)), clock))
+    assert stored(store, order())["total"] == {"N": "9"}
+
+
+def test_delete_gives_what_was_there(store: Any, clock: ManualClock) -> None:
+    store(put(order(), clock))
+    with pytest.raises(ConditionFailed):
+        store(delete(Order, {"customer": "c1", "number": 1}, clock, when=Order.total > 5))
+    assert store(delete(Order, {"customer": "c1", "number": 1}, clock)) == order()
+    assert store(delete(order(), {}, clock)) is None
+
+
+def test_a_key_must_be_given_whole(store: Any, clock: ManualClock) -> None:
+    with pytest.raises(UsageError, match="identified by customer, number, not by customer"):
+        store(delete(Order, {"customer": "c1"}, clock))
+    with pytest.raises(UsageError, match="has its own key"):
+        store(delete(order(), {"customer": "c1"}, clock))
+
+
+def test_a_key_beyond_the_limit_is_refused_before_it_is_sent(
+    store: Any, clock: ManualClock
+) -> None:
+    store(put(User(org="o", name="é" * 509), clock))  # USER# and 1,018 bytes
+    with pytest.raises(UsageError, match="1025 bytes in 'SK', and DynamoDB takes 1024"):
+        store(put(User(org="o", name="é" * 510), clock))
+    with pytest.raises(UsageError, match="DynamoDB takes 2048"):
+        store(put(User(org="x" * 2045, name="a"), clock))
+
+
+def test_the_library_fills_in_versions_times_and_computed_fields(
+    store: Any, clock: ManualClock
+) -> None:
+    page = store(put(Page(slug="home", text="one two"), clock))
+    assert (page.revision, page.made, page.changed, page.words) == (1, START, START, 2)
+    clock.advance(60)
+    page.text = "one two three"
+    store(put(page, clock))
+    later = START + timedelta(minutes=1)
+    assert (page.revision, page.made, page.changed, page.words) == (2, START, later, 3)
+    assert Page.__schema__.from_item(stored(store, page)) == page
+
+
+def test_concurrent_writers_are_noticed_by_the_version(store: Any, clock: ManualClock) -> None:
+    page = store(put(Page(slug="home", text="a"), clock))
+    theirs = Page.__schema__.from_item(stored(store, page))
+    store(put(page, clock))
+    with pytest.raises(VersionConflict, match="read as version 1, but is now version 2") as failure:
+        store(put(theirs, clock))
+    assert failure.value.current.revision == 2
+    assert theirs.revision == 1  # as it was, to be tried again
+    with pytest.raises(VersionConflict):
+        store(delete(theirs, {}, clock))
+    with pytest.raises(VersionConflict, match="new here, but stored already"):
+        store(put(Page(slug="home"), clock))
+    store(delete(page, {}, clock))
+    with pytest.raises(VersionConflict, match="is now gone"):
+        store(put(page, clock))
+
+
+def test_hooks_run_around_a_write(store: Any, clock: ManualClock) -> None:
+    seen = []
+
+    class Note(Entity, table=shop):
+        name: Attr[str] = field()
+
+        primary = Key("NOTE", name).sort("NOTE")
+
+        def before_put(self) -> None:
+            self.name = self.name.strip()
+
+        def after_put(self) -> None:
+            seen.append(("put", self.name))
+
+        def before_delete(self) -> None:
+            seen.append(("delete", self.name))
+
+    note = store(put(Note(name=" a "), clock))
+    assert stored(store, note)["name"] == {"S": "a"}
+    store(delete(note, {}, clock))
+    assert seen == [("put", "a"), ("delete", "a")]
+
+
+def test_a_unique_value_is_had_once(store: Any, clock: ManualClock) -> None:
+    store(put(User(org="o", name="ann", email="Ann@x.org", badge=1), clock))
+    with pytest.raises(
+        NotUnique, match=r"email 'ann@X\.org' is taken, by ORG#o, USER#ann"
+    ) as failure:
+        store(put(User(org="o", name="bob", email="ann@X.org"), clock))
+    assert (failure.value.field, failure.value.value) == ("email", "ann@X.org")
+    assert failure.value.owner == {"PK": "ORG#o", "SK": "USER#ann"}
+    with pytest.raises(NotUnique, match="badge 1 is taken within org 'o'"):
+        store(create(User(org="o", name="bob", badge=1), clock))
+    store(create(User(org="p", name="bob", badge=1), clock))
+
+
+def test_a_unique_value_is_given_up_when_it_changes_or_goes(store: Any, clock: ManualClock) -> None:
+    ann = store(put(User(org="o", name="ann", email="a@x"), clock))
+    ann.email = "b@x"
+    store(put(ann, clock))
+    bob = store(create(User(org="o", name="bob", email="a@x"), clock))
+    store(delete(ann, {}, clock))
+    bob.email = "b@x"
+    store(put(bob, clock))
+    store(delete(User, {"org": "o", "name": "bob"}, clock))
+    store(create(User(org="o", name="cat", email="a@x"), clock))
+
+
+def test_the_same_entity_may_be_put_again(store: Any, clock: ManualClock) -> None:
+    ann = store(put(User(org="o", name="ann", email="a@x", badge=3), clock))
+    store(put(ann, clock))
+    with pytest.raises(AlreadyExists):
+        store(create(ann, clock))
+
+
+def test_what_has_expired_stands_in_nobodys_way(store: Any, clock: ManualClock) -> None:
+    store(create(Session(token="t", seat="1A", until=START + timedelta(hours=1)), clock))
+    with pytest.raises(NotUnique):
+        store(create(Session(token="u", seat="1A"), clock))
+    clock.advance(3600)
+    with pytest.raises(NotFound):
+        store(replace(Session(token="t"), clock))
+    store(create(Session(token="u", seat="1A"), clock))
+    store(create(Session(token="t", seat="1B"), clock))
+
+
+def test_uniqueness_needs_keys_and_values_of_strings() -> None:
+    with pytest.raises(UsageError, match="cannot be unique"):
+
+        class Wrong(Entity, table=shop):
+            name: Attr[str] = field()
+            tags: Attr[list[str]] = field(unique=True)
+
+            primary = Key("WRONG", name).sort("WRONG")
