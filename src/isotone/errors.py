@@ -19,8 +19,14 @@
     │   ├── TransactionFailed         one of several writes was refused, so none was made
     │   └── Contended                 others kept writing the same items
     ├── BatchIncomplete               the service kept refusing a part of a batch
+    ├── ReadIncomplete                a read ended before it had brought everything
+    │   ├── BudgetSpent               its bound of units or requests was reached
+    │   ├── TooMany                   there are more results than the caller can take
+    │   └── TooLarge                  there is more data than can be held in memory
     ├── MalformedKey                  a key, or a part of it, that is not as it was declared
     └── UsageError                    Isotone's own Python interface was used wrongly
+        ├── Unanswerable              no range of a key's order answers the conditions
+        ├── InvalidCursor             a cursor that was changed, has expired, or is another query's
         ├── NoCredentials             there is no access key to sign requests with
         └── OutOfRange                a value that does not fit what was declared for it
 
@@ -64,6 +70,14 @@ class UsageError(IsotoneError, ValueError):
 
 class OutOfRange(UsageError):
     """A value beyond what its component of a key was declared to hold; nothing was written."""
+
+
+class Unanswerable(UsageError):
+    """A condition that a key cannot answer by a range of its order."""
+
+
+class InvalidCursor(UsageError):
+    """A cursor that was changed, has expired, or belongs to another query."""
 
 
 class NoCredentials(UsageError):
@@ -144,6 +158,26 @@ class BatchIncomplete(IsotoneError):
     def __init__(self, message: str, remaining: list[Any]) -> None:
         super().__init__(message)
         self.remaining = remaining
+
+
+class ReadIncomplete(IsotoneError):
+    """A read ended before it had brought everything; `stats` tells what it cost."""
+
+    def __init__(self, message: str, stats: Any = None) -> None:
+        super().__init__(message)
+        self.stats = stats
+
+
+class BudgetSpent(ReadIncomplete):
+    """The query's bound of units or requests was reached; `page` reads the same in parts."""
+
+
+class TooMany(ReadIncomplete):
+    """There are more results than the caller said that there can be."""
+
+
+class TooLarge(ReadIncomplete):
+    """There is more data than a collection that is filtered in memory may have."""
 
 
 class MalformedKey(IsotoneError, ValueError):

@@ -12,16 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from isotone.errors import UsageError
+from isotone.errors import Unanswerable, UsageError
 from isotone.model.conditions import All, Comparison, Condition
 from isotone.model.intervals import Restriction, intersection
 from isotone.model.keys import BoundKey, Component, NativeSlot, Slot, StringSlot
 
 RANGES: Final = frozenset({"<", "<=", ">", ">=", "between", "begins_with"})
-
-
-class Unanswerable(UsageError):
-    """A condition that a key cannot answer by a range of its order."""
 
 
 @dataclass(frozen=True, slots=True)

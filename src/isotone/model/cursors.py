@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from isotone.clock import Clock
-from isotone.errors import UsageError
+from isotone.errors import InvalidCursor, UsageError
 from isotone.values.types import Item
 
 _SIGNATURE: Final = (
@@ -33,10 +33,6 @@ Direction = Literal["forward", "back"]
 _UNBOUND: Final = frozenset(
     {"Limit", "ExclusiveStartKey", "ConsistentRead", "ReturnConsumedCapacity"}
 )
-
-
-class InvalidCursor(UsageError):
-    """A cursor that was changed, has expired, or belongs to another query."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
 from isotone.backends.interface import Request
-from isotone.errors import UsageError
+from isotone.errors import Unanswerable, UsageError
 from isotone.model import requests
-from isotone.model.bounds import KeyBounds, Unanswerable, bounds
+from isotone.model.bounds import KeyBounds, bounds
 from isotone.model.conditions import Condition
 from isotone.model.fields import Attr
 from isotone.model.keys import BoundKey
@@ -23,10 +23,13 @@ from isotone.model.table import Table
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
+    from isotone.model.collections import Children, Collection
     from isotone.model.entity import Entity
     from isotone.model.schema import EntitySchema
 
 E = TypeVar("E", bound="Entity")
+C = TypeVar("C", bound="Entity")
+D = TypeVar("D", bound="Entity")
 E_co = TypeVar("E_co", bound="Entity", covariant=True)
 
 
@@ -70,7 +73,7 @@ class Read(Generic[E_co]):
         of the key, which DynamoDB filters no query by.
         """
         for condition in conditions:
-            owner_of(condition, self.schemas)
+            requests.owner_of(condition, self.schemas)
         return replace(self, filters=(*self.filters, *conditions))
 
     def select(self, *fields: Attr[Any]) -> Self:
@@ -81,7 +84,7 @@ class Read(Generic[E_co]):
         names = frozenset(each.name for each in fields)
         for each in fields:
             if not any(schema.fields.get(each.name) is each for schema in self.schemas):
-                raise UsageError(f"{each.name!r} is no field of {_titles(self.schemas)}")
+                raise UsageError(f"{each.name!r} is no field of {requests.titles(self.schemas)}")
         requests.check_projected(self.keys, self.schemas, names)
         return replace(self, selected=names)
 
@@ -222,7 +225,7 @@ class Pattern(Generic[E]):
         write instead.
         """
         for condition in conditions:
-            owner_of(condition, (self.schema,))
+            requests.owner_of(condition, (self.schema,))
         return Query(
             name=str(self),
             schemas=(self.schema,),
@@ -230,6 +233,30 @@ class Pattern(Generic[E]):
             bounds=bounds(self.key, conditions),
             asked=conditions,
         )
+
+    def children(self, *fields: Attr[Any]) -> Children:
+        """To declare the key of entities in the same collections, `before` or `after` this one.
+
+        `fields` are the child's own, in the places of those that group this one's items.
+
+        >>> primary = Organization.primary.children(organization).after("USER", name)  # doctest: +SKIP
+        """
+        from isotone.model.collections import Children
+
+        return Children(self, fields)
+
+    @overload
+    def with_children(self, child: Pattern[C], /) -> Collection[E, C]: ...
+    @overload
+    def with_children(self, one: Pattern[C], other: Pattern[D], /) -> Collection[E, C | D]: ...
+    def with_children(self, *children: Pattern[Any]) -> Collection[E, Any]:
+        """This entity and some kinds of its children, to be read by one query.
+
+        Raises `UsageError` where another kind stands between them.
+        """
+        from isotone.model.collections import Collection
+
+        return Collection(self, children)
 
     def scan(self) -> Scan[E]:
         """Everything in the table, or in the index; what other entities have there is paid for too."""
@@ -281,25 +308,6 @@ def _lacking(schema: EntitySchema, key: BoundKey, conditions: tuple[Condition, .
         if component.field.wire.optional and (name := component.field.name) not in asked
     ]
     return f"lacks entities without {optional[0]}" if optional else None
-
-
-def owner_of(condition: Condition, schemas: tuple[EntitySchema, ...]) -> EntitySchema:
-    """The schema, among those read, whose fields a condition is on."""
-    if not isinstance(condition, Condition):
-        raise UsageError(f"{condition!r} is no condition; write one such as Order.number == 157")
-    fields = list(condition.fields())
-    for schema in schemas:
-        if all(schema.fields.get(each.name) is each for each in fields):
-            return schema
-    names = ", ".join(dict.fromkeys(each.name for each in fields))
-    raise UsageError(
-        f"the condition is on {names}, which {'is' if len(fields) == 1 else 'are'} not of "
-        f"{_titles(schemas)}; use that class's own fields"
-    )
-
-
-def _titles(schemas: tuple[EntitySchema, ...]) -> str:
-    return " or ".join(schema.entity.__name__ for schema in schemas)
 
 
 def _positive(number: int, what: str) -> int:

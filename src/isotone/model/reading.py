@@ -7,44 +7,36 @@ nothing. What bounds a read is what its query declares: results, units, requests
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
+from isotone import limits
 from isotone.clock import Clock, SystemClock
-from isotone.errors import UsageError
+from isotone.errors import TooLarge, TooMany, UsageError
 from isotone.model import requests
 from isotone.model.advice import waste_of
+from isotone.model.collecting import Traversal, collect, continued, is_spent, spent
+from isotone.model.collections import Family, FamilyQuery
 from isotone.model.cursors import Position, Signer
+from isotone.model.fetching import FetchProgress, fetch
 from isotone.model.patterns import Query, Read, Scan, position
+from isotone.model.snapshot import Snapshot
 from isotone.model.stats import Meter, Report, Stats, warn
 from isotone.model.steps import Call, Steps
 from isotone.model.writing import identify
+from isotone.values.size import item_size
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")
+P = TypeVar("P", bound="Entity")
+C = TypeVar("C", bound="Entity")
 E_co = TypeVar("E_co", bound="Entity", covariant=True)
 
-_GROWTH: Final = 4  # how much more the next request reads than the last, at most
-_ASSUMED_ITEM: Final = 2  # items that a unit reads, before the first answer tells
-
-
-class BudgetSpent(UsageError):
-    """The query's bound of units or requests was reached before the read was complete.
-
-    `stats` tells what was spent; `page` reads the same in parts.
-    """
-
-    def __init__(self, message: str, stats: Stats) -> None:
-        super().__init__(message)
-        self.stats = stats
-
-
-class TooMany(UsageError):
-    """There are more results than the caller said that there can be."""
+_MEASURING: Final = 16  # requests that find out how large a collection is that is too large
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +129,7 @@ class Reader:
         found, end = yield from self._collect(read, 1, None, meter)
         self._judge(read, meter)
         if not found and end is not None:
-            raise _spent(read, meter)
+            raise spent(read, meter)
         return cast(E, found[0][0]) if found else None
 
     def all(self, read: Read[E], *, at_most: int | None = None) -> Steps[list[E]]:
@@ -151,10 +143,11 @@ class Reader:
         if at_most is not None and len(found) > at_most:
             raise TooMany(
                 f"{read.name} has more than {at_most} results; read them with iterate or page, or "
-                "take the first of them with limit(…)"
+                "take the first of them with limit(…)",
+                meter.stats(),
             )
         if meter.exhausted and end is not None:
-            raise _spent(read, meter)
+            raise spent(read, meter)
         return [cast(E, each) for each, _ in found]
 
     def count(self, read: Read[E]) -> Steps[int]:
@@ -166,157 +159,112 @@ class Reader:
         request = requests.counting(read, self._clock.now())
         meter, start = Meter(read.is_consistent), None
         while meter.requests == 0 or start is not None:
-            response = yield Call(read.operation, _continued(request, start, None))
+            response = yield Call(read.operation, continued(request, start, None))
             meter.count(response)
             meter.returned += response["Count"]
             start = response.get("LastEvaluatedKey")
-            if start is not None and _is_spent(read, meter):
-                raise _spent(read, meter)
+            if start is not None and is_spent(read, meter):
+                raise spent(read, meter)
             if read.most_results is not None and meter.returned >= read.most_results:
                 return read.most_results
         self._judge(read, meter)
         return meter.returned
 
+    def family(
+        self, query: FamilyQuery[P, C], *, children: int | None = None
+    ) -> Steps[Family[P, C]]:
+        """A parent and the children nearest to it, at most so many, in one read."""
+        if not query.begins_with_parent and children is not None:
+            raise UsageError(
+                f"{query.name} does not begin with the parent in this direction, so a number of "
+                "children would be those farthest from it; leave the direction as it is"
+            )
+        wanted = None if children is None else children + 1
+        meter = Meter(query.is_consistent)
+        found, end = yield from self._collect(query, wanted, None, meter)
+        self._judge(query, meter)
+        if meter.exhausted and end is not None:
+            raise spent(query, meter)
+        entities = [each for each, _ in found]
+        parents = [each for each in entities if each.__schema__ is query.parent]
+        others = [each for each in entities if each.__schema__ is not query.parent][:children]
+        return Family(cast(Any, parents[0] if parents else None), cast(Any, others), meter.stats())
+
+    def get_many(
+        self,
+        entity: type[E],
+        keys: Iterable[Mapping[str, Any]],
+        *,
+        consistent: bool = False,
+        progress: FetchProgress | None = None,
+    ) -> Steps[list[E | None]]:
+        """The entities with these primary keys, in the order of the keys; None for each that is not there.
+
+        A hundred to a request. What the service leaves out is asked for again, after growing pauses;
+        raises `BatchIncomplete` where it keeps doing so.
+        """
+        schema = entity.__schema__
+        wanted = [identify(schema, key) for key in keys]
+        items = yield from fetch(schema.table, wanted, consistent=consistent, progress=progress)
+        return [self.entity_of(entity, item) for item in items]
+
+    def load(self, read: Read[E], *, at_most: int = limits.MB) -> Steps[Snapshot[E]]:
+        """A small collection as a whole, to be filtered and sorted in memory.
+
+        Raises `TooLarge` with its size where that is more than `at_most` bytes.
+        """
+        meter, size, start = Meter(read.is_consistent), 0, None
+        found: list[requests.Found] = []
+        request = None if read.is_empty else read.request()
+        while request is not None and (start is not None or meter.requests == 0):
+            response = yield Call(read.operation, continued(request, start, None))
+            meter.count(response)
+            size += sum(map(item_size, response["Items"]))
+            start = response.get("LastEvaluatedKey")
+            if size > at_most:
+                yield from self._refuse(read, size, meter, start, at_most)
+            found += read.takes.entities(response["Items"], self._clock.now())
+        meter.returned = len(found)
+        return Snapshot([cast(E, each) for each, _ in found], [item for _, item in found], size)
+
+    def _refuse(
+        self, read: Read[Any], size: int, meter: Meter, start: Item | None, at_most: int
+    ) -> Steps[None]:
+        """Measure what is beyond the limit by counting it, a few requests further, and raise."""
+        request, scanned = requests.counting(read, self._clock.now()), meter.scanned
+        for _ in range(_MEASURING):
+            if start is None:
+                break
+            response = yield Call(read.operation, continued(request, start, None))
+            meter.count(response)
+            start = response.get("LastEvaluatedKey")
+        whole = size * meter.scanned // max(scanned, 1)
+        about = "more than" if start is not None else "about" if whole > size else "just"
+        raise TooLarge(
+            f"{read.name} has {about} {whole / limits.MB:.1f} MB in {meter.scanned} items, and at most "
+            f"{at_most / limits.MB:.1f} MB are filtered in memory; read it by a key, or page through it",
+            meter.stats(),
+        )
+
     def traverse(self, read: Read[E]) -> Traversal[E]:
         """The results one request's worth at a time, for whoever iterates over all of them."""
-        return Traversal(self, read)
+        return Traversal(read, self._clock, self._judge)
 
     def segments(self, read: Scan[E], count: int) -> list[Traversal[E]]:
         """As many parts of a scan, each to be read on its own, at the same time."""
-        return [Traversal(self, read.segment(number, of=count)) for number in range(count)]
+        return [self.traverse(read.segment(number, of=count)) for number in range(count)]
 
     # What they are made of
 
     def _collect(
         self, read: Read[Any], wanted: int | None, start: Item | None, meter: Meter
     ) -> Steps[tuple[list[requests.Found], Item | None]]:
-        """The wanted number of results from a place on, and the place where reading ended.
-
-        The place is None at the end of the data.
-        """
-        found: list[requests.Found] = []
-        if read.is_empty:
-            return found, None
-        request = read.request()
-        chunk: int | None = None
-        while True:
-            missing = None if wanted is None else wanted - len(found)
-            chunk = _chunk(read, missing, meter, chunk)
-            response = yield Call(read.operation, _continued(request, start, chunk))
-            meter.count(response)
-            found += read.takes.entities(response["Items"], self._clock.now())
-            start = response.get("LastEvaluatedKey")
-            if wanted is not None and len(found) >= wanted:
-                if len(found) > wanted:
-                    del found[wanted:]
-                    start = position(read, found[-1][1])
-                break
-            if start is None:
-                break
-            if _is_spent(read, meter):
-                meter.exhausted = True
-                break
-        meter.returned += len(found)
-        return found, start
+        return collect(read, wanted, start, meter, self._clock)
 
     def _judge(self, read: Read[Any], meter: Meter) -> None:
         stats = meter.stats()
         if self._report is not None and stats.is_wasteful:
             self._report(waste_of(read, stats))
-
-
-class Traversal(Generic[E]):
-    """A read in progress: each step brings what one request brings.
-
-    `is_over` tells when there is no more; `stats` what was spent so far.
-    """
-
-    def __init__(self, reader: Reader, read: Read[E]) -> None:
-        self._reader = reader
-        self._read = read
-        self._meter = Meter(read.is_consistent)
-        self._start: Item | None = None
-        self._request = None if read.is_empty else read.request()
-        self.is_over = read.is_empty
-
-    @property
-    def stats(self) -> Stats:
-        """What was spent so far."""
-        return self._meter.stats()
-
-    def step(self) -> Steps[list[E]]:
-        """The next results, maybe none; raises `BudgetSpent` where the query's bounds forbid more."""
-        read, meter = self._read, self._meter
-        if self._request is None or self.is_over:
-            return []
-        if _is_spent(read, meter):
-            raise _spent(read, meter)
-        missing = None if read.most_results is None else read.most_results - meter.returned
-        request = _continued(self._request, self._start, _chunk(read, missing, meter, None))
-        response = yield Call(read.operation, request)
-        meter.count(response)
-        entities = [
-            cast(E, each)
-            for each, _ in read.takes.entities(response["Items"], self._reader._clock.now())
-        ][:missing]
-        meter.returned += len(entities)
-        self._start = response.get("LastEvaluatedKey")
-        self.is_over = self._start is None or meter.returned == read.most_results
-        if self.is_over:
-            self._reader._judge(read, meter)
-        return entities
-
-
-ScanProgress = Callable[[Stats], None]
-
-
-def _continued(request: Any, start: Item | None, limit: int | None) -> dict[str, Any]:
-    """A request as it goes on from a place."""
-    further = dict(request)
-    if start is not None:
-        further["ExclusiveStartKey"] = start
-    if limit is not None:
-        further["Limit"] = limit
-    return further
-
-
-def _chunk(read: Read[Any], missing: int | None, meter: Meter, last: int | None) -> int | None:
-    """How many items to read next: as many as will probably do, and not beyond the query's bounds."""
-    bounds = [read.items_a_page]
-    if missing is not None:
-        bounds.append(_estimate(missing, meter, last))
-    if read.most_units is not None:
-        an_item = meter.units / meter.scanned if meter.scanned else 1 / _ASSUMED_ITEM
-        left = read.most_units - meter.units
-        bounds.append(max(1, int(left / an_item)) if an_item else None)
-    known = [bound for bound in bounds if bound is not None]
-    return min(known) if known else None
-
-
-def _estimate(missing: int, meter: Meter, last: int | None) -> int:
-    """Items that will probably hold the missing results, going by the hit rate so far.
-
-    The first request reads what would do if nothing were dropped, so a read of which nothing is
-    dropped reads nothing in vain.
-    """
-    if last is None:
-        return missing
-    return min(missing * meter.requests * _GROWTH, max(missing, last * _GROWTH))
-
-
-def _is_spent(read: Read[Any], meter: Meter) -> bool:
-    return (read.most_units is not None and meter.units >= read.most_units) or (
-        read.most_requests is not None and meter.requests >= read.most_requests
-    )
-
-
-def _spent(read: Read[Any], meter: Meter) -> BudgetSpent:
-    stats = replace(meter.stats(), exhausted=True)
-    return BudgetSpent(
-        f"{read.name} is not complete after {stats.units:g} units and {stats.requests} requests, "
-        "which is the bound that it was given; raise it, or read on by pages",
-        stats,
-    )
 
 
 def _turned(read: Read[E], at: Position) -> Read[E]:

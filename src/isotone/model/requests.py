@@ -190,8 +190,6 @@ def _filter_nodes(read: Read[Any]) -> Iterator[nodes.ConditionNode]:
 
 def _scoped(read: Read[Any], condition: Condition) -> nodes.ConditionNode:
     """A condition that only judges the entities whose fields it is on."""
-    from isotone.model.patterns import owner_of
-
     owner = owner_of(condition, read.schemas)
     if len(read.schemas) == 1:
         return condition.node()
@@ -234,3 +232,26 @@ def _paths(read: Read[Any]) -> tuple[nodes.Path, ...] | None:
 def _key_attributes(schema: EntitySchema, index: str | None) -> list[str]:
     layouts = (schema.table.keys, schema.table.layout(index))
     return [each.name for layout in layouts for each in layout.attributes]
+
+
+# Whose fields a condition is on
+
+
+def owner_of(condition: Condition, schemas: tuple[EntitySchema, ...]) -> EntitySchema:
+    """The schema, among those read, whose fields a condition is on."""
+    if not isinstance(condition, Condition):
+        raise UsageError(f"{condition!r} is no condition; write one such as Order.number == 157")
+    fields = list(condition.fields())
+    for schema in schemas:
+        if all(schema.fields.get(each.name) is each for each in fields):
+            return schema
+    names = ", ".join(dict.fromkeys(each.name for each in fields))
+    raise UsageError(
+        f"the condition is on {names}, which {'is' if len(fields) == 1 else 'are'} not of "
+        f"{titles(schemas)}; use that class's own fields"
+    )
+
+
+def titles(schemas: tuple[EntitySchema, ...]) -> str:
+    """The names of the entities, for a message."""
+    return " or ".join(schema.entity.__name__ for schema in schemas)
