@@ -23,7 +23,7 @@ def expected(kind: Kind, left: object, right: object) -> int:
 
 
 @every
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_texts_sort_as_values_do(kind: Kind, data: st.DataObject) -> None:
     left, right = data.draw(kind.values), data.draw(kind.values)
@@ -32,7 +32,7 @@ def test_texts_sort_as_values_do(kind: Kind, data: st.DataObject) -> None:
 
 
 @delimited
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data(), tails=st.tuples(anything, anything))
 def test_what_follows_changes_nothing(
     kind: Kind, data: st.DataObject, tails: tuple[str, str]
@@ -47,7 +47,7 @@ def test_what_follows_changes_nothing(
 
 
 @every
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_a_text_is_read_back(kind: Kind, data: st.DataObject) -> None:
     value = data.draw(kind.values)
@@ -60,7 +60,7 @@ def test_a_text_is_read_back(kind: Kind, data: st.DataObject) -> None:
 
 
 @delimited
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_no_text_holds_a_separator_or_what_sorts_below(kind: Kind, data: st.DataObject) -> None:
     text = kind.codec.encode(data.draw(kind.values))
@@ -69,7 +69,7 @@ def test_no_text_holds_a_separator_or_what_sorts_below(kind: Kind, data: st.Data
 
 
 @every
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_only_what_was_written_is_read(kind: Kind, data: st.DataObject) -> None:
     text = kind.codec.encode(data.draw(kind.values))
@@ -95,7 +95,7 @@ def test_the_direction_turns_and_turns_back(kind: Kind) -> None:
 
 
 @every
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_neighbours_are_next_to_each_other(kind: Kind, data: st.DataObject) -> None:
     codec, value = kind.codec, data.draw(kind.values)
@@ -136,7 +136,7 @@ def test_specimens_are_texts_of_the_codec(kind: Kind) -> None:
     [each for each in KINDS if isinstance(each.codec, Beginning)],
     ids=lambda kind: kind.name,
 )
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_texts_begin_as_values_do(kind: Kind, data: st.DataObject) -> None:
     value = data.draw(kind.values)

@@ -88,7 +88,7 @@ def rows_of(draw: Any, kinds: Sequence[Kind]) -> list[tuple[Any, ...]]:
     return draw(st.lists(row, min_size=1, max_size=8))
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(form=forms(), data=st.data())
 def test_selected_are_the_keys_whose_values_satisfy(
     form: tuple[list[str | Kind], bool], data: st.DataObject
@@ -138,7 +138,7 @@ def test_selected_are_the_keys_whose_values_satisfy(
         assert not any(holds(selection, key) for key in FOREIGN)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(form=forms(), data=st.data())
 def test_keys_sort_by_their_values_and_are_read_back(
     form: tuple[list[str | Kind], bool], data: st.DataObject
