@@ -1,8 +1,9 @@
-"""Isotone: DynamoDB inside your Python process.
+"""Isotone: DynamoDB inside your Python process, and entities whose keys cannot sort wrongly.
 
     >>> import isotone
     >>> database = isotone.open(":memory:")     # or a path
     >>> client = database.client()              # the methods of boto3's DynamoDB client
+    >>> store = isotone.connect(database)       # entities instead of items; or a path, or a URL
 
 Names load when they are first used, so that importing the package costs next to nothing.
 """
@@ -14,22 +15,146 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isotone.backends.client import Client as Client
+    from isotone.backends.credentials import Credentials as Credentials
     from isotone.backends.embedded import Database as Database
     from isotone.backends.embedded import open as open  # noqa: A004
+    from isotone.backends.endpoint import Timeouts as Timeouts
+    from isotone.backends.retry import Retries as Retries
     from isotone.clock import ManualClock as ManualClock
     from isotone.clock import SystemClock as SystemClock
+    from isotone.codec.ids import KSUID as KSUID
+    from isotone.codec.ids import ULID as ULID
+    from isotone.model.async_store import AsyncStore as AsyncStore
+    from isotone.model.async_store import aconnect as aconnect
+    from isotone.model.changes import Change as Change
+    from isotone.model.conditions import Condition as Condition
+    from isotone.model.entity import Entity as Entity
+    from isotone.model.entity import upgrade as upgrade
+    from isotone.model.fields import Attr as Attr
+    from isotone.model.fields import computed as computed
+    from isotone.model.fields import created as created
+    from isotone.model.fields import expires as expires
+    from isotone.model.fields import field as field
+    from isotone.model.fields import updated as updated
+    from isotone.model.fields import version as version
+    from isotone.model.keys import Index as Index
+    from isotone.model.keys import Key as Key
+    from isotone.model.components import desc as desc
+    from isotone.model.components import in_order as in_order
+    from isotone.model.components import raw as raw
+    from isotone.model.observing import Observation as Observation
+    from isotone.model.observing import at_end as at_end
+    from isotone.model.observing import to_log as to_log
+    from isotone.model.observing import to_spans as to_spans
+    from isotone.model.patterns import Query as Query
+    from isotone.model.patterns import Scan as Scan
+    from isotone.model.reading import Page as Page
+    from isotone.model.stats import Stats as Stats
+    from isotone.model.store import Store as Store
+    from isotone.model.store import connect as connect
+    from isotone.model.table import Binary as Binary
+    from isotone.model.table import Global as Global
+    from isotone.model.table import Local as Local
+    from isotone.model.table import Number as Number
+    from isotone.model.table import Table as Table
+    from isotone.model.tables import Throughput as Throughput
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AsyncStore": "isotone.model.async_store",
+    "Attr": "isotone.model.fields",
+    "Binary": "isotone.model.table",
+    "Change": "isotone.model.changes",
     "Client": "isotone.backends.client",
+    "Condition": "isotone.model.conditions",
+    "Credentials": "isotone.backends.credentials",
     "Database": "isotone.backends.embedded",
+    "Entity": "isotone.model.entity",
+    "Global": "isotone.model.table",
+    "Index": "isotone.model.keys",
+    "KSUID": "isotone.codec.ids",
+    "Key": "isotone.model.keys",
+    "Local": "isotone.model.table",
     "ManualClock": "isotone.clock",
+    "Number": "isotone.model.table",
+    "Observation": "isotone.model.observing",
+    "Page": "isotone.model.reading",
+    "Query": "isotone.model.patterns",
+    "Retries": "isotone.backends.retry",
+    "Scan": "isotone.model.patterns",
+    "Stats": "isotone.model.stats",
+    "Store": "isotone.model.store",
     "SystemClock": "isotone.clock",
+    "Table": "isotone.model.table",
+    "Throughput": "isotone.model.tables",
+    "Timeouts": "isotone.backends.endpoint",
+    "ULID": "isotone.codec.ids",
+    "aconnect": "isotone.model.async_store",
+    "at_end": "isotone.model.observing",
+    "computed": "isotone.model.fields",
+    "connect": "isotone.model.store",
+    "created": "isotone.model.fields",
+    "desc": "isotone.model.components",
+    "expires": "isotone.model.fields",
+    "field": "isotone.model.fields",
+    "in_order": "isotone.model.components",
     "open": "isotone.backends.embedded",
+    "raw": "isotone.model.components",
+    "to_log": "isotone.model.observing",
+    "to_spans": "isotone.model.observing",
+    "updated": "isotone.model.fields",
+    "upgrade": "isotone.model.entity",
+    "version": "isotone.model.fields",
 }
 
-__all__ = ["Client", "Database", "ManualClock", "SystemClock", "__version__", "open"]
+__all__ = [
+    "KSUID",
+    "ULID",
+    "AsyncStore",
+    "Attr",
+    "Binary",
+    "Change",
+    "Client",
+    "Condition",
+    "Credentials",
+    "Database",
+    "Entity",
+    "Global",
+    "Index",
+    "Key",
+    "Local",
+    "ManualClock",
+    "Number",
+    "Observation",
+    "Page",
+    "Query",
+    "Retries",
+    "Scan",
+    "Stats",
+    "Store",
+    "SystemClock",
+    "Table",
+    "Throughput",
+    "Timeouts",
+    "__version__",
+    "aconnect",
+    "at_end",
+    "computed",
+    "connect",
+    "created",
+    "desc",
+    "expires",
+    "field",
+    "in_order",
+    "open",
+    "raw",
+    "to_log",
+    "to_spans",
+    "updated",
+    "upgrade",
+    "version",
+]
 
 
 def __getattr__(name: str) -> Any:

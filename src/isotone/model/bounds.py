@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from isotone.errors import Unanswerable, UsageError
+from isotone.model.components import Component
 from isotone.model.conditions import All, Comparison, Condition
 from isotone.model.intervals import Restriction, intersection
-from isotone.model.keys import BoundKey, Component, NativeSlot, Slot, StringSlot
+from isotone.model.keys import BoundKey, NativeSlot, Slot, StringSlot
 
 RANGES: Final = frozenset({"<", "<=", ">", ">=", "between", "begins_with"})
 

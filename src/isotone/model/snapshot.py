@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from isotone.errors import UsageError
 from isotone.expressions import Condition as Predicate
+from isotone.model.components import Component
 from isotone.model.conditions import Condition
 from isotone.model.fields import Attr
-from isotone.model.keys import Component
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
