@@ -10,26 +10,32 @@ An `AsyncStore` belongs to no event loop in particular, and may be used by many 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
+from isotone import limits
 from isotone.backends.interface import AsyncBackend
 from isotone.backends.opening import MEMORY, Target
 from isotone.clock import Clock
 from isotone.model import connecting, saving, scanning, updating
 from isotone.model import tables as tabling
 from isotone.model.changes import Change
+from isotone.model.collections import Family, FamilyQuery
 from isotone.model.conditions import Condition
 from isotone.model.connecting import StoreOptions
 from isotone.model.entity import Entity
+from isotone.model.fetching import FetchProgress
 from isotone.model.patterns import Read, Scan
 from isotone.model.reading import Page, Reader
+from isotone.model.snapshot import Snapshot
 from isotone.model.steps import Steps, run_async
 from isotone.model.table import Table
 from isotone.model.tables import Difference, Throughput
 
 E = TypeVar("E", bound=Entity)
+P = TypeVar("P", bound=Entity)
+C = TypeVar("C", bound=Entity)
 R = TypeVar("R")
 
 
@@ -129,6 +135,22 @@ class AsyncStore:
         """The entity with this primary key, or None. Cost: one read of its size."""
         return await self.run(self._reader.get(entity, key, consistent=consistent))
 
+    async def get_many(
+        self,
+        entity: type[E],
+        keys: Iterable[Mapping[str, Any]],
+        *,
+        consistent: bool = False,
+        progress: FetchProgress | None = None,
+    ) -> list[E | None]:
+        """The entities with these primary keys, in their order; None for each that is not there.
+
+        A hundred to a request; what the service leaves out is asked for again after a pause.
+        """
+        return await self.run(
+            self._reader.get_many(entity, keys, consistent=consistent, progress=progress)
+        )
+
     async def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Page[E]:
         """So many results, and the cursors of the pages after and before."""
         return await self.run(self._reader.page(read, size=size, cursor=cursor))
@@ -151,6 +173,19 @@ class AsyncStore:
     async def count(self, read: Read[E]) -> int:
         """How many results there are; costs as much as reading them."""
         return await self.run(self._reader.count(read))
+
+    async def family(
+        self, query: FamilyQuery[P, C], *, children: int | None = None
+    ) -> Family[P, C]:
+        """A parent and the children nearest to it, at most so many, in one read."""
+        return await self.run(self._reader.family(query, children=children))
+
+    async def load(self, read: Read[E], *, at_most: int = limits.MB) -> Snapshot[E]:
+        """A small collection as a whole, to be filtered and sorted in memory.
+
+        Raises `TooLarge` with its size where that is more than `at_most` bytes.
+        """
+        return await self.run(self._reader.load(read, at_most=at_most))
 
     def scan(
         self, read: Scan[E], *, segments: int = 4, progress: scanning.Progress | None = None

@@ -11,8 +11,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from isotone.backends.interface import AsyncBackend, Backend
+from isotone.model.collecting import Traversal
 from isotone.model.entity import Entity
-from isotone.model.reading import Traversal
 from isotone.model.stats import Stats
 from isotone.model.steps import run, run_async
 
