@@ -34,6 +34,8 @@ _EMPTY = (
 _SHORT = limits.SORT_KEY_SIZE // 4  # characters that are under every limit in any encoding
 _KINDS = {"S": "string", "B": "binary"}
 
+_Component = tuple[str, str, Callable[[str], bytes]]  # an attribute: name, type, encoder
+
 Bounds = tuple[bytes, bytes | None]
 """`low <= key < high`; None is the end of the tree."""
 
@@ -121,16 +123,16 @@ class Keyspace:
 
     def check_item(self, item: Item) -> None:
         """Refuse an item that lacks a key attribute, or has one of another type, or an empty one."""
-        for part in self.schema.parts:
-            value = item.get(part.name)
+        for name, kind, _ in self._encoders:
+            value = item.get(name)
             if value is None:
                 raise ValidationException(
-                    f"One or more parameter values were invalid: Missing the key {part.name} in the item"
+                    f"One or more parameter values were invalid: Missing the key {name} in the item"
                 )
-            if part.type not in value:
+            if kind not in value:
                 raise ValidationException(
-                    f"One or more parameter values were invalid: Type mismatch for key {part.name} "
-                    f"expected: {part.type} actual: {next(iter(value))}"
+                    f"One or more parameter values were invalid: Type mismatch for key {name} "
+                    f"expected: {kind} actual: {next(iter(value))}"
                 )
         self.check_values(item)
 
@@ -158,28 +160,18 @@ class Keyspace:
 
     def check_condition(self, keys: KeyRange) -> None:
         """Refuse a key condition whose values are not of the key's types, or empty."""
-        wanted = zip(
-            self.schema.parts,
-            (*keys.partition, *(keys.equal + keys.operands[:1])),
-            strict=False,
-        )
-        pairs = [*wanted, *((self.schema.parts[-1], value) for value in keys.operands[1:])]
-        for part, value in pairs:
-            text = value.get(part.type)
-            if text is None:
-                raise ValidationException(_CONDITION_TYPE)
-            if not text:
-                raise ValidationException(_EMPTY.format(kind=_KINDS[part.type], name=part.name))
+        equal = keys.partition + keys.equal
+        for component, value in zip(self._encoders, equal, strict=False):
+            _check_operand(component, value)
+        for value in keys.operands:  # all of the attribute that follows
+            _check_operand(self._encoders[len(equal)], value)
 
     def prefix(self, partition: Sequence[AttributeValue]) -> bytes:
         """What every key of one item collection begins with."""
-        head = b"".join(
-            [
-                encode(value[kind])
-                for value, (_, kind, encode) in zip(partition, self._partition, strict=True)
-            ]
+        components = zip(partition, self._partition, strict=True)
+        return partition_prefix(
+            b"".join([encode(value[kind]) for value, (_, kind, encode) in components])
         )
-        return partition_prefix(head)
 
     def bounds(self, keys: KeyRange) -> Bounds:
         """The range `[low, high)` of entries that a key condition selects."""
@@ -205,5 +197,14 @@ _BOUNDS: dict[str, Callable[[bytes, list[bytes]], Bounds]] = {
 }
 
 
-def _component(part: KeyPart) -> tuple[str, str, Callable[[str], bytes]]:
+def _component(part: KeyPart) -> _Component:
     return part.name, part.type, encoder_for(part.type)
+
+
+def _check_operand(component: _Component, value: AttributeValue) -> None:
+    name, kind, _ = component
+    text = value.get(kind)
+    if text is None:
+        raise ValidationException(_CONDITION_TYPE)
+    if not text:
+        raise ValidationException(_EMPTY.format(kind=_KINDS[kind], name=name))

@@ -8,11 +8,12 @@ the range does not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 import msgspec
 
 from isotone import limits
-from isotone.engine.record import body_of, item_of, size_of
+from isotone.engine.record import SIZE_BYTES, body_of, item_of, unpack_size
 from isotone.values.attributes import Item
 
 Entries = Iterable[tuple[bytes, bytes]]
@@ -43,41 +44,43 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
 
     def page(self, entries: Entries) -> Page:
         """Read one page. Touches only what it returns and what its filter rejects."""
-        page = Page()
-        plain = not (self.expand or self.matches or self.project or self.counting)
-        limit, room = self.limit or -1, limits.QUERY_PAGE
-        scanned = size = 0
-        keep = page.items.append
-        for _, record in entries:
-            scanned += 1
-            size += size_of(record)
-            if plain:
-                keep(msgspec.Raw(body_of(record)))
-            else:
-                self._take(page, record)
-            if scanned == limit or size > room:
-                page.last = record
-                break
-        page.scanned, page.size = scanned, size
-        if plain:
-            page.count = scanned
-        return page
+        records, size = _read(entries, self.limit)
+        scanned = len(records)
+        is_full = scanned == self.limit or size > limits.QUERY_PAGE
+        last = records[-1] if is_full else None
+        if self.counting and self.matches is None:
+            return Page([], scanned, scanned, size, last)
+        items = self._items(records)
+        return Page([] if self.counting else items, len(items), scanned, size, last)
 
-    def _take(self, page: Page, record: bytes) -> None:
+    def _items(self, records: list[bytes]) -> list[msgspec.Raw]:
+        """What the filter lets pass, as it is shown."""
         if self.expand is not None:
-            record = self.expand(record)
-        item = None
-        if self.matches is not None:
+            records = [self.expand(record) for record in records]
+        if self.matches is None:
+            if self.project is None:
+                return [msgspec.Raw(record[SIZE_BYTES:]) for record in records]
+            return [msgspec.Raw(_encode(self.project(item_of(record)))) for record in records]
+        items = []
+        for record in records:
             item = item_of(record)
-            if not self.matches(item):
-                return
-        page.count += 1
-        if self.counting:
-            return
-        if self.project is None:
-            page.items.append(msgspec.Raw(body_of(record)))
-        else:
-            page.items.append(msgspec.Raw(_encode(self.project(item or item_of(record)))))
+            if self.matches(item):
+                shown = None if self.project is None else _encode(self.project(item))
+                items.append(msgspec.Raw(shown or body_of(record)))
+        return items
+
+
+def _read(entries: Entries, limit: int | None) -> tuple[list[bytes], int]:
+    """The records of one page, and how many bytes they are."""
+    records: list[bytes] = []
+    keep = records.append
+    size = 0
+    for _, record in islice(entries, limit):
+        keep(record)
+        size += unpack_size(record)[0]
+        if size > limits.QUERY_PAGE:
+            break
+    return records, size
 
 
 _encode = msgspec.json.Encoder().encode

@@ -7,6 +7,7 @@ canonical and is spliced into responses as it is: an item that no expression tou
 from __future__ import annotations
 
 from collections.abc import Callable
+from struct import Struct
 
 import msgspec
 
@@ -15,17 +16,20 @@ from isotone.values.attributes import Item
 _encode: Callable[[Item], bytes] = msgspec.json.Encoder().encode
 _decode: Callable[[bytes | memoryview], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg]
 
-SIZE_BYTES = 4
+_SIZE = Struct(">I")
+SIZE_BYTES = _SIZE.size
+unpack_size: Callable[[bytes], tuple[int]] = _SIZE.unpack_from
+"""The size alone in a tuple, for loops that cannot afford `size_of`."""
 
 
 def pack(item: Item, size: int) -> bytes:
     """The record of an item."""
-    return size.to_bytes(SIZE_BYTES, "big") + _encode(item)
+    return _SIZE.pack(size) + _encode(item)
 
 
 def size_of(record: bytes) -> int:
     """The item's size by DynamoDB's accounting."""
-    return int.from_bytes(record[:SIZE_BYTES], "big")
+    return unpack_size(record)[0]
 
 
 def body_of(record: bytes) -> bytes:
