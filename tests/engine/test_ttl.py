@@ -1,0 +1,56 @@
+"""Which numbers are times that have passed."""
+
+from __future__ import annotations
+
+import pytest
+from tests.operations.conftest import Asker
+
+NOW = 1_700_000_000
+FIVE_YEARS = 5 * 365 * 24 * 3600
+
+
+@pytest.mark.parametrize(
+    ("value", "expires"),
+    [
+        ({"N": str(NOW - 1)}, True),
+        ({"N": str(NOW)}, False),
+        ({"N": str(NOW - 1) + ".5"}, True),
+        ({"N": str(NOW - FIVE_YEARS)}, True),
+        ({"N": str(NOW - FIVE_YEARS - 1)}, False),
+        ({"N": str(NOW * 1000)}, False),  # milliseconds are far in the future
+        ({"N": "9" * 38}, False),
+        ({"N": "9.9e125"}, False),
+        ({"N": "1e-130"}, False),
+        ({"N": "0"}, False),
+        ({"N": str(-NOW)}, False),
+        ({"S": str(NOW - 1)}, False),
+        ({"NS": [str(NOW - 1)]}, False),
+        ({"M": {"N": {"N": "1"}}}, False),
+        ({"NULL": True}, False),
+    ],
+)
+@pytest.mark.parametrize("enabled_first", [True, False])
+def test_only_a_number_of_seconds_of_the_last_five_years_has_passed(
+    ask: Asker, value: dict[str, object], expires: bool, enabled_first: bool
+) -> None:
+    ask.table()
+    specification = {"AttributeName": "until", "Enabled": True}
+    steps = [
+        lambda: ask("UpdateTimeToLive", TableName="tab", TimeToLiveSpecification=specification),
+        lambda: ask("PutItem", TableName="tab", Item={"p": {"S": "a"}, "until": value}),
+    ]
+    for step in steps if enabled_first else reversed(steps):
+        step()
+    ask.database.finish_maintenance()
+    assert ask("Scan", TableName="tab")["Count"] == (0 if expires else 1)
+
+
+def test_an_expiry_by_the_key_itself(ask: Asker) -> None:
+    ask.table(keys="p s:N")
+    specification = {"AttributeName": "s", "Enabled": True}
+    ask("UpdateTimeToLive", TableName="tab", TimeToLiveSpecification=specification)
+    for seconds in (NOW - 1, NOW + 1):
+        ask("PutItem", TableName="tab", Item={"p": {"S": "a"}, "s": {"N": str(seconds)}})
+    ask.database.finish_maintenance()
+    (left,) = ask("Scan", TableName="tab")["Items"]
+    assert left["s"] == {"N": str(NOW + 1)}
