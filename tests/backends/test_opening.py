@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import isotone
+from isotone.backends.async_remote import AsyncRemote
+from isotone.backends.interface import InThread, Tape
+from isotone.backends.opening import MEMORY, AtOnce, open_async_backend, open_backend
+from isotone.backends.remote import Remote
+from isotone.errors import ResourceNotFoundException, UsageError
+
+NONE: dict[str, Any] = {"TableNames": []}
+TABLE = {
+    "TableName": "music",
+    "KeySchema": [{"AttributeName": "k", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "k", "AttributeType": "S"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+def test_memory_is_gone_when_it_is_closed() -> None:
+    backend, close = open_backend(MEMORY)
+    backend.execute("CreateTable", TABLE)
+    close()
+    backend, close = open_backend(MEMORY)
+    assert backend.execute("ListTables", {}) == NONE
+    close()
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_file_keeps_what_was_written(tmp_path: Path, kind: Any) -> None:
+    for expected in ([], ["music"]):
+        backend, close = open_backend(kind(tmp_path / "shop.db"), durability="none")
+        assert backend.execute("ListTables", {})["TableNames"] == expected
+        if not expected:
+            backend.execute("CreateTable", TABLE)
+        close()
+
+
+def test_a_server_is_not_asked_before_it_is_used() -> None:
+    backend, close = open_backend("http://localhost:1")
+    assert isinstance(backend, Remote)
+    close()
+
+
+def test_what_somebody_else_opened_stays_open() -> None:
+    with isotone.open() as database:
+        for target in (database, database.client()):
+            backend, close = open_backend(target)
+            assert backend.execute("ListTables", {}) == NONE
+            close()
+        assert database.client().list_tables()["TableNames"] == []
+    tape = Tape()
+    assert open_backend(tape).backend is tape
+
+
+def test_async_backends() -> None:
+    memory, close = open_async_backend(MEMORY)
+    assert isinstance(memory, AtOnce)
+    assert asyncio.run(memory.execute("ListTables", {})) == NONE
+    close()
+    assert isinstance(open_async_backend("http://localhost:1").backend, AsyncRemote)
+    assert isinstance(open_async_backend(Tape()).backend, InThread)
+    assert open_async_backend(memory).backend is memory
+
+
+def test_an_async_file_answers_from_a_thread(tmp_path: Path) -> None:
+    file, close = open_async_backend(tmp_path / "shop.db", durability="none")
+    assert isinstance(file, InThread)
+    with pytest.raises(ResourceNotFoundException):
+        asyncio.run(file.execute("DescribeTable", {"TableName": "music"}))
+    close()
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("", "the address is empty"),
+        ("localhost:8000", "write 'http://localhost:8000'"),
+        ("db.example.com:8000", "write 'http://db.example.com:8000'"),
+        ("sqlite:///shop.db", "is no address"),
+        (42, "42 is nothing that answers"),
+    ],
+)
+def test_what_is_no_address(target: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        open_backend(target)
+
+
+def test_options_that_do_not_fit_the_address(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="profile= is for a server"):
+        open_backend(tmp_path / "shop.db", profile="work")
+    with pytest.raises(UsageError, match="durability= is for a file"):
+        open_backend("http://localhost:8000", durability="none")
+    assert not (tmp_path / "shop.db").exists()
