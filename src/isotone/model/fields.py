@@ -184,8 +184,9 @@ class Attr(Generic[T]):
             if operator == "<>":
                 return self.exists()
             raise UsageError(f"field {self.name!r} cannot be compared with None by {operator}")
-        for value in values:
-            self.encode(value)  # a wrong type is the caller's mistake here, not the query's later
+        if self.annotation is not None:  # in the class statement itself the type is not known yet
+            for value in values:
+                self.encode(value)  # a wrong type is the caller's mistake here, not the query's later
         return Comparison(self, operator, values)
 
     # Changes
@@ -344,7 +345,9 @@ def field(
     )
 
 
-def computed(compute: Callable[[Any], Any], *, name: str | None = None, init: Literal[False] = False) -> Any:
+def computed(
+    compute: Callable[[Any], Any], *, name: str | None = None, init: Literal[False] = False
+) -> Any:
     """Declare a field that is computed from the entity whenever it is written."""
     return Attr(Options(role="computed", compute=compute, name=name))
 

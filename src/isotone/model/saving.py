@@ -93,6 +93,7 @@ class Put(Write[E]):
                 self._expectation(now),
                 expected_version(schema, self.entity.__dict__, now),
                 None if self.when is None else self.when.node(),
+                self.further,
                 uniqueness.pins(schema, self.current) if self.reads else None,
             ]
         )
@@ -153,6 +154,7 @@ class Delete(Write[E | None]):
             [
                 None if self.entity is None else read_version(schema, self.entity.__dict__),
                 None if self.when is None else self.when.node(),
+                self.further,
                 uniqueness.pins(schema, self.current) if self.reads else None,
             ]
         )
@@ -176,10 +178,13 @@ class Check(Write[None]):
     """A condition on an entity that a transaction does not write."""
 
     def __init__(
-        self, target: type[Entity] | Entity, key: Mapping[str, Any], when: Condition
+        self,
+        target: type[Entity] | Entity,
+        key: Mapping[str, Any],
+        condition: nodes.ConditionNode,
     ) -> None:
         self.schema = target.__schema__
-        self.when = when
+        self._condition = condition
         self._key = key_of(target, key)
 
     @property
@@ -190,7 +195,7 @@ class Check(Write[None]):
         members = {
             "TableName": self.schema.table.name,
             "Key": self.key,
-            **expressions(ConditionExpression=self.when.node()),
+            **expressions(ConditionExpression=self._condition),
         }
         return [Action("ConditionCheck", members, lambda item: refusal(self, item, {}))]
 

@@ -185,6 +185,7 @@ class Update(Write["E | None"]):
                 standing(self.schema, self._now),
                 None if self.entity is None else read_version(self.schema, self.entity.__dict__),
                 None if self.when is None else self.when.node(),
+                self.further,
                 further,
             ]
         )

@@ -27,6 +27,7 @@ from isotone.errors import (
     UsageError,
     WriteRefused,
 )
+from isotone.expressions import nodes
 from isotone.model.derivation import Unknown
 from isotone.model.steps import Call, Pause, Steps
 from isotone.values.types import Item
@@ -58,13 +59,14 @@ class Write(ABC, Generic[R]):
     """One write of the library, to be carried out once.
 
     `reads` says whether the item has to be known before the write can be planned. `current` is the item
-    as it was last seen, where `is_seen`.
+    as it was last seen, where `is_seen`. `further` is a condition besides the write's own.
     """
 
     schema: EntitySchema
     reads: bool = False
     is_seen: bool = False
     current: Item | None = None
+    further: nodes.ConditionNode | None = None
 
     @property
     @abstractmethod
@@ -92,6 +94,7 @@ class Write(ABC, Generic[R]):
 
 def carry_out(write: Write[R], clock: Clock) -> Steps[R]:
     """One write by itself; raises what refused it."""
+    write.prepare()
     try:
         (result,) = yield from carry_out_together([write], clock)
     except TransactionFailed as failed:
@@ -100,9 +103,7 @@ def carry_out(write: Write[R], clock: Clock) -> Steps[R]:
 
 
 def carry_out_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[Any]]:
-    """All of the writes or none; raises `TransactionFailed` where one was refused."""
-    for write in writes:
-        write.prepare()
+    """All of the writes, which are prepared, or none; raises `TransactionFailed` where one was refused."""
     for attempt in range(ATTEMPTS):
         plans = yield from _planned(writes, datetime.fromtimestamp(clock.now(), UTC))
         try:

@@ -1,0 +1,147 @@
+"""Moving an entity to another primary key, which no update can change: away and back in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from isotone.clock import Clock
+from isotone.errors import AlreadyExists, NotFound, WriteRefused
+from isotone.model import headroom, uniqueness
+from isotone.model.allowance import allowed
+from isotone.model.changes import Change
+from isotone.model.conditions import Condition
+from isotone.model.rendering import conjunction, expressions
+from isotone.model.saving import (
+    as_read,
+    described,
+    entity_of,
+    is_gone,
+    key_of,
+    read_version,
+    refusal,
+    vacant,
+    values_of,
+)
+from isotone.model.steps import Steps
+from isotone.model.updating import applied, pins, stamps
+from isotone.model.writing import Action, Write, carry_out
+from isotone.values.types import Item
+
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+    from isotone.model.schema import EntitySchema
+
+E = TypeVar("E", bound="Entity")
+
+
+def move(
+    target: type[E] | E,
+    changes: Sequence[Change],
+    key: Mapping[str, Any],
+    clock: Clock,
+    when: Condition | None = None,
+) -> Steps[E]:
+    """Change fields of the primary key, and any others, in one transaction; the entity as it is then.
+
+    Cost: one read, and a transaction of two writes. Raises `NotFound` where there is no such entity,
+    `AlreadyExists` where the new key is taken, and what an update does.
+    """
+    return (yield from carry_out(Move(target, changes, key, when), clock))
+
+
+class Move(Write[E]):
+    """Delete an item under its key and put it under another."""
+
+    reads = True
+
+    def __init__(
+        self,
+        target: type[E] | E,
+        changes: Sequence[Change],
+        key: Mapping[str, Any],
+        when: Condition | None = None,
+    ) -> None:
+        self.schema = target.__schema__
+        self.entity = None if isinstance(target, type) else target
+        self.when = when
+        self._key = key_of(target, key)
+        self._given = changes
+        self._changes: list[Change] = []
+        self._after: Item = {}
+
+    @property
+    def key(self) -> Item:
+        return self._key
+
+    def prepare(self) -> None:
+        given = self.schema.entity.before_update(self._given)
+        self._changes = allowed(self.schema, given, may_move=True)
+
+    def plan(self, now: datetime) -> list[Action]:
+        schema, current = self.schema, self.current
+        self._now = now
+        if current is None or is_gone(schema, current, now):
+            raise NotFound(f"{described(schema, self.key)} does not exist")
+        changes = [*self._changes, *stamps(schema, now)]
+        self._after = item = rewritten(schema, applied(changes, schema.upgraded(current)))
+        new_key = {each.name: item[each.name] for each in schema.table.keys.attributes}
+        before, after = values_of(schema, current), values_of(schema, item)
+        headroom.watch(schema, after or {})
+        markers = uniqueness.changes(schema, new_key, before, after, now, former_owner=self.key)
+        if new_key == self.key:
+            return [self._put(item, in_place=True), *markers]
+        return [self._delete(), self._put(item, in_place=False), *markers]
+
+    def _delete(self) -> Action:
+        members = {
+            "TableName": self.schema.table.name,
+            "Key": self.key,
+            **expressions(ConditionExpression=self._as_seen()),
+        }
+        return Action("Delete", members, self._explain)
+
+    def _put(self, item: Item, *, in_place: bool) -> Action:
+        condition = self._as_seen() if in_place else vacant(self.schema, self._now)
+        members = {
+            "TableName": self.schema.table.name,
+            "Item": item,
+            **expressions(ConditionExpression=condition),
+        }
+        return Action("Put", members, self._explain if in_place else self._taken)
+
+    def _as_seen(self) -> Any:
+        current = self.current or {}
+        return conjunction(
+            [
+                None if self.entity is None else read_version(self.schema, self.entity.__dict__),
+                None if self.when is None else self.when.node(),
+                self.further,
+                pins(self.schema, current, set(current)),
+            ]
+        )
+
+    def _taken(self, item: Item | None) -> WriteRefused | None:
+        schema = self.schema
+        key = {each.name: self._after[each.name] for each in schema.table.keys.attributes}
+        return AlreadyExists(f"{described(schema, key)} exists already", entity_of(schema, item))
+
+    def _explain(self, item: Item | None) -> WriteRefused | None:
+        if is_gone(self.schema, item, self._now):
+            return NotFound(f"{described(self.schema, self.key)} does not exist")
+        return refusal(self, item, {} if self.entity is None else as_read(self.entity))
+
+    def finish(self, attributes: Item | None) -> E:
+        return cast("E", self.schema.from_item(self._after))
+
+
+def rewritten(schema: EntitySchema, item: Item) -> Item:
+    """The item as a fresh put would write it, with the attributes that are none of the entity's."""
+    entity = schema.from_item(item)
+    for name, compute in schema.computations.items():
+        entity.__dict__[name] = compute(entity)
+    ours = {field.attribute for field in schema.fields.values()}
+    ours |= {slot.attribute.name for key in schema.keys.values() for slot in key.slots}
+    foreign = {name: value for name, value in item.items() if name not in ours}
+    return {**foreign, **schema.to_item(entity.__dict__)}
