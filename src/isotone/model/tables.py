@@ -212,19 +212,9 @@ def _progress(table: Table, name: str, state: Response, description: Response) -
 
 
 def expiry_attribute(table: Table) -> str | None:
-    """The attribute by which the table's items expire, from the entities that declare one."""
-    found = {
-        schema.by_role["expires"].attribute: schema.tag
-        for schema in table.entities.values()
-        if "expires" in schema.by_role
-    }
-    if len(found) > 1:
-        declared = " and ".join(f"{tag} by {name!r}" for name, tag in found.items())
-        raise UsageError(
-            f"a table expires items by one attribute, but on {table.name!r} {declared}; "
-            f"declare expires(name={next(iter(found))!r}) in each"
-        )
-    return next(iter(found), None)
+    """The attribute by which the table's items expire; None where no entity declares that it does."""
+    mortal = any("expires" in schema.by_role for schema in table.entities.values())
+    return table.ttl if mortal else None
 
 
 def _current_expiry(table: Table) -> Steps[str | None]:

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from isotone.backends.interface import InThread, Tape
+from isotone.errors import ResourceNotFoundException, ValidationException
+from isotone.model.steps import Call, Pause, Steps, run, run_async
+
+GONE = ResourceNotFoundException("gone")
+
+
+def both(steps: Any, *answers: Any) -> list[tuple[Any, list[Any]]]:
+    """The result of steps run in both ways, with what they asked."""
+    found = []
+    for is_awaited in (False, True):
+        tape = Tape(answers)
+        result = (
+            asyncio.run(run_async(steps(), InThread(tape))) if is_awaited else run(steps(), tape)
+        )
+        found.append((result, tape.asked))
+    return found
+
+
+def test_answers_are_sent_and_the_result_returned() -> None:
+    def steps() -> Steps[int]:
+        first = yield Call("A", {"x": 1})
+        second = yield Call("B", {"x": first["n"]})
+        return int(second["n"])
+
+    expected = (3, [("A", {"x": 1}), ("B", {"x": 2})])
+    assert both(steps, {"n": 2}, {"n": 3}) == [expected, expected]
+
+
+def test_steps_that_ask_nothing() -> None:
+    def steps() -> Steps[str]:
+        return "done"
+        yield Call("A", {})
+
+    assert both(steps) == [("done", [])] * 2
+
+
+def test_errors_are_thrown_where_the_request_was_made() -> None:
+    def steps() -> Steps[str]:
+        try:
+            yield Call("A", {})
+        except ResourceNotFoundException:
+            response = yield Call("B", {})
+        return str(response["n"])
+
+    assert [result for result, _ in both(steps, GONE, {"n": "ok"})] == ["ok", "ok"]
+
+
+def test_errors_that_nobody_catches_arrive() -> None:
+    def steps() -> Steps[None]:
+        yield Call("A", {})
+
+    with pytest.raises(ResourceNotFoundException, match="gone"):
+        run(steps(), Tape([GONE]))
+    with pytest.raises(ResourceNotFoundException, match="gone"):
+        asyncio.run(run_async(steps(), InThread(Tape([GONE]))))
+
+
+def test_an_error_may_become_another() -> None:
+    def steps() -> Steps[None]:
+        try:
+            yield Call("A", {})
+        except ResourceNotFoundException:
+            raise ValidationException("ours") from None
+
+    with pytest.raises(ValidationException, match="ours"):
+        run(steps(), Tape([GONE]))
+
+
+def test_a_pause_waits_and_is_sent_nothing() -> None:
+    def steps() -> Steps[Any]:
+        return (yield Pause(0.03))
+
+    for began in (time.perf_counter(),):
+        assert both(steps) == [({}, []), ({}, [])]
+        assert time.perf_counter() - began >= 0.06
+
+
+def test_a_pause_does_not_block_the_loop() -> None:
+    def steps() -> Steps[None]:
+        yield Pause(0.1)
+
+    async def many() -> None:
+        await asyncio.gather(*(run_async(steps(), InThread(Tape())) for _ in range(20)))
+
+    began = time.perf_counter()
+    asyncio.run(many())
+    assert time.perf_counter() - began < 1
