@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -297,3 +300,42 @@ def test_threads_count_exactly(database: isotone.Database, call: Asker) -> None:
 
 
 EQUAL_P = {"p": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "p"}]}}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_goes_on_with_a_copy_of_its_own() -> None:
+    with isotone.open(":memory:") as database:
+        call = Asker(database, isotone.ManualClock())
+        call.table(keys="p s")
+        stopping = threading.Event()
+
+        def write() -> None:
+            while not stopping.is_set():
+                for number in range(20):
+                    put(call, number)
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            for _ in range(10):
+                assert _child_can_write(call) == 0
+        finally:
+            stopping.set()
+            thread.join()
+        assert database.check() == []
+
+
+def _child_can_write(call: Asker) -> int:
+    """The exit code of a forked child that writes, counts and checks."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python advises against fork here
+        child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1]
+    try:
+        signal.alarm(20)  # ends a child that waits for a lock in vain
+        before = count(call)
+        put(call, -1)
+        os._exit(not (count(call) == before + 1 and call.database.check() == []))
+    finally:
+        os._exit(2)

@@ -11,11 +11,13 @@ Rules that every caller keeps:
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any
+from weakref import WeakSet
 
 from isotone.clock import Clock, SystemClock
 from isotone.engine import catalog, counts
@@ -30,7 +32,11 @@ SYSTEM_TREES = (catalog.TREE, counts.TREE, PROGRESS, TOKENS)
 
 
 class Engine:
-    """One open database. Closing it closes its store."""
+    """One open database. Closing it closes its store.
+
+    After a fork the child's engine is as the parent's was between two requests: a store in memory goes
+    on as a copy, a file has to be opened anew.
+    """
 
     def __init__(
         self,
@@ -51,6 +57,7 @@ class Engine:
         self.counts = Counts(store)
         self.reading: AbstractContextManager[Any] = self.lock if store.exclusive else _Reading(self)
         self.writing = _Writing(self)
+        _OPEN.add(self)
 
     def refresh(self) -> None:
         """Drop what is kept in memory if another process made it old."""
@@ -98,6 +105,26 @@ class Engine:
     def close(self) -> None:
         with self.lock:
             self.store.close()
+
+
+_OPEN: WeakSet[Engine] = WeakSet()
+
+
+def _lock_all() -> None:
+    """Wait until nobody is in the middle of anything: a child must not inherit that, nor the locks."""
+    for engine in sorted(_OPEN, key=id):
+        engine.lock.acquire()
+        _held.append(engine)
+
+
+def _unlock_all() -> None:
+    while _held:
+        _held.pop().lock.release()
+
+
+_held: list[Engine] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock_all, after_in_parent=_unlock_all, after_in_child=_unlock_all)
 
 
 def _make_system_trees(store: Store) -> None:
@@ -176,11 +203,9 @@ class _Writing:
             if self._depth == 1:
                 self._end(kind)
         except IsotoneError:
-            self._leave()
+            self._depth -= 1
+            self._lock.release()
             raise
-        self._leave()
-
-    def _leave(self) -> None:
         self._depth -= 1
         self._lock.release()
 
@@ -202,18 +227,16 @@ class _Writing:
                 engine.forget()
             return
         try:
-            self._keep()
+            engine.counts.flush()
+        except IsotoneError:
+            self._undo()
+            engine.forget()
+            raise
+        try:
+            self._transaction.__exit__(None, None, None)
         except IsotoneError:
             engine.forget()
             raise
-
-    def _keep(self) -> None:
-        try:
-            self._engine.counts.flush()
-        except IsotoneError:
-            self._undo()
-            raise
-        self._transaction.__exit__(None, None, None)
 
     def _undo(self) -> None:
         self._transaction.rollback()

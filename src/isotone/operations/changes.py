@@ -8,7 +8,7 @@ transaction: it reads what is there, judges the condition, and writes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -69,11 +69,8 @@ class Change(msgspec.Struct, frozen=True, gc=False):
         return ConditionalCheckFailedException("The conditional request failed", **shown)
 
 
-class Outcome(NamedTuple):
-    """What was there before a write, and what is there after it."""
-
-    old: bytes | None
-    new: Item | None
+Outcome = tuple[bytes | None, Item | None]
+"""What was there before a write, as a record, and what is there after it."""
 
 
 def carry_out(engine: Engine, change: Change, meter: Meter | None = None) -> Outcome:
@@ -81,7 +78,7 @@ def carry_out(engine: Engine, change: Change, meter: Meter | None = None) -> Out
     old = items.read(engine, change.table, change.key)
     new = change.new_item(old)
     change.write(engine, old, new, meter)
-    return Outcome(old, None if new is None else new[0])
+    return old, None if new is None else new[0]
 
 
 def put_change(table: Table, item: Item, size: int, matches: Matches | None, shown: bool) -> Change:
