@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Union
 
 from isotone.errors import Unanswerable, UsageError
 from isotone.model.bounds import KeyBounds, bounds
+from isotone.model.components import Component, Part
 from isotone.model.conditions import Comparison, Condition
 from isotone.model.fields import Attr
 from isotone.model.intervals import Restriction, hull, interval_of, lies_before
-from isotone.model.keys import BoundKey, Component, Index, Key, Part, StringSlot
+from isotone.model.keys import BoundKey, Index, Key, StringSlot
 from isotone.model.patterns import Pattern, Query
 from isotone.model.requests import owner_of
 from isotone.model.schema import EntitySchema
@@ -142,18 +143,17 @@ class Collection(Generic[P, C]):
     def __init__(self, parent: Pattern[P], children: tuple[Pattern[Any], ...]) -> None:
         self._parent = parent
         self._children = children
-        self._checked = 0
         for child in children:
             _check_partition(parent.key, child)
         self._ranges = [_whole(each) for each in (parent, *children)]
-        self._check_places()
+        self.check_places()
+        parent.schema.table.collections[str(self)] = self
 
     def where(self, *conditions: Condition) -> FamilyQuery[P, C]:
         """The family of one parent: `==` for what groups it, and how far to go among the children.
 
         A condition on a child's field has to begin next to the parent, because the range is one.
         """
-        self._check_places()
         of_parent, of_child = self._sorted(conditions)
         own = bounds(self._parent.key, of_parent)
         partition = own.restrictions[: len(self._parent.key.partition)]
@@ -219,11 +219,9 @@ class Collection(Generic[P, C]):
             f"read them by {child} on their own"
         )
 
-    def _check_places(self) -> None:
-        """Refuse a kind that stands between those that are read together."""
+    def check_places(self) -> None:
+        """Raise `UsageError` for a kind that stands between those that are read together."""
         schemas = self._parent.schema.table.entities
-        if self._checked == len(schemas):
-            return
         for place, one in enumerate(self._ranges):
             for other in self._ranges[place + 1 :]:
                 if not (lies_before(one, other) or lies_before(other, one)):
@@ -234,7 +232,6 @@ class Collection(Generic[P, C]):
         own = {self._parent.schema.tag, *(child.schema.tag for child in self._children)}
         for schema in schemas.values():
             self._check_stranger(schema, own, reach)
-        self._checked = len(schemas)
 
     def _check_stranger(self, schema: EntitySchema, own: set[str], reach: Restriction) -> None:
         if schema.tag in own:

@@ -29,8 +29,23 @@ def declare(entity: type[Entity], table: Table, tag: str, version: int) -> Entit
         uniqueness.check(schema)
     except UsageError as error:
         raise UsageError(f"{entity.__name__}: {error}") from None
-    table.entities[tag] = schema
+    _enter(schema)
     return schema
+
+
+def _enter(schema: EntitySchema) -> None:
+    """Make the entity known to its table; refused where it would stand between a parent and its children."""
+    entities = schema.table.entities
+    before = entities.get(schema.tag)
+    entities[schema.tag] = schema
+    try:
+        for collection in schema.table.collections.values():
+            collection.check_places()
+    except UsageError as error:
+        del entities[schema.tag]
+        if before is not None:
+            entities[schema.tag] = before
+        raise UsageError(f"{schema.entity.__name__}: {error}") from None
 
 
 def _members(entity: type, kind: type[Any]) -> dict[str, Any]:
@@ -47,7 +62,9 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
     for name, field in fields.items():
         hint = hints.get(name)
         if get_origin(hint) is not Attr:
-            raise UsageError(f"field {name!r} has no type; declare it as `{name}: Attr[…] = field(…)`")
+            raise UsageError(
+                f"field {name!r} has no type; declare it as `{name}: Attr[…] = field(…)`"
+            )
         if field.annotation is None:
             field.bind(get_args(hint)[0])
         if field.options.role == "expires":
@@ -56,7 +73,9 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
         name for name, hint in hints.items() if get_origin(hint) is Attr and name not in fields
     ]
     if undeclared:
-        raise UsageError(f"field {undeclared[0]!r} is not declared; write `= field()` behind its type")
+        raise UsageError(
+            f"field {undeclared[0]!r} is not declared; write `= field()` behind its type"
+        )
     return fields
 
 
@@ -84,7 +103,9 @@ def _hints(entity: type[Entity]) -> dict[str, Any]:
 def _names_around() -> dict[str, Any]:
     """The local names where the class statement stands."""
     frame = sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("isotone.model."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
+        "isotone.model."
+    ):
         frame = frame.f_back
     return dict(frame.f_locals)
 
@@ -107,7 +128,9 @@ def _upgrades(entity: type[Entity], version: int) -> dict[int, Upgrade]:
 def _check_keys(schema: EntitySchema) -> None:
     primary = [key.name for key in schema.keys.values() if key.index is None]
     if len(primary) > 1:
-        raise UsageError(f"{' and '.join(primary)} are both primary keys; an index is made by Index(…)")
+        raise UsageError(
+            f"{' and '.join(primary)} are both primary keys; an index is made by Index(…)"
+        )
     used: dict[str | None, str] = {}
     for key in schema.keys.values():
         if key.index in used:
@@ -148,6 +171,18 @@ def _check_neighbours(schema: EntitySchema) -> None:
         reason = _collision(schema.primary, other.primary)
         if reason is not None:
             raise UsageError(f"its primary key could be that of a {tag} too: {reason}")
+        _check_overloading(schema, other)
+
+
+def _check_overloading(schema: EntitySchema, other: EntitySchema) -> None:
+    """Refuse a second kind in an index that was declared for one."""
+    taken = {key.index for key in other.indexes}
+    for key in schema.indexes:
+        if key.index in taken and schema.table.indexes[str(key.index)].one_kind:
+            raise UsageError(
+                f"index {key.index!r} is declared with one_kind=True and has {other.tag} already; "
+                "declare another index"
+            )
 
 
 def _collision(one: BoundKey, other: BoundKey) -> str | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from isotone import limits
 from isotone.errors import UsageError
 
 if TYPE_CHECKING:
+    from isotone.model.collections import Collection
     from isotone.model.schema import EntitySchema
 
 KeyType = Literal["S", "N", "B"]
@@ -62,19 +63,27 @@ class IndexLayout:
     kind: Literal["global", "local"]
     keys: KeyLayout
     projection: Projection = "ALL"
+    one_kind: bool = False
 
 
 def Global(  # noqa: N802
-    partition: KeyNames, sort: KeyNames = None, *, projection: Projection = "ALL"
+    partition: KeyNames,
+    sort: KeyNames = None,
+    *,
+    projection: Projection = "ALL",
+    one_kind: bool = False,
 ) -> IndexLayout:
-    """A global secondary index; up to four attributes in each part of its key."""
+    """A global secondary index; up to four attributes in each part of its key.
+
+    `one_kind` keeps it for a single entity, so that scanning the index reads that kind alone.
+    """
     layout = KeyLayout(_attributes(partition), _attributes(sort))
     for part in (layout.partition, layout.sort):
         if len(part) > limits.INDEX_KEY_PARTS:
             raise UsageError(
                 f"a part of an index key has at most {limits.INDEX_KEY_PARTS} attributes, not {len(part)}"
             )
-    return IndexLayout("global", layout, projection)
+    return IndexLayout("global", layout, projection, one_kind)
 
 
 def Local(sort: KeyName, *, projection: Projection = "ALL") -> IndexLayout:  # noqa: N802
@@ -110,6 +119,8 @@ class Table:
         self.keys = KeyLayout(_attributes(self.partition), _attributes(self.sort))
         self.entities: dict[str, EntitySchema] = {}
         """The entities that were defined on this table, by tag."""
+        self.collections: dict[str, Collection[Any, Any]] = {}
+        """Parents with children that are read together, by name."""
         self.layouts = {name: self._layout(index) for name, index in self.indexes.items()}
 
     def _layout(self, index: IndexLayout) -> KeyLayout:
