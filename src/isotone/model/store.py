@@ -19,7 +19,7 @@ from isotone import limits
 from isotone.backends.interface import Backend
 from isotone.backends.opening import MEMORY, Target
 from isotone.clock import Clock
-from isotone.model import connecting, saving, scanning, updating
+from isotone.model import connecting, moving, saving, scanning, updating
 from isotone.model import tables as tabling
 from isotone.model.changes import Change
 from isotone.model.collections import Family, FamilyQuery
@@ -33,6 +33,7 @@ from isotone.model.snapshot import Snapshot
 from isotone.model.steps import Steps, run
 from isotone.model.table import Table
 from isotone.model.tables import Difference, Throughput
+from isotone.model.transacting import StoreTransaction
 
 E = TypeVar("E", bound=Entity)
 P = TypeVar("P", bound=Entity)
@@ -137,6 +138,23 @@ class Store:
         Cost: one write. Raises `ConditionFailed`, `VersionConflict`.
         """
         return self.run(saving.delete(target, key, self.clock, when))
+
+    def move(
+        self, target: type[E] | E, /, *changes: Change, when: Condition | None = None, **key: Any
+    ) -> E:
+        """Change fields of the primary key, and any others, in one transaction; the entity as it is then.
+
+        Cost: one read, and a transaction of two writes. Raises `NotFound`, `AlreadyExists` where the new
+        key is taken, and what an update does.
+        """
+        return self.run(moving.move(target, changes, key, self.clock, when))
+
+    def transaction(self) -> StoreTransaction:
+        """Writes to several entities that are made together at the end of the block, or not at all.
+
+        Cost: twice that of the writes by themselves. Raises `TransactionFailed` at the end of the block.
+        """
+        return StoreTransaction(self.clock, self.run)
 
     # Reading
 
