@@ -1,0 +1,72 @@
+"""A cursor continues its own query, for as long as it is valid, and nothing else."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isotone.clock import ManualClock
+from isotone.errors import InvalidCursor, UsageError
+from isotone.model.cursors import Position, Signer
+
+REQUEST = {"TableName": "t", "KeyConditionExpression": "PK = :v0", "Limit": 5}
+SIGNER = Signer(b"0123456789abcdef", ManualClock())
+KEYS = st.none() | st.dictionaries(
+    st.text(min_size=1), st.builds(lambda text: {"S": text}, st.text()), min_size=1, max_size=4
+)
+
+
+@given(KEYS, st.sampled_from(["forward", "back"]))
+def test_what_is_written_is_read_and_fits_into_a_url(key: Any, direction: Any) -> None:
+    cursor = SIGNER.write(Position(direction, key), REQUEST)
+    assert SIGNER.read(cursor, REQUEST) == Position(direction, key)
+    assert all(each.isalnum() or each in "-_" for each in cursor)
+    assert cursor.isascii()
+
+
+@given(KEYS, st.data())
+def test_no_changed_cursor_is_read(key: Any, data: st.DataObject) -> None:
+    cursor = SIGNER.write(Position("forward", key), REQUEST)
+    place = data.draw(st.integers(0, len(cursor) - 1))
+    other = data.draw(st.sampled_from("AQgw09-_").filter(lambda each: each != cursor[place]))
+    with pytest.raises(InvalidCursor):
+        SIGNER.read(cursor[:place] + other + cursor[place + 1 :], REQUEST)
+
+
+@given(st.text(max_size=60))
+def test_no_text_of_a_stranger_is_read(text: str) -> None:
+    with pytest.raises(InvalidCursor):
+        SIGNER.read(text, REQUEST)
+
+
+def test_the_size_of_a_page_may_change_and_the_query_may_not() -> None:
+    cursor = SIGNER.write(Position("forward", {"PK": {"S": "a"}}), REQUEST)
+    assert SIGNER.read(cursor, {**REQUEST, "Limit": 9}).key == {"PK": {"S": "a"}}
+    with pytest.raises(InvalidCursor, match="another query"):
+        SIGNER.read(cursor, {**REQUEST, "ScanIndexForward": False})
+
+
+def test_another_secret_signs_otherwise() -> None:
+    cursor = SIGNER.write(Position("forward", None), REQUEST)
+    with pytest.raises(InvalidCursor, match="secret"):
+        Signer(b"another one, of sixteen or more", ManualClock()).read(cursor, REQUEST)
+
+
+def test_a_cursor_expires() -> None:
+    clock = ManualClock()
+    signer = Signer(b"0123456789abcdef", clock, lifetime=3600)
+    cursor = signer.write(Position("forward", None), REQUEST)
+    clock.advance(timedelta(minutes=59))
+    assert signer.read(cursor, REQUEST) == Position("forward", None)
+    clock.advance(timedelta(minutes=1))
+    with pytest.raises(InvalidCursor, match="expired"):
+        signer.read(cursor, REQUEST)
+
+
+def test_a_short_secret_is_refused() -> None:
+    with pytest.raises(UsageError, match="16 bytes"):
+        Signer(b"short", ManualClock())
