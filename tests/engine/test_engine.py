@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from tests.operations.conftest import Asker, key_schema
 
 import isotone
+from isotone.backends import embedded
 from isotone.engine.engine import Engine
 from isotone.errors import ApiError, ResourceNotFoundException, StorageFull, ValidationException
 from isotone.storage.interface import Store
@@ -339,3 +341,48 @@ def _child_can_write(call: Asker) -> int:
         os._exit(not (count(call) == before + 1 and call.database.check() == []))
     finally:
         os._exit(2)
+
+
+def test_background_work_that_breaks_is_tried_again_and_blocks_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(embedded, "_RETRY_INTERVAL", 0.001)
+    tried = threading.Event()
+    refresh = Engine.refresh
+
+    def breaks_once(engine: Engine) -> None:
+        if threading.current_thread() is not threading.main_thread() and not tried.is_set():
+            tried.set()
+            raise Broken
+        refresh(engine)
+
+    with isotone.open(":memory:") as database:
+        monkeypatch.setattr(Engine, "refresh", breaks_once)
+        call = Asker(database, isotone.ManualClock())
+        call.table(keys="p s")
+        put(call, 1)
+        call(
+            "UpdateTable",
+            TableName="tab",
+            AttributeDefinitions=[{"AttributeName": "l", "AttributeType": "S"}],
+            GlobalSecondaryIndexUpdates=[
+                {
+                    "Create": {
+                        "IndexName": "by-l",
+                        "KeySchema": key_schema("l"),
+                        "Projection": {"ProjectionType": "ALL"},
+                    }
+                }
+            ],
+        )
+        assert tried.wait(5)
+        deadline = time.monotonic() + 5
+        while index_status(call) != "ACTIVE":
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+
+
+def index_status(call: Asker) -> str:
+    (index,) = call("DescribeTable", TableName="tab")["Table"]["GlobalSecondaryIndexes"]
+    status: str = index["IndexStatus"]
+    return status

@@ -165,3 +165,19 @@ def test_a_key_of_a_wrong_type_is_a_reason(ask: Asker) -> None:
                 "Message": "The provided key element does not match the schema",
             }
         ]
+
+
+def test_a_transaction_carries_4_megabytes_at_most(ask: Asker) -> None:
+    ask.table()
+    filler = {"x": {"S": "x" * (400 * 1024 - 3)}}  # with its name, and a key of 2 bytes: 400 KB
+    puts = [
+        {"Put": {"TableName": "tab", "Item": {"p": {"S": str(number)}, **filler}}}
+        for number in range(10)
+    ]
+    ask("TransactWriteItems", TransactItems=puts)
+    rest = {"p": {"S": "z"}, "x": {"S": "x" * (96 * 1024 - 3)}}
+    ask("TransactWriteItems", TransactItems=[*puts, {"Put": {"TableName": "tab", "Item": rest}}])
+    rest["x"] = {"S": "x" * (96 * 1024 - 2)}
+    puts.append({"Put": {"TableName": "tab", "Item": rest}})
+    error = ask.refused("TransactWriteItems", TransactItems=puts)
+    assert error.message == "Collection size exceeds 4 MB limit for a transaction"

@@ -197,5 +197,6 @@ class _Worker:
         try:
             return self._service.maintain()
         except Exception:
+            self._service.engine.abandon()
             log.exception("background work failed; it will be tried again")
             return _RETRY_INTERVAL
