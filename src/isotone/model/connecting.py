@@ -5,6 +5,7 @@ Everything that `connect` and `aconnect` take besides the address is explained h
 
 from __future__ import annotations
 
+import difflib
 import secrets
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -14,6 +15,7 @@ from typing import Any, Final, cast
 from isotone.backends import opening
 from isotone.backends.opening import Opened, OpenedAsync, Target
 from isotone.clock import Clock, SystemClock
+from isotone.errors import UsageError
 from isotone.model.cursors import Signer
 from isotone.model.observing import AsyncObserved, Observed, Observer
 from isotone.model.reading import Reader
@@ -40,7 +42,11 @@ class StoreOptions(opening.Options, total=False):
 
 
 def backend_of(target: Target, options: StoreOptions) -> Opened:
-    """The backend of an address, behind the tape and the observers of the options."""
+    """The backend of an address, behind the tape and the observers of the options.
+
+    Raises `UsageError` for an option that does not exist.
+    """
+    _check(options)
     backend, close = _taped(target, options)
     observers = options.get("observe", ())
     return Opened(Observed(backend, observers) if observers else backend, close)
@@ -48,6 +54,7 @@ def backend_of(target: Target, options: StoreOptions) -> Opened:
 
 def async_backend_of(target: Target, options: StoreOptions) -> OpenedAsync:
     """The same, with answers that are awaited."""
+    _check(options)
     backend, close = _taped_async(target, options)
     observers = options.get("observe", ())
     return OpenedAsync(AsyncObserved(backend, observers) if observers else backend, close)
@@ -64,6 +71,14 @@ def reader_of(options: StoreOptions, clock: Clock) -> Reader:
     secret = options.get("cursor_secret") or secrets.token_bytes(_SECRET_SIZE)
     signer = Signer(secret, clock, options.get("cursor_lifetime"))
     return Reader(signer, clock, options.get("report", warn))
+
+
+def _check(options: StoreOptions) -> None:
+    known = StoreOptions.__annotations__  # a TypedDict's has those of its bases, too
+    for name in options.keys() - known.keys():
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known))}"
+        raise UsageError(f"{name} is no option; {hint}")
 
 
 def _taped(target: Target, options: StoreOptions) -> Opened:

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+from tests.model.orders import Order, order, shop
+
+import isotone
+from isotone import Stats, aconnect, connect
+from isotone.backends.interface import InProcess, Request, Response
+from isotone.errors import ProvisionedThroughputExceededException
+from isotone.model.scanning import sum_of
+
+
+class Counting:
+    """A backend that notes how many requests it answers at the same time, and may fail."""
+
+    def __init__(self, database: isotone.Database) -> None:
+        self._backend = InProcess(database.execute)
+        self._together = threading.Barrier(2)
+        self.answered = 0
+        self.fails = False
+
+    def execute(self, operation: str, request: Request) -> Response:
+        if operation == "Scan":
+            if self.fails:
+                raise ProvisionedThroughputExceededException("slow down")
+            if self.answered < 2:
+                self._together.wait(5)  # goes on only when another request is under way
+            self.answered += 1
+        return self._backend.execute(operation, request)
+
+
+@pytest.fixture
+def backend() -> Iterator[Counting]:
+    with isotone.open() as database:
+        store = connect(database)
+        store.create_tables(shop)
+        for number in range(40):
+            store.put(order(number, f"c{number % 11}"))
+        yield Counting(database)
+
+
+def test_segments_are_read_at_the_same_time(backend: Counting) -> None:
+    found = [each.number for each in connect(backend).scan(Order.primary.scan(), segments=2)]
+    assert sorted(found) == list(range(40))
+
+
+def test_segments_are_awaited_at_the_same_time(backend: Counting) -> None:
+    async def scan() -> list[int]:
+        store = aconnect(backend)
+        return [each.number async for each in store.scan(Order.primary.scan(), segments=2)]
+
+    assert sorted(asyncio.run(scan())) == list(range(40))
+
+
+def test_a_scan_that_is_left_early_ends(backend: Counting) -> None:
+    scan = connect(backend).scan(Order.primary.scan().page_size(2), segments=2)
+    next(scan)
+    scan.close()  # type: ignore[attr-defined]
+    assert backend.answered < 40
+
+
+def test_a_failure_arrives(backend: Counting) -> None:
+    backend.fails = True
+    with pytest.raises(ProvisionedThroughputExceededException):
+        list(connect(backend).scan(Order.primary.scan(), segments=4))
+
+    async def scan() -> None:
+        async for _ in aconnect(backend).scan(Order.primary.scan(), segments=4):
+            pass
+
+    with pytest.raises(ProvisionedThroughputExceededException):
+        asyncio.run(scan())
+
+
+def test_costs_add_up() -> None:
+    one, other = Stats(3, 2, 1.5, 1, 100), Stats(4, 4, 0.5, 2, 50, exhausted=True)
+    assert sum_of([one, other]) == Stats(7, 6, 2.0, 3, 150, exhausted=True)
