@@ -171,7 +171,7 @@ class EntitySchema:
         natural = item_from_wire(item)
         for version in range(written, self.version):
             natural = self.upgrades[version](natural)
-        return item_to_wire(natural)
+        return {**item_to_wire(natural), **self._marks}
 
     def __repr__(self) -> str:
         return f"<schema of {self.tag} on {self.table.name}>"

@@ -41,6 +41,7 @@ Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 
 ATTEMPTS: Final = 12  # of a write that others overtake
 _FIRST_PAUSE: Final = 0.005  # seconds; doubled with each attempt, with full jitter
+_LONGEST_PAUSE: Final = 0.5
 
 
 class Action(NamedTuple):
@@ -110,7 +111,7 @@ def carry_out_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list
             attributes = yield from _send([action for plan in plans for action in plan])
         except _Refused as refused:
             _take_note(writes, plans, refused)
-            yield Pause(random.uniform(0, _FIRST_PAUSE * 2**attempt))
+            yield Pause(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)))
         else:
             return [write.finish(attributes) for write in writes]
     raise Contended(

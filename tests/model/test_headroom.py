@@ -1,0 +1,80 @@
+"""A number that comes near the width of its key is reported once, in time."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from isotone.errors import OutOfRange
+from isotone.model import headroom
+from isotone.model.components import desc
+from isotone.model.entity import Entity
+from isotone.model.fields import Attr, field
+from isotone.model.headroom import HeadroomWarning
+from isotone.model.keys import Index, Key
+from isotone.model.saving import put
+from isotone.model.table import Global, Table
+from isotone.model.tables import create_tables
+from isotone.model.updating import update
+
+repos = Table("repos", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+
+class Issue(Entity, table=repos):
+    repo: Attr[str] = field()
+    number: Attr[int] = field(max=99_999)
+    stars: Attr[int] = field(default=0, max=999, alert=0.5)
+    cost: Attr[Decimal] = field(default=Decimal(0), max=100, scale=2)
+
+    primary = Key("REPO", repo).sort("ISSUE", desc(number))
+    by_stars = Index("GSI1", "REPO", repo).sort(stars)
+
+
+@pytest.fixture(autouse=True)
+def anew() -> Iterator[None]:
+    headroom.forget()
+    yield
+    headroom.forget()
+
+
+@pytest.fixture
+def issues(desk: Any) -> Any:
+    desk.do(create_tables([repos]))
+    return desk
+
+
+def test_thirty_percent_are_reported_once(issues: Any) -> None:
+    heard: list[headroom.Notice] = []
+    end = headroom.listen(heard.append)
+    issues.do(put(Issue(repo="r", number=29_999), issues.clock))
+    with pytest.warns(HeadroomWarning, match=r"Issue.number has reached 30000, 30% of the 99999"):
+        issues.do(put(Issue(repo="r", number=30_000), issues.clock))
+    issues.do(put(Issue(repo="r", number=30_001), issues.clock))
+    end()
+    assert headroom.notices() == heard
+    assert [(each.key, each.field, each.value) for each in heard] == [("primary", "number", 30_000)]
+
+
+def test_each_key_has_its_own_threshold(issues: Any) -> None:
+    issues.do(put(Issue(repo="r", number=1, stars=400), issues.clock))
+    with pytest.warns(HeadroomWarning, match=r"Issue.stars has reached 500, 50%"):
+        issues.do(update(Issue, [Issue.stars.add(100)], {"repo": "r", "number": 1}, issues.clock))
+
+
+def test_a_number_in_no_key_has_no_width(issues: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        issues.do(put(Issue(repo="r", number=1, cost=Decimal(99)), issues.clock))
+
+
+def test_beyond_the_width_nothing_is_written(issues: Any) -> None:
+    with pytest.raises(OutOfRange, match="100000"):
+        issues.do(put(Issue(repo="r", number=100_000), issues.clock))
+    issues.do(put(Issue(repo="r", number=1, stars=1), issues.clock))
+    with pytest.raises(OutOfRange):
+        issues.do(update(Issue, [Issue.stars.add(999)], {"repo": "r", "number": 1}, issues.clock))
+    assert issues.item(Issue(repo="r", number=1))["stars"] == {"N": "1"}

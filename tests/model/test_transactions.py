@@ -1,0 +1,318 @@
+"""Transactions, moves and batches: several writes at once, and which of them was refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from isotone.backends.interface import Tape
+from isotone.errors import (
+    AlreadyExists,
+    BatchIncomplete,
+    ConditionFailed,
+    NotFound,
+    NotUnique,
+    ProvisionedThroughputExceededException,
+    TransactionCanceledException,
+    TransactionFailed,
+    UsageError,
+)
+from isotone.model import batches
+from isotone.model.batches import Written, delete_many, put_many
+from isotone.model.entity import Entity
+from isotone.model.fields import Attr, computed, field, version
+from isotone.model.keys import Index, Key
+from isotone.model.moving import move
+from isotone.model.saving import create, put
+from isotone.model.steps import Pause, run
+from isotone.model.table import Global, Table
+from isotone.model.tables import create_tables
+from isotone.model.transactions import Transaction, get_together
+from isotone.model.updating import update
+
+bank = Table("bank", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+log = Table("log", sort=None)
+
+
+class Account(Entity, table=bank):
+    owner: Attr[str] = field()
+    number: Attr[int] = field(max=9999, alert=1)
+    balance: Attr[int] = field(default=0)
+    state: Attr[str] = field(default="open")
+    iban: Attr[str | None] = field(default=None, unique=True)
+    label: Attr[str] = computed(lambda account: f"{account.owner}/{account.number}")
+
+    primary = Key("OWNER", owner).sort("ACCOUNT", number)
+    by_state = Index("GSI1", "STATE", state).sort(owner, number)
+
+
+class Config(Entity, table=bank):
+    name: Attr[str] = field()
+    value: Attr[int] = field(default=0)
+    revision: Attr[int] = version()
+
+    primary = Key("CONFIG", name).sort("CONFIG")
+
+
+class Entry(Entity, table=log):
+    code: Attr[str] = field()
+    text: Attr[str] = field(default="")
+
+    primary = Key("ENTRY", code)
+
+
+def key(number: int) -> dict[str, Any]:
+    return {"owner": "o", "number": number}
+
+
+@pytest.fixture
+def banking(desk: Any) -> Any:
+    desk.do(create_tables([bank, log]))
+    for number, balance in ((1, 10), (2, 0)):
+        desk.do(put(Account(**key(number), balance=balance), desk.clock))
+    return desk
+
+
+def balances(desk: Any) -> list[Any]:
+    found = desk.do(get_together([(Account, key(number)) for number in (1, 2)]))
+    return [account and account.balance for account in found]
+
+
+def test_all_is_written_over_tables_and_kinds(banking: Any) -> None:
+    t = Transaction(banking.clock)
+    t.update(Account, Account.balance.add(-4), **key(1), when=Account.balance >= 4)
+    t.update(Account, Account.balance.add(4), Account.state.set("rich"), **key(2))
+    t.create(Entry(code="e1", text="4 from 1 to 2"))
+    t.put(Config(name="c"))
+    banking.do(t.commit())
+    assert balances(banking) == [6, 4]
+    assert banking.item(Account(**key(2)))["GSI1PK"] == {"S": "STATE#rich"}
+    assert banking.item(Entry(code="e1"))["text"] == {"S": "4 from 1 to 2"}
+
+
+def test_one_that_is_refused_keeps_all_from_being_written(banking: Any) -> None:
+    t = Transaction(banking.clock)
+    t.update(Account, Account.balance.add(-40), **key(1), when=Account.balance >= 40)
+    t.update(Account, Account.balance.add(40), **key(2))
+    with pytest.raises(TransactionFailed, match="nothing was written") as failure:
+        banking.do(t.commit())
+    (error,) = failure.value.failures.values()
+    assert list(failure.value.failures) == [0]
+    assert type(error) is ConditionFailed
+    assert error.current.balance == 10
+    assert balances(banking) == [10, 0]
+
+
+def test_each_refused_write_has_its_own_error(banking: Any) -> None:
+    banking.do(create(Account(**key(3), iban="DE1"), banking.clock))
+    t = Transaction(banking.clock)
+    t.create(Account(**key(1)))
+    t.replace(Account(**key(9)))
+    t.create(Account(**key(4), iban="DE1"))
+    t.check(Account, Account.state == "closed", **key(2))
+    with pytest.raises(TransactionFailed) as failure:
+        banking.do(t.commit())
+    kinds = {place: type(error) for place, error in failure.value.failures.items()}
+    assert kinds == {0: AlreadyExists, 1: NotFound, 2: NotUnique, 3: ConditionFailed}
+
+
+def test_a_missing_item_is_found_out_before_anything_is_sent(banking: Any) -> None:
+    t = Transaction(banking.clock)
+    t.put(Entry(code="e"))
+    t.update(Account, Account.state.set("x"), **key(7))
+    t.move(Account, Account.number.set(8), **key(6))
+    with pytest.raises(TransactionFailed, match="ACCOUNT#0007 does not exist") as failure:
+        banking.do(t.commit())
+    assert failure.value.failures.keys() == {1}
+
+
+def test_what_was_read_must_be_unchanged(banking: Any) -> None:
+    t = Transaction(banking.clock)
+    account = banking.do(t.get(Account, key(1)))
+    assert banking.do(t.get(Account, key(5))) is None
+    t.put(Entry(code="e", text=str(account.balance)))
+    banking.do(update(Account, [Account.balance.add(1)], key(1), banking.clock))
+    with pytest.raises(TransactionFailed) as failure:
+        banking.do(t.commit())
+    assert failure.value.failures[1].current.balance == 11  # type: ignore[attr-defined]
+    again = Transaction(banking.clock)
+    account = banking.do(again.get(Account, key(1)))
+    again.update(Account, Account.balance.set(account.balance * 2), **key(1))
+    banking.do(again.commit())
+    assert balances(banking) == [22, 0]
+
+
+def test_a_write_of_what_was_read_is_refused_when_it_has_changed(banking: Any) -> None:
+    t = Transaction(banking.clock)
+    account = banking.do(t.get(Account, key(1)))
+    t.update(Account, Account.balance.set(account.balance * 2), Account.state.set("x"), **key(1))
+    banking.do(update(Account, [Account.balance.add(1)], key(1), banking.clock))
+    with pytest.raises(TransactionFailed):
+        banking.do(t.commit())
+    assert balances(banking) == [11, 0]
+
+
+def test_a_transaction_is_over_after_its_end_and_has_an_item_once(banking: Any) -> None:
+    t = Transaction(banking.clock)
+    banking.do(t.commit())
+    with pytest.raises(UsageError, match="the transaction is over"):
+        t.put(Entry(code="e"))
+    twice = Transaction(banking.clock)
+    twice.update(Account, Account.balance.add(1), **key(1))
+    twice.delete(Account, **key(1))
+    with pytest.raises(
+        UsageError, match="entries 0 and 1 of the transaction are about the same Account"
+    ):
+        banking.do(twice.commit())
+
+
+def test_too_many_actions_are_refused_before_they_are_sent(banking: Any) -> None:
+    t = Transaction(banking.clock)
+    for number in range(101):
+        t.put(Entry(code=str(number)))
+    with pytest.raises(UsageError, match="at most 100 items, not 101"):
+        banking.do(t.commit())
+
+
+def test_a_conflict_with_another_transaction_is_tried_again(banking: Any) -> None:
+    reasons = [{"Code": "TransactionConflict"}, {"Code": "None"}]
+    tape = Tape([TransactionCanceledException("…", CancellationReasons=reasons), {}])
+    t = Transaction(banking.clock)
+    t.put(Entry(code="a"))
+    t.put(Entry(code="b"))
+    run(t.commit(), tape)
+    (_, first), (_, second) = tape.asked
+    assert first["TransactItems"] == second["TransactItems"]
+    assert first["ClientRequestToken"] != second["ClientRequestToken"]
+
+
+def test_a_refusal_that_nothing_helps_is_raised_as_it_is(banking: Any) -> None:
+    reasons = [{"Code": "ValidationError", "Message": "…"}, {"Code": "None"}]
+    tape = Tape([TransactionCanceledException("…", CancellationReasons=reasons)])
+    t = Transaction(banking.clock)
+    t.put(Entry(code="a"))
+    t.put(Entry(code="b"))
+    with pytest.raises(TransactionCanceledException):
+        run(t.commit(), tape)
+
+
+# Moving
+
+
+def test_a_move_takes_all_with_it(banking: Any) -> None:
+    banking.do(update(Account, [Account.iban.set("DE1")], key(1), banking.clock))
+    changes = [Account.number.set(7), Account.balance.add(1)]
+    after = banking.do(move(Account, changes, key(1), banking.clock))
+    assert (after.number, after.balance, after.label) == (7, 11, "o/7")
+    assert balances(banking) == [None, 0]
+    assert banking.item(after) == Account.__schema__.to_item(after.__dict__)
+    with pytest.raises(NotUnique, match="by OWNER#o, ACCOUNT#0007"):
+        banking.do(create(Account(**key(8), iban="DE1"), banking.clock))
+    banking.do(update(Account, [Account.iban.remove()], key(7), banking.clock))
+    banking.do(create(Account(**key(8), iban="DE1"), banking.clock))
+
+
+def test_a_move_needs_an_item_and_a_free_place(banking: Any) -> None:
+    with pytest.raises(NotFound):
+        banking.do(move(Account, [Account.number.set(7)], key(9), banking.clock))
+    with pytest.raises(AlreadyExists, match="ACCOUNT#0002 exists already"):
+        banking.do(move(Account, [Account.number.set(2)], key(1), banking.clock))
+    with pytest.raises(ConditionFailed):
+        banking.do(
+            move(Account, [Account.number.set(7)], key(1), banking.clock, Account.state == "closed")
+        )
+    assert balances(banking) == [10, 0]
+
+
+def test_a_move_that_is_overtaken_takes_the_newer_item(banking: Any) -> None:
+    banking.before["TransactWriteItems"] = lambda: banking.do(
+        update(Account, [Account.balance.add(5)], key(1), banking.clock)
+    )
+    after = banking.do(move(Account, [Account.number.set(7)], key(1), banking.clock))
+    assert after.balance == 15
+
+
+def test_a_move_to_the_same_place_is_an_update(banking: Any) -> None:
+    banking.do(
+        move(Account, [Account.number.set(1), Account.state.set("x")], key(1), banking.clock)
+    )
+    assert banking.item(Account(**key(1)))["GSI1PK"] == {"S": "STATE#x"}
+
+
+def test_attributes_of_others_move_too(banking: Any) -> None:
+    banking.backend.execute(
+        "UpdateItem",
+        {
+            "TableName": "bank",
+            "Key": Account.__schema__.primary_key(key(1)),
+            "UpdateExpression": "SET foreign_one = :v",
+            "ExpressionAttributeValues": {":v": {"S": "kept"}},
+        },
+    )
+    after = banking.do(move(Account, [Account.number.set(7)], key(1), banking.clock))
+    assert banking.item(after)["foreign_one"] == {"S": "kept"}
+
+
+# Batches
+
+
+def test_a_batch_is_written_in_requests_of_25(banking: Any) -> None:
+    seen: list[Written] = []
+    entries = [Entry(code=str(number)) for number in range(60)]
+    steps = put_many(entries, banking.clock, seen.append)
+    assert banking.operations(steps) == ["BatchWriteItem"] * 3
+    assert seen == [Written(25, 60), Written(50, 60), Written(60, 60)]
+    assert banking.do(delete_many(Entry, ({"code": str(n)} for n in range(30)))) == 30
+    assert banking.do(delete_many(entries[30:59])) == 29
+    assert banking.item(entries[58]) is None
+    assert banking.item(entries[59]) is not None
+
+
+def test_an_entity_that_comes_twice_is_written_as_it_comes_last(banking: Any) -> None:
+    banking.do(put_many([Entry(code="a", text="1"), Entry(code="a", text="2")], banking.clock))
+    assert banking.item(Entry(code="a"))["text"] == {"S": "2"}
+
+
+def test_what_a_batch_cannot_check_is_refused(banking: Any) -> None:
+    with pytest.raises(UsageError, match="Config has a version"):
+        banking.do(put_many([Config(name="a")], banking.clock))
+    with pytest.raises(UsageError, match="Account has unique values"):
+        banking.do(delete_many(Account, [key(1)]))
+
+
+def test_what_is_left_of_a_batch_is_sent_again(banking: Any) -> None:
+    requests = [
+        {"PutRequest": {"Item": Entry.__schema__.to_item(Entry(code=code).__dict__)}}
+        for code in "abc"
+    ]
+    tape = Tape(
+        [
+            {"UnprocessedItems": {"log": requests[1:]}},
+            ProvisionedThroughputExceededException(""),
+            {"UnprocessedItems": {}},
+        ]
+    )
+    steps = put_many([Entry(code=code) for code in "abc"], banking.clock)
+    assert run(steps, tape) == 3
+    sent = [request["RequestItems"]["log"] for _, request in tape.asked]
+    assert sent == [requests, requests[1:], requests[1:]]
+
+
+def test_a_batch_that_gets_nowhere_says_what_is_left(banking: Any) -> None:
+    steps = put_many([Entry(code="a")], banking.clock)
+    pauses = []
+
+    def serve_nothing() -> None:
+        step = next(steps)
+        while True:
+            if isinstance(step, Pause):
+                pauses.append(step.seconds)
+                step = steps.send({})
+            else:
+                step = steps.send({"UnprocessedItems": step.request["RequestItems"]})
+
+    with pytest.raises(BatchIncomplete, match="1 of 1 entries") as failure:
+        serve_nothing()
+    assert len(pauses) == batches._ATTEMPTS - 1
+    assert failure.value.remaining[0]["PutRequest"]["Item"]["code"] == {"S": "a"}

@@ -1,0 +1,307 @@
+"""Updates: what they may change, what follows, what they cost, and what refuses them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field
+
+from isotone.errors import (
+    ConditionFailed,
+    Contended,
+    NotFound,
+    NotUnique,
+    UsageError,
+    VersionConflict,
+)
+from isotone.model import writing
+from isotone.model.changes import Change
+from isotone.model.entity import Entity, upgrade
+from isotone.model.fields import Attr, computed, expires, field, updated, version
+from isotone.model.keys import Index, Key
+from isotone.model.saving import create, put
+from isotone.model.table import Global, Table
+from isotone.model.tables import create_tables
+from isotone.model.updating import update
+
+shop = Table(
+    "shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK"), "GSI2": Global("GSI2PK", "GSI2SK")}
+)
+
+
+class Order(Entity, table=shop):
+    customer: Attr[str] = field()
+    number: Attr[int] = field(max=99_999, alert=1)
+    status: Attr[Literal["PLACED", "SHIPPED"]] = field()
+    placed: Attr[datetime] = field()
+    total: Attr[Decimal] = field(default=Decimal(0))
+    note: Attr[str | None] = field(default=None)
+    address: Attr[dict[str, str]] = field(default_factory=dict)
+    weight: Attr[Annotated[int, Field(ge=0)]] = field(default=0)
+
+    primary = Key("CUSTOMER", customer).sort("ORDER", number)
+    by_status = Index("GSI1", "CUSTOMER", customer).sort(status, placed)
+
+
+class Member(Entity, table=shop):
+    org: Attr[str] = field()
+    name: Attr[str] = field()
+    role: Attr[str] = field(default="Member")
+    email: Attr[str | None] = field(default=None, unique=True)
+
+    primary = Key("ORG", org).sort("MEMBER", name)
+    admins = Index("GSI1", "ORG", org, when=role == "Admin").sort("ADMIN", name)
+
+
+class Page(Entity, table=shop):
+    slug: Attr[str] = field()
+    text: Attr[str] = field(default="")
+    words: Attr[int] = computed(lambda page: len(page.text.split()))
+    views: Attr[int] = field(default=0)
+    revision: Attr[int] = version()
+    changed: Attr[datetime | None] = updated()
+
+    primary = Key("PAGE", slug).sort("PAGE")
+    recent = Index("GSI1", "PAGES").sort(changed)
+
+
+class Token(Entity, table=shop):
+    name: Attr[str] = field()
+    uses: Attr[int] = field(default=0)
+    until: Attr[datetime | None] = expires()
+
+    primary = Key("TOKEN", name).sort("TOKEN")
+
+
+PLACED = datetime(2026, 1, 1, 12, tzinfo=UTC)
+KEY = {"customer": "c", "number": 1}
+
+
+@pytest.fixture
+def shopping(desk: Any) -> Any:
+    desk.do(create_tables([shop]))
+    desk.do(put(Order(**KEY, status="PLACED", placed=PLACED, address={"city": "Ulm"}), desk.clock))
+    return desk
+
+
+def change_order(desk: Any, *changes: Change, **more: Any) -> Any:
+    return update(Order, changes, KEY, desk.clock, **more)
+
+
+def test_what_touches_no_index_is_one_write(shopping: Any) -> None:
+    steps = change_order(shopping, Order.total.add(Decimal("2.5")), Order.note.set("x"))
+    assert shopping.operations(steps) == ["UpdateItem"]
+    after = shopping.do(change_order(shopping, Order.address["city"].set("Bonn")))
+    assert (after.total, after.note, after.address) == (Decimal("2.5"), "x", {"city": "Bonn"})
+
+
+def test_part_of_an_index_key_costs_a_read(shopping: Any) -> None:
+    assert shopping.operations(change_order(shopping, Order.status.set("SHIPPED"))) == [
+        "GetItem",
+        "UpdateItem",
+    ]
+    item = shopping.item(Order(**KEY, status="PLACED", placed=PLACED))
+    assert item["GSI1SK"] == {"S": "SHIPPED#2026-01-01T12:00:00.000000Z"}
+
+
+def test_known_values_save_the_read(shopping: Any) -> None:
+    later = PLACED + timedelta(days=1)
+    both = change_order(shopping, Order.status.set("SHIPPED"), Order.placed.set(later))
+    assert shopping.operations(both) == ["UpdateItem"]
+    told = change_order(shopping, Order.placed.set(PLACED), when=Order.status == "SHIPPED")
+    assert shopping.operations(told) == ["UpdateItem"]
+    item = shopping.item(Order(**KEY, status="PLACED", placed=PLACED))
+    assert item["GSI1SK"] == {"S": "SHIPPED#2026-01-01T12:00:00.000000Z"}
+
+
+def test_a_condition_that_fails_shows_what_is_stored(shopping: Any) -> None:
+    with pytest.raises(ConditionFailed) as failure:
+        shopping.do(change_order(shopping, Order.note.set("x"), when=Order.total > 5))
+    assert failure.value.current.placed == PLACED
+
+
+def test_nothing_is_updated_that_is_not_there(shopping: Any) -> None:
+    for change in (Order.note.set("x"), Order.status.set("SHIPPED")):
+        with pytest.raises(NotFound, match="ORDER#00002 does not exist"):
+            shopping.do(update(Order, [change], {"customer": "c", "number": 2}, shopping.clock))
+
+
+def test_what_has_expired_is_not_there(shopping: Any) -> None:
+    token = Token(name="t", until=PLACED)
+    shopping.do(put(token, shopping.clock))
+    shopping.do(update(Token, [Token.uses.add(1)], {"name": "t"}, shopping.clock))
+    shopping.clock.set(PLACED)
+    with pytest.raises(NotFound):
+        shopping.do(update(Token, [Token.uses.add(1)], {"name": "t"}, shopping.clock))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ([], "no change was given; write one such as Order.customer.set"),
+        (
+            [Order.number.set(2)],
+            r"part of the primary key .* store\.move\(Order, Order\.number\.set",
+        ),
+        ([Order.note.set("a"), Order.note.remove()], "'note' is changed twice"),
+        ([Order.address.set({}), Order.address["a"].set("b")], "'address' is changed twice"),
+        ([Order.status.remove()], "'status' cannot be removed: every Order has one"),
+        ([Order.weight.set(-1)], "weight is -1: Input should be greater than or equal to 0"),
+        ([Order.status.set("LOST")], "'PLACED' or 'SHIPPED'"),
+        ([Page.text.set("x")], "'text' is not a field of Order"),
+    ],
+)
+def test_what_cannot_be_changed_is_said(shopping: Any, changes: list[Change], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        shopping.do(update(Order, changes, KEY, shopping.clock))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (Page.words.set(3), "computed from the others"),
+        (Page.revision.set(3), "each write raises it"),
+        (Page.changed.set(PLACED), "set by each write"),
+    ],
+)
+def test_what_the_library_fills_in_is_not_changed_by_hand(
+    shopping: Any, change: Change, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        shopping.do(update(Page, [change], {"slug": "a"}, shopping.clock))
+
+
+def test_an_update_moves_to_the_top_of_an_index_in_the_same_write(shopping: Any) -> None:
+    shopping.do(put(Page(slug="a"), shopping.clock))
+    shopping.clock.advance(60)
+    after = shopping.do(update(Page, [Page.text.set("one two")], {"slug": "a"}, shopping.clock))
+    assert (after.words, after.revision) == (2, 2)
+    assert shopping.item(after)["GSI1SK"] == {"S": "2026-01-01T00:01:00.000000Z"}
+
+
+def test_an_entity_with_a_version_is_updated_as_it_was_read(shopping: Any) -> None:
+    page = shopping.do(put(Page(slug="a", text="one"), shopping.clock))
+    steps = update(page, [Page.views.add(1)], {}, shopping.clock)
+    assert shopping.operations(steps) == ["UpdateItem"]  # its other values are known to be so
+    with pytest.raises(VersionConflict, match="read as version 1, but is now version 2"):
+        shopping.do(update(page, [Page.views.add(1)], {}, shopping.clock))
+
+
+def test_a_sparse_index_is_entered_and_left_in_the_same_write(shopping: Any) -> None:
+    ann = shopping.do(put(Member(org="o", name="ann"), shopping.clock))
+    assert "GSI1PK" not in shopping.item(ann)
+    key = {"org": "o", "name": "ann"}
+    promote = update(Member, [Member.role.set("Admin")], key, shopping.clock)
+    assert shopping.operations(promote) == ["UpdateItem"]
+    assert shopping.item(ann)["GSI1SK"] == {"S": "ADMIN#ann"}
+    demote = update(Member, [Member.role.set("Member")], key, shopping.clock)
+    assert shopping.operations(demote) == ["UpdateItem"]
+    assert not {"GSI1PK", "GSI1SK"} & shopping.item(ann).keys()
+
+
+def test_unique_values_change_hands(shopping: Any) -> None:
+    clock = shopping.clock
+    shopping.do(create(Member(org="o", name="ann", email="a@x"), clock))
+    shopping.do(create(Member(org="o", name="bob", email="b@x"), clock))
+    with pytest.raises(NotUnique, match="email 'b@x' is taken, by ORG#o, MEMBER#bob"):
+        shopping.do(update(Member, [Member.email.set("b@x")], {"org": "o", "name": "ann"}, clock))
+    after = shopping.do(
+        update(Member, [Member.email.set("c@x")], {"org": "o", "name": "ann"}, clock)
+    )
+    assert after.email == "c@x"
+    shopping.do(update(Member, [Member.email.set("a@x")], {"org": "o", "name": "bob"}, clock))
+    shopping.do(update(Member, [Member.email.remove()], {"org": "o", "name": "ann"}, clock))
+    shopping.do(create(Member(org="o", name="cat", email="c@x"), clock))
+
+
+def test_a_unique_value_is_given_up_as_it_was_last_written(shopping: Any) -> None:
+    clock, key = shopping.clock, {"org": "o", "name": "ann"}
+    shopping.do(create(Member(**key, email="a@x"), clock))
+    shopping.before["TransactWriteItems"] = lambda: shopping.do(
+        update(Member, [Member.email.set("b@x")], key, clock)
+    )
+    shopping.do(update(Member, [Member.email.set("c@x")], key, clock))
+    for name, email in (("bob", "a@x"), ("cat", "b@x")):
+        shopping.do(create(Member(org="o", name=name, email=email), clock))
+    with pytest.raises(NotUnique):
+        shopping.do(create(Member(org="o", name="dan", email="c@x"), clock))
+
+
+def test_an_item_of_an_older_version_is_written_whole(shopping: Any) -> None:
+    old = Table("shop")
+    clock = shopping.clock
+
+    class Person(Entity, table=old):
+        code: Attr[str] = field()
+        full: Attr[str] = field()
+        age: Attr[int] = field(default=0)
+
+        primary = Key("PERSON", code).sort("PERSON")
+
+    shopping.do(put(Person(code="1", full="Ann Lee"), clock))
+    new = Table("shop", indexes=shop.indexes)
+
+    class PersonNow(Entity, table=new, tag="Person", version=2):
+        code: Attr[str] = field()
+        first: Attr[str] = field()
+        last: Attr[str] = field()
+        age: Attr[int] = field(default=0)
+
+        primary = Key("PERSON", code).sort("PERSON")
+        by_name = Index("GSI2", "PERSON").sort(last, first)
+
+        @staticmethod
+        @upgrade(1)
+        def split(item: dict[str, Any]) -> dict[str, Any]:
+            item["first"], item["last"] = item.pop("full").split(" ")
+            return item
+
+    after = shopping.do(update(PersonNow, [PersonNow.age.add(1)], {"code": "1"}, clock))
+    assert (after.first, after.last, after.age) == ("Ann", "Lee", 1)
+    assert shopping.item(after) == PersonNow.__schema__.to_item(after.__dict__)
+    steps = update(PersonNow, [PersonNow.age.add(1)], {"code": "1"}, clock)
+    assert shopping.operations(steps) == ["UpdateItem"]
+
+
+def test_an_update_that_is_always_overtaken_gives_up(
+    shopping: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "_LONGEST_PAUSE", 0)
+    days = iter(range(1, 100))
+
+    def overtake() -> None:
+        later = Order.placed.set(PLACED + timedelta(days=next(days)))
+        shopping.backend.execute(
+            "UpdateItem",
+            {
+                "TableName": "shop",
+                "Key": {"PK": {"S": "CUSTOMER#c"}, "SK": {"S": "ORDER#00001"}},
+                "UpdateExpression": "SET placed = :v",
+                "ExpressionAttributeValues": {":v": Order.placed.encode(later.value)},  # type: ignore[attr-defined]
+            },
+        )
+        shopping.before["UpdateItem"] = overtake
+
+    shopping.before["UpdateItem"] = overtake
+    with pytest.raises(Contended, match="during each of 12 attempts"):
+        shopping.do(change_order(shopping, Order.status.set("SHIPPED")))
+
+
+def test_hooks_see_the_changes(shopping: Any) -> None:
+    class Doc(Entity, table=shop):
+        name: Attr[str] = field()
+        text: Attr[str] = field(default="")
+        edits: Attr[int] = field(default=0)
+
+        primary = Key("DOC", name).sort("DOC")
+
+        @classmethod
+        def before_update(cls, changes: Any) -> Any:
+            return [*changes, cls.edits.add(1)]
+
+    shopping.do(put(Doc(name="a"), shopping.clock))
+    after = shopping.do(update(Doc, [Doc.text.set("x")], {"name": "a"}, shopping.clock))
+    assert (after.text, after.edits) == ("x", 1)
