@@ -1,8 +1,8 @@
 """All measurements, a table on standard output and a JSON file.
 
-    python -m bench [--quick] [--json FILE] [WORKLOAD…]
+    python -m bench [--quick] [--rounds N] [--json FILE] [WORKLOAD…]
 
-Workloads: over_http, in_process, with_boto3, at_scale, startup. The machine should have nothing else
+Workloads: over_http, in_process, with_boto3, model, at_scale, startup. The machine should have nothing else
 to do. `--quick` proves that everything runs; its figures mean nothing.
 """
 
@@ -15,13 +15,14 @@ import json
 import os
 import platform
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from bench.measuring import FULL, QUICK, Row, Target
 from bench.report import judged, table
 from bench.versions import versions
 
-WORKLOADS = ("startup", "in_process", "with_boto3", "at_scale", "over_http")
+WORKLOADS = ("startup", "in_process", "with_boto3", "model", "at_scale", "over_http")
 
 
 def described() -> dict[str, object]:
@@ -42,9 +43,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--rounds", type=int, help="how many rounds the medians are taken of")
     parser.add_argument("--json", type=Path, default=Path(".peers/bench.json"))
     options = parser.parse_args()
     effort = QUICK if options.quick else FULL
+    effort = replace(effort, rounds=options.rounds or effort.rounds)
     machine = described()
     rows: list[Row] = []
     targets: list[Target] = []
@@ -60,7 +63,7 @@ def main() -> int:
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": machine,
         "versions": versions(),
-        "effort": "quick" if options.quick else "full",
+        "effort": asdict(effort),
         "rows": [row.as_json() for row in rows],
         "targets": [verdict.as_json() for verdict in verdicts],
     }

@@ -23,9 +23,10 @@ def rendered(found: dict[str, Any]) -> str:
     targets = [Target(**{name: one[name] for name in Target.__slots__}) for one in found["targets"]]
     machine = found["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    effort = found["effort"]
     text = table(rows, judged(targets, rows)).replace("\n\n", "\n\n## Targets\n\n")
     return (
-        f"\n## Figures\n\nMeasured {found['when']}, effort {found['effort']}, on {machine['cores']} cores of "
+        f"\n## Figures\n\nMeasured {found['when']}, {effort['rounds']} rounds of {effort['seconds']} s, on {machine['cores']} cores of "
         f"{machine['processor']} ({machine['system']}), load average {machine['load']} at the beginning.\n\n"
         f"{versions}\n\n{text}\n"
     )

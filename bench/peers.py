@@ -27,6 +27,7 @@ from bench import requests
 ROOT: Final = Path(__file__).resolve().parents[1]
 PEERS: Final = ROOT / ".peers"
 MOTO: Final = PEERS / "moto" / "bin"
+MODELS: Final = PEERS / "models" / "bin"
 DYNOXIDE: Final = PEERS / "dynoxide" / "bin" / "dynoxide"
 DYNALITE: Final = PEERS / "dynalite"
 
@@ -35,6 +36,17 @@ INSTALL: Final[dict[str, Sequence[Sequence[str]]]] = {
     "moto": [
         [sys.executable, "-m", "venv", str(PEERS / "moto")],
         [str(MOTO / "pip"), "install", "-q", "moto[server,dynamodb]==5.2.5"],
+    ],
+    "modelling libraries": [
+        [sys.executable, "-m", "venv", str(PEERS / "models")],
+        [
+            str(MODELS / "pip"),
+            "install",
+            "-q",
+            "pydynox==1.8.0",
+            "pynamodb==6.1.0",
+            "boto3==1.44.5",
+        ],
     ],
     "dynoxide": [
         ["cargo", "install", "dynoxide-rs", "--version", "3.2.0", "--root", str(PEERS / "dynoxide")]
