@@ -319,6 +319,14 @@ class IndexNotFoundException(ApiError):
     """There is no such index (where the service uses this name for it)."""
 
 
+class ExpiredIteratorException(ApiError):
+    """A shard iterator was used later than 15 minutes after it was made."""
+
+
+class TrimmedDataAccessException(ApiError):
+    """The position lies before records that were dropped from the stream after 24 hours."""
+
+
 class InternalServerError(ApiError):
     """Something broke on our side; nothing of the request was kept."""
 

@@ -57,3 +57,11 @@ PROJECTED_NAMES: Final = 100  # NonKeyAttributes over all indexes of a table
 LIST_TABLES: Final = 100  # names in one page of ListTables
 TAGS: Final = 50  # tags of a table
 TTL_OLDEST: Final = 5 * 365 * 24 * 3600  # an expiry further back than this is not an expiry
+
+# Streams
+STREAM_RETENTION: Final = 24 * 3600  # how long a record can be read
+STREAM_RECORDS: Final = 1000  # records in one GetRecords
+STREAM_PAGE: Final = 1 * MB  # what one GetRecords returns
+ITERATOR_LIFETIME: Final = 15 * 60  # how long a shard iterator can be used
+LIST_STREAMS: Final = 100  # streams in one page of ListStreams
+DESCRIBED_SHARDS: Final = 100  # shards in one page of DescribeStream

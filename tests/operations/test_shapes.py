@@ -23,8 +23,13 @@ botocore = pytest.importorskip("botocore")
 
 
 def service_model() -> dict[str, Any]:
-    data = Path(botocore.__file__).parent / "data" / "dynamodb" / "2012-08-10"
-    return json.loads(gzip.decompress((data / "service-2.json.gz").read_bytes()))
+    """The models of DynamoDB and of its streams as one."""
+    data = Path(botocore.__file__).parent / "data"
+    files = (
+        data / name / "2012-08-10/service-2.json.gz" for name in ("dynamodb", "dynamodbstreams")
+    )
+    table, stream = (json.loads(gzip.decompress(file.read_bytes())) for file in files)
+    return {part: stream[part] | table[part] for part in ("operations", "shapes")}
 
 
 MODEL = service_model()

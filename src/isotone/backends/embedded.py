@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MEMORY = ":memory:"
 Durability = Literal["disk", "process", "none"]
 
-_WAKING = frozenset({"UpdateTable", "UpdateTimeToLive"})
+_WAKING = frozenset({"CreateTable", "UpdateTable", "UpdateTimeToLive"})
 _RETRY_INTERVAL = 1.0  # seconds after which failed background work is tried again
 
 log = logging.getLogger("isotone")
@@ -90,7 +90,7 @@ class Database:
         except BaseException:
             self.engine.abandon()
             raise
-        if operation in _WAKING:
+        if operation in _WAKING and maintenance.is_wanted(self.engine):
             self._wake()
         return answer
 

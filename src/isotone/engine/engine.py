@@ -28,7 +28,8 @@ from isotone.storage.interface import Store
 
 PROGRESS = "progress"  # how far each backfill has come
 TOKENS = "tokens"  # answered transaction tokens
-SYSTEM_TREES = (catalog.TREE, counts.TREE, PROGRESS, TOKENS)
+STREAMS = "streams"  # the streams and their shards
+SYSTEM_TREES = (catalog.TREE, counts.TREE, PROGRESS, TOKENS, STREAMS)
 
 
 class Engine:

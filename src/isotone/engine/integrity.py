@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 from isotone.engine.engine import SYSTEM_TREES, Engine
 from isotone.engine.record import item_of, size_of
+from isotone.engine.streams import integrity as streams
 from isotone.engine.table import Table
 from isotone.values.size import item_size
 
@@ -28,11 +29,12 @@ def check(engine: Engine, progress: Progress | None = None) -> list[str]:
         problems.extend(_unknown_trees(engine))
         for table in engine.catalog:
             problems.extend(_check_table(engine, table, progress))
+        problems.extend(streams.check(engine))
     return problems
 
 
 def _unknown_trees(engine: Engine) -> Iterator[str]:
-    known = set(SYSTEM_TREES)
+    known = {*SYSTEM_TREES, *streams.trees(engine)}
     for table in engine.catalog:
         known.update(table.trees)
     there = set(engine.store.trees())

@@ -6,6 +6,7 @@ from isotone.engine.engine import Engine
 from isotone.engine.indexes import Entry, Index, SecondaryIndex
 from isotone.engine.metering import Meter
 from isotone.engine.record import item_of, pack, size_of
+from isotone.engine.streams.recording import record_change
 from isotone.engine.table import Table
 from isotone.values.attributes import Item
 
@@ -31,14 +32,22 @@ def put(
     engine.counts.add(table.tree, 1 if old is None else 0, size - old_size)
     if table.indexes:
         _move_entries(engine, table, key, old, record, item, meter)
+    if table.stream is not None:
+        record_change(engine, table, key, old, record, item)
     if meter is not None:
         meter.write(old_size, size)
 
 
 def delete(
-    engine: Engine, table: Table, key: bytes, old: bytes | None, meter: Meter | None = None
+    engine: Engine,
+    table: Table,
+    key: bytes,
+    old: bytes | None,
+    meter: Meter | None = None,
+    *,
+    expired: bool = False,
 ) -> None:
-    """Remove the item at a key, where the record `old` lies now."""
+    """Remove the item at a key, where the record `old` lies now; `expired` tells why in the stream."""
     old_size = 0
     if old is not None:
         old_size = size_of(old)
@@ -46,6 +55,8 @@ def delete(
         engine.counts.add(table.tree, -1, -old_size)
         if table.indexes:
             _move_entries(engine, table, key, old, None, None, meter)
+        if table.stream is not None:
+            record_change(engine, table, key, old, None, expired=expired)
     if meter is not None:
         meter.write(old_size, 0)
 

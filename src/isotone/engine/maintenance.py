@@ -1,17 +1,18 @@
-"""Work that nobody waits for: backfills, expiry, and forgetting old transaction tokens."""
+"""Work that nobody waits for: backfills, expiry, streams, and forgetting old transaction tokens."""
 
 from __future__ import annotations
 
 from isotone.engine import backfill, tokens, ttl
 from isotone.engine.engine import Engine
+from isotone.engine.streams import upkeep
 
 EXPIRY_INTERVAL = 1.0  # seconds between looks for expired items
 IDLE_INTERVAL = 5.0  # seconds between looks for work that another process left
 
 
 def is_wanted(engine: Engine) -> bool:
-    """Whether there is an index to fill, or a table whose items can expire."""
-    return bool(ttl.watched(engine)) or backfill.pending(engine)
+    """Whether there is an index to fill, a table whose items can expire, or a stream."""
+    return bool(ttl.watched(engine)) or backfill.pending(engine) or upkeep.is_wanted(engine)
 
 
 def step(engine: Engine) -> float:
@@ -19,6 +20,8 @@ def step(engine: Engine) -> float:
     if backfill.step(engine):
         return 0.0
     if ttl.sweep(engine) >= ttl.SLICE:
+        return 0.0
+    if upkeep.step(engine):
         return 0.0
     tokens.forget_old(engine)
     return EXPIRY_INTERVAL if ttl.watched(engine) else IDLE_INTERVAL

@@ -16,6 +16,7 @@ IndexKind = Literal["local", "global"]
 IndexStatus = Literal["CREATING", "ACTIVE", "DELETING"]
 BillingMode = Literal["PROVISIONED", "PAY_PER_REQUEST"]
 ProjectionKind = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 
 
 class KeyPart(msgspec.Struct, frozen=True):
@@ -82,6 +83,20 @@ class TimeToLive(msgspec.Struct, frozen=True):
     filled: bool = False
 
 
+class StreamSchema(msgspec.Struct, frozen=True):
+    """A table's latest stream, as far as a write must know it (`streams.registry` knows the rest).
+
+    `shards` are those that take records, in the order of their hashes, and `lows` where each begins;
+    a stream that was disabled has none.
+    """
+
+    label: str
+    view: StreamView
+    tree: str
+    shards: tuple[int, ...] = ()
+    lows: tuple[int, ...] = ()
+
+
 class TableSchema(msgspec.Struct, frozen=True):
     """One table. A change makes a new struct, so that a reader never sees half of one."""
 
@@ -97,6 +112,7 @@ class TableSchema(msgspec.Struct, frozen=True):
     on_demand_since: float | None = None
     deletion_protection: bool = False
     ttl: TimeToLive | None = None
+    stream: StreamSchema | None = None
     tags: dict[str, str] = {}
     settings: dict[str, Any] = {}
     """Members of CreateTable that are recorded and described but change nothing here."""

@@ -23,6 +23,7 @@ class Table:
         "name",
         "schema",
         "secondary",
+        "stream",
         "tree",
     )
 
@@ -40,6 +41,7 @@ class Table:
         expiry = () if schema.ttl is None else (ExpiryIndex(schema.ttl),)
         self.indexes: tuple[Index, ...] = self.secondary + expiry
         has_local = any(index.kind == "local" for index in self.secondary)
+        self.stream = schema.stream if schema.stream and schema.stream.shards else None
         self.collections = schema.tree + LOCAL_COLLECTIONS if has_local else None
 
     def check_item(self, item: Item, size: int) -> None:

@@ -37,7 +37,7 @@ def _sweep(engine: Engine, name: str) -> int:
             return 0
         expired = _expired(engine, table, SLICE)
         for key in expired:
-            items.delete(engine, table, key, engine.store.get(table.tree, key))
+            items.delete(engine, table, key, engine.store.get(table.tree, key), expired=True)
         return len(expired)
 
 

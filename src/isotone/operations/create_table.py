@@ -15,6 +15,7 @@ from isotone.operations.definitions import (
     key_schema,
     settings,
     throughput,
+    with_stream,
 )
 from isotone.operations.describe import table_description
 from isotone.operations.names import table_name
@@ -29,6 +30,8 @@ def run(engine: Engine, request: CreateTable) -> Answer:
         if engine.catalog.find(name) is not None:
             raise ResourceInUseException(f"Table already exists: {name}")
         schema = _schema(engine, name, request)
+        if request.stream_specification is not None:
+            schema = with_stream(engine, schema, request.stream_specification)
         table = engine.catalog.save(schema)
         for tree in table.trees:
             engine.store.create_tree(tree)

@@ -15,8 +15,10 @@ from isotone.engine.schema import (
     KeyPart,
     KeySchema,
     Projection,
+    TableSchema,
     Throughput,
 )
+from isotone.engine.streams import registry
 from isotone.operations.shapes import tables as shapes
 from isotone.operations.shapes.members import Structure
 
@@ -72,6 +74,16 @@ def index_schema(
     )
 
 
+def with_stream(
+    engine: Engine, schema: TableSchema, wanted: shapes.StreamSpecification
+) -> TableSchema:
+    """The table with its changes recorded, or not any more; the caller saves it."""
+    if wanted.stream_enabled:
+        assert wanted.stream_view_type is not None  # the rules have seen to it
+        return registry.enable(engine, schema, wanted.stream_view_type)
+    return schema if schema.stream is None else registry.disable(engine, schema)
+
+
 def throughput(wanted: shapes.ProvisionedThroughput | None) -> Throughput:
     if wanted is None:
         return Throughput()
@@ -79,7 +91,6 @@ def throughput(wanted: shapes.ProvisionedThroughput | None) -> Throughput:
 
 
 TABLE_SETTINGS = (
-    "stream_specification",
     "sse_specification",
     "table_class",
     "on_demand_throughput",

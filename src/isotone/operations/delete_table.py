@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from isotone.engine import backfill
 from isotone.engine.engine import Engine
+from isotone.engine.streams import registry
 from isotone.errors import ValidationException
 from isotone.operations.action import Action, Answer
 from isotone.operations.describe import table_description
@@ -20,6 +21,8 @@ def run(engine: Engine, request: DeleteTable) -> Answer:
                 "Disable deletion protection first."
             )
         description = table_description(engine, table.schema, "DELETING")
+        if table.stream is not None:
+            registry.disable(engine, table.schema)  # it can be read for another day
         engine.catalog.remove(table.name)
         for tree in table.trees:
             engine.store.drop_tree(tree)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from isotone.engine import backfill
@@ -25,7 +24,7 @@ def table_description(
             for name, kind in schema.attributes.items()
         ],
         "TableName": schema.name,
-        "KeySchema": _key_schema(schema.keys),
+        "KeySchema": key_elements(schema.keys),
         "TableStatus": status,
         "CreationDateTime": schema.created,
         "ProvisionedThroughput": _throughput(schema.throughput),
@@ -60,7 +59,7 @@ def _index_description(
     items, size = engine.counts.of(index.tree)
     described: dict[str, Any] = {
         "IndexName": index.name,
-        "KeySchema": _key_schema(index.keys),
+        "KeySchema": key_elements(index.keys),
         "Projection": _projection(index.projection),
         "IndexSizeBytes": size,
         "ItemCount": items,
@@ -78,7 +77,8 @@ def _index_description(
     return described
 
 
-def _key_schema(keys: KeySchema) -> list[dict[str, str]]:
+def key_elements(keys: KeySchema) -> list[dict[str, str]]:
+    """A `KeySchema` member."""
     return [{"AttributeName": part.name, "KeyType": "HASH"} for part in keys.partition] + [
         {"AttributeName": part.name, "KeyType": "RANGE"} for part in keys.sort
     ]
@@ -119,12 +119,14 @@ def _warmth(settings: dict[str, Any], of: TableSchema | IndexSchema) -> dict[str
 def _settings(schema: TableSchema, arn: str) -> dict[str, Any]:
     """The recorded settings, in the form in which they are described."""
     described: dict[str, Any] = {}
-    stream = schema.settings.get("StreamSpecification")
-    if stream and stream.get("StreamEnabled"):
-        label = stream_label(schema.settings.get("StreamSince", schema.created))
-        described["StreamSpecification"] = stream
-        described["LatestStreamLabel"] = label
-        described["LatestStreamArn"] = f"{arn}/stream/{label}"
+    if schema.stream is not None:
+        if schema.stream.shards:
+            described["StreamSpecification"] = {
+                "StreamEnabled": True,
+                "StreamViewType": schema.stream.view,
+            }
+        described["LatestStreamLabel"] = schema.stream.label
+        described["LatestStreamArn"] = f"{arn}/stream/{schema.stream.label}"
     if "TableClass" in schema.settings:
         described["TableClassSummary"] = {"TableClass": schema.settings["TableClass"]}
     if "OnDemandThroughput" in schema.settings:
@@ -139,11 +141,3 @@ def _settings(schema: TableSchema, arn: str) -> dict[str, Any]:
             ),
         }
     return described
-
-
-def stream_label(since: float) -> str:
-    """The label of a stream: the instant at which it was enabled."""
-    return (
-        datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%S.")
-        + f"{int(since * 1000) % 1000:03d}"
-    )

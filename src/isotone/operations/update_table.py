@@ -18,6 +18,7 @@ from isotone.operations.definitions import (
     index_schema,
     settings,
     throughput,
+    with_stream,
 )
 from isotone.operations.describe import table_description
 from isotone.operations.rules.tables import check_update_table
@@ -35,6 +36,8 @@ def run(engine: Engine, request: UpdateTable) -> Answer:
         after = _with_settings(engine, before, request)
         after = _with_throughput(engine, after, request)
         after = _with_indexes(engine, after, request)
+        if request.stream_specification is not None:
+            after = with_stream(engine, after, request.stream_specification)
         engine.catalog.save(after)
         _begin_filling(engine, before, after)
         shown = table_description(engine, _with_leaving(before, after), "UPDATING")
@@ -44,10 +47,8 @@ def run(engine: Engine, request: UpdateTable) -> Answer:
 
 def _with_settings(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSchema:
     changed = settings(request, TABLE_SETTINGS)
-    stream = changed.get("StreamSpecification")
-    if stream is not None:
-        _check_stream(schema, bool(stream["StreamEnabled"]))
-        changed["StreamSince"] = round(engine.clock.now(), 3)
+    if request.stream_specification is not None:
+        _check_stream(schema, request.stream_specification.stream_enabled)
     protection = request.deletion_protection_enabled
     return msgspec.structs.replace(
         schema,
@@ -57,7 +58,7 @@ def _with_settings(engine: Engine, schema: TableSchema, request: UpdateTable) ->
 
 
 def _check_stream(schema: TableSchema, enable: bool) -> None:
-    enabled = bool(schema.settings.get("StreamSpecification", {}).get("StreamEnabled"))
+    enabled = schema.stream is not None and bool(schema.stream.shards)
     if enable and enabled:
         raise ValidationException(f"Table already has an enabled stream: TableName: {schema.name}")
     if not enable and not enabled:

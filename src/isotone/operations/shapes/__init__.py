@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from isotone.operations.shapes import batches, items, reads, settings, tables, transactions
+from isotone.operations.shapes import batches, items, reads, settings, streams, tables, transactions
 from isotone.operations.shapes.members import Structure
 
 REQUESTS: Final[dict[str, type[Structure]]] = {
@@ -21,9 +21,13 @@ REQUESTS: Final[dict[str, type[Structure]]] = {
         tables.DeleteTable,
         settings.DescribeEndpoints,
         settings.DescribeLimits,
+        streams.DescribeStream,
         tables.DescribeTable,
         settings.DescribeTimeToLive,
         items.GetItem,
+        streams.GetRecords,
+        streams.GetShardIterator,
+        streams.ListStreams,
         tables.ListTables,
         settings.ListTagsOfResource,
         items.PutItem,
