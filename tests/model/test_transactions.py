@@ -122,9 +122,9 @@ def test_a_missing_item_is_found_out_before_anything_is_sent(banking: Any) -> No
     t.put(Entry(code="e"))
     t.update(Account, Account.state.set("x"), **key(7))
     t.move(Account, Account.number.set(8), **key(6))
-    with pytest.raises(TransactionFailed, match="ACCOUNT#0007 does not exist") as failure:
+    with pytest.raises(TransactionFailed, match="ACCOUNT#0006 does not exist") as failure:
         banking.do(t.commit())
-    assert failure.value.failures.keys() == {1}
+    assert failure.value.failures.keys() == {2}
 
 
 def test_what_was_read_must_be_unchanged(banking: Any) -> None:
