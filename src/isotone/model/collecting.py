@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="Entity")
 
+_FILTERED: Final = 32  # items that the first request reads, at the least, where there is a filter
 _GROWTH: Final = 4  # how much more the next request reads than the last, at most
 _ASSUMED_ITEMS: Final = 2  # that a unit reads, before the first answer tells
 
@@ -138,11 +139,11 @@ class Pace:
     def _estimate(self, missing: int, found: int) -> int:
         """Items that will probably hold the missing results, going by the hit rate so far.
 
-        The first request reads what would do if nothing were dropped, so a read of which nothing is
-        dropped reads nothing in vain.
+        The first request reads what would do if nothing were dropped, so a read that drops nothing
+        reads nothing in vain. With a filter it reads some more, for fewer requests.
         """
         if self._last is None:
-            return missing
+            return max(missing, _FILTERED) if self._read.filters else missing
         most = self._last * _GROWTH
         likely = -(-missing * self._meter.scanned // found) if found else most
         return max(missing, min(likely, most))
