@@ -233,6 +233,29 @@ def test_many_keys_at_once(store: Any) -> None:
     assert found == [order(number) if number % 2 == 0 else None for number in range(250)]
 
 
+def test_many_writes_at_once(store: Any) -> None:
+    written = [order(number) for number in range(60)]
+    told: list[Any] = []
+    assert store.put_many(written, progress=told.append) == 60
+    assert told[-1].done == 60
+    assert store.all(Order.primary.where(CUSTOMER).oldest_first()) == written
+    assert store.delete_many(written[:10]) == 10
+    keys = [{"customer_id": "2b5a41c0", "number": number} for number in range(10, 50)]
+    assert store.delete_many(Order, keys) == 40
+    assert store.all(Order.primary.where(CUSTOMER).oldest_first()) == written[50:]
+
+
+def test_entities_of_one_moment(store: Any) -> None:
+    store.put(order(1))
+    store.put(Session(token="a"))
+    found = store.get_together(
+        (Order, {"customer_id": "2b5a41c0", "number": 1}),
+        (Session, {"token": "a"}),
+        (Session, {"token": "b"}),
+    )
+    assert found == [order(1), Session(token="a"), None]
+
+
 def test_a_parallel_scan(store: Any) -> None:
     written = [store.put(order(number, f"c{number % 7}")) for number in range(60)]
     told: list[Any] = []

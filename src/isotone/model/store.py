@@ -19,7 +19,7 @@ from isotone import limits
 from isotone.backends.interface import Backend
 from isotone.backends.opening import MEMORY, Target
 from isotone.clock import Clock
-from isotone.model import connecting, moving, saving, scanning, updating
+from isotone.model import batches, connecting, moving, saving, scanning, updating
 from isotone.model import tables as tabling
 from isotone.model.changes import Change
 from isotone.model.collections import Family, FamilyQuery
@@ -34,6 +34,7 @@ from isotone.model.steps import Steps, run
 from isotone.model.table import Table
 from isotone.model.tables import Difference, Throughput
 from isotone.model.transacting import StoreTransaction
+from isotone.model.transactions import get_together
 
 E = TypeVar("E", bound=Entity)
 P = TypeVar("P", bound=Entity)
@@ -149,6 +150,30 @@ class Store:
         """
         return self.run(moving.move(target, changes, key, self.clock, when))
 
+    def put_many(
+        self, entities: Iterable[Entity], *, progress: batches.WriteProgress | None = None
+    ) -> int:
+        """Put entities of any kinds, 25 to a request; their number. Cost: one write each.
+
+        An entity that comes twice is written as it comes last. Raises `UsageError` for entities with a
+        version or unique values, which take conditions, and `BatchIncomplete` with what the service kept
+        refusing.
+        """
+        return self.run(batches.put_many(entities, self.clock, progress))
+
+    def delete_many(
+        self,
+        targets: type[Entity] | Iterable[Entity],
+        keys: Iterable[Mapping[str, Any]] = (),
+        *,
+        progress: batches.WriteProgress | None = None,
+    ) -> int:
+        """Delete entities, or a class and the keys' fields; how many were asked for. Cost: one write each.
+
+        Raises as `put_many` does.
+        """
+        return self.run(batches.delete_many(targets, keys, progress))
+
     def transaction(self) -> StoreTransaction:
         """Writes to several entities that are made together at the end of the block, or not at all.
 
@@ -180,6 +205,13 @@ class Store:
         return self.run(
             self._reader.get_many(entity, keys, consistent=consistent, progress=progress)
         )
+
+    def get_together(self, *targets: tuple[type[Entity], Mapping[str, Any]]) -> list[Entity | None]:
+        """Up to a hundred entities of any kinds as they are at one moment; None for each that is not there.
+
+        Cost: twice that of consistent reads.
+        """
+        return self.run(get_together(targets))
 
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Page[E]:
         """So many results, and the cursors of the pages after and before."""
