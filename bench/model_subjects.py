@@ -6,8 +6,6 @@ prints the microseconds of processor time (user and system, of all threads) that
 of a hundred items take, as JSON.
 """
 
-
-
 from __future__ import annotations
 
 import json

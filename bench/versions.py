@@ -7,6 +7,7 @@ import platform
 import shutil
 import subprocess
 from importlib import metadata
+from pathlib import Path
 
 import apsw
 from tests.oracle import local
@@ -28,12 +29,10 @@ def _dynalite() -> str:
     return str(json.loads(package.read_text())["version"]) if package.exists() else "absent"
 
 
-def _moto() -> str:
-    return _said(
-        str(peers.MOTO / "python"),
-        "-c",
-        "from importlib import metadata as m; print(m.version('moto'))",
-    )
+def _installed(folder: Path, package: str) -> str:
+    """The version of a package in a virtual environment of its own."""
+    program = f"from importlib import metadata as m; print(m.version({package!r}))"
+    return _said(str(folder / "python"), "-c", program)
 
 
 def _dynoxide() -> str:
@@ -50,7 +49,9 @@ def versions() -> dict[str, str]:
         "SQLite": apsw.sqlite_lib_version(),
         "dynalite": _dynalite(),
         "DynamoDB Local": local.version() if local.is_here() else "absent",
-        "moto": _moto(),
+        "moto": _installed(peers.MOTO, "moto"),
+        "pydynox": _installed(peers.MODELS, "pydynox"),
+        "PynamoDB": _installed(peers.MODELS, "pynamodb"),
         "dynoxide": _dynoxide(),
         "node": _said("node", "--version"),
         "java": _said("java", "-version"),
