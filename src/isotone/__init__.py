@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from isotone.model.async_store import AsyncStore as AsyncStore
     from isotone.model.async_store import aconnect as aconnect
     from isotone.model.changes import Change as Change
+    from isotone.model.collections import Family as Family
+    from isotone.model.components import desc as desc
+    from isotone.model.components import in_order as in_order
+    from isotone.model.components import raw as raw
     from isotone.model.conditions import Condition as Condition
     from isotone.model.entity import Entity as Entity
     from isotone.model.entity import upgrade as upgrade
@@ -37,11 +41,9 @@ if TYPE_CHECKING:
     from isotone.model.fields import field as field
     from isotone.model.fields import updated as updated
     from isotone.model.fields import version as version
+    from isotone.model.headroom import HeadroomWarning as HeadroomWarning
     from isotone.model.keys import Index as Index
     from isotone.model.keys import Key as Key
-    from isotone.model.components import desc as desc
-    from isotone.model.components import in_order as in_order
-    from isotone.model.components import raw as raw
     from isotone.model.observing import Observation as Observation
     from isotone.model.observing import at_end as at_end
     from isotone.model.observing import to_log as to_log
@@ -49,7 +51,9 @@ if TYPE_CHECKING:
     from isotone.model.patterns import Query as Query
     from isotone.model.patterns import Scan as Scan
     from isotone.model.reading import Page as Page
+    from isotone.model.snapshot import Snapshot as Snapshot
     from isotone.model.stats import Stats as Stats
+    from isotone.model.stats import WastefulRead as WastefulRead
     from isotone.model.store import Store as Store
     from isotone.model.store import connect as connect
     from isotone.model.table import Binary as Binary
@@ -71,7 +75,9 @@ _HOMES = {
     "Credentials": "isotone.backends.credentials",
     "Database": "isotone.backends.embedded",
     "Entity": "isotone.model.entity",
+    "Family": "isotone.model.collections",
     "Global": "isotone.model.table",
+    "HeadroomWarning": "isotone.model.headroom",
     "Index": "isotone.model.keys",
     "KSUID": "isotone.codec.ids",
     "Key": "isotone.model.keys",
@@ -83,6 +89,7 @@ _HOMES = {
     "Query": "isotone.model.patterns",
     "Retries": "isotone.backends.retry",
     "Scan": "isotone.model.patterns",
+    "Snapshot": "isotone.model.snapshot",
     "Stats": "isotone.model.stats",
     "Store": "isotone.model.store",
     "SystemClock": "isotone.clock",
@@ -90,6 +97,7 @@ _HOMES = {
     "Throughput": "isotone.model.tables",
     "Timeouts": "isotone.backends.endpoint",
     "ULID": "isotone.codec.ids",
+    "WastefulRead": "isotone.model.stats",
     "aconnect": "isotone.model.async_store",
     "at_end": "isotone.model.observing",
     "computed": "isotone.model.fields",
@@ -120,7 +128,9 @@ __all__ = [
     "Credentials",
     "Database",
     "Entity",
+    "Family",
     "Global",
+    "HeadroomWarning",
     "Index",
     "Key",
     "Local",
@@ -131,12 +141,14 @@ __all__ = [
     "Query",
     "Retries",
     "Scan",
+    "Snapshot",
     "Stats",
     "Store",
     "SystemClock",
     "Table",
     "Throughput",
     "Timeouts",
+    "WastefulRead",
     "__version__",
     "aconnect",
     "at_end",

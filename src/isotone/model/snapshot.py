@@ -14,6 +14,7 @@ from isotone.expressions import Condition as Predicate
 from isotone.model.components import Component
 from isotone.model.conditions import Condition
 from isotone.model.fields import Attr
+from isotone.model.showing import table_text
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -94,15 +95,9 @@ class Snapshot(Sequence[E], Generic[E]):
 
     def table(self, *fields: Attr[Any]) -> str:
         """The entities as lines of text, a column for each field (all of them, unless some are named)."""
-        if not fields:
-            if not self._entities:
-                return ""
+        if not fields and self._entities:
             fields = tuple(self._entities[0].__schema__.fields.values())
-        rows = [[each.name for each in fields]]
-        rows += [[_shown(each.__dict__.get(field.name)) for field in fields] for each in self]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+        return table_text(self._entities, fields)
 
     def _of(self, places: Any) -> Snapshot[E]:
         kept = list(places)
@@ -125,7 +120,3 @@ class Snapshot(Sequence[E], Generic[E]):
 
     def __repr__(self) -> str:
         return f"<snapshot of {len(self)} entities, {self.size} bytes>"
-
-
-def _shown(value: Any) -> str:
-    return "" if value is None else str(value)
