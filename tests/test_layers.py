@@ -31,7 +31,7 @@ ALLOWED = {
     "model": FLOOR | {"backends", "codec", "expressions"},
     "testing": FLOOR | {"backends", "isotone"},
     "cli": FLOOR | {"backends", "server", "isotone"},
-    "isotone": {"backends", "clock"},
+    "isotone": {"backends", "clock", "codec", "model"},
     "__main__": {"cli"},
 }
 
