@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from isotone.clock import SystemClock as SystemClock
     from isotone.codec.ids import KSUID as KSUID
     from isotone.codec.ids import ULID as ULID
+    from isotone.codec.ids import time_of as time_of
+    from isotone.codec.ids import uuid7 as uuid7
     from isotone.model.async_store import AsyncStore as AsyncStore
     from isotone.model.async_store import aconnect as aconnect
     from isotone.model.changes import Change as Change
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from isotone.model.patterns import Query as Query
     from isotone.model.patterns import Scan as Scan
     from isotone.model.reading import Page as Page
+    from isotone.model.showing import show as show
     from isotone.model.snapshot import Snapshot as Snapshot
     from isotone.model.stats import Stats as Stats
     from isotone.model.stats import WastefulRead as WastefulRead
@@ -109,10 +112,13 @@ _HOMES = {
     "in_order": "isotone.model.components",
     "open": "isotone.backends.embedded",
     "raw": "isotone.model.components",
+    "show": "isotone.model.showing",
+    "time_of": "isotone.codec.ids",
     "to_log": "isotone.model.observing",
     "to_spans": "isotone.model.observing",
     "updated": "isotone.model.fields",
     "upgrade": "isotone.model.entity",
+    "uuid7": "isotone.codec.ids",
     "version": "isotone.model.fields",
 }
 
@@ -161,10 +167,13 @@ __all__ = [
     "in_order",
     "open",
     "raw",
+    "show",
+    "time_of",
     "to_log",
     "to_spans",
     "updated",
     "upgrade",
+    "uuid7",
     "version",
 ]
 
