@@ -178,3 +178,25 @@ def test_what_cannot_be_an_index_key_is_refused(
     )
     assert (error.code, error.message) == ("ValidationException", update)
     assert ask("Scan", TableName="tab")["Count"] == 0
+
+
+def test_an_entry_that_says_the_same_is_not_written_again(ask: Asker) -> None:
+    keys_only = {**GLOBAL_INDEX, "Projection": {"ProjectionType": "KEYS_ONLY"}}
+    ask.table(types={"g": "S"}, GlobalSecondaryIndexes=[keys_only])
+    item = {"p": {"S": "a"}, "g": {"S": "g"}, "x": {"N": "1"}}
+    ask("PutItem", TableName="tab", Item=item)
+    for changed in (
+        dict(reversed(item.items())),
+        {**item, "x": {"N": "2"}},
+        {name: item[name] for name in ("g", "p")},
+    ):
+        answer = ask("PutItem", TableName="tab", Item=changed, ReturnConsumedCapacity="INDEXES")
+        assert answer["ConsumedCapacity"] == {
+            "TableName": "tab",
+            "CapacityUnits": 1.0,
+            "Table": {"CapacityUnits": 1.0},
+        }
+    answer = ask(
+        "PutItem", TableName="tab", Item={**item, "g": {"S": "h"}}, ReturnConsumedCapacity="TOTAL"
+    )
+    assert answer["ConsumedCapacity"]["CapacityUnits"] == 3.0  # out of one place, into another

@@ -66,7 +66,7 @@ UPDATE = Refusals(
 class SecondaryIndex:
     """A local or global secondary index."""
 
-    __slots__ = ("_kept", "filled", "keyspace", "kind", "name", "schema", "table", "tree")
+    __slots__ = ("_kept", "_names", "filled", "keyspace", "kind", "name", "schema", "table", "tree")
 
     def __init__(self, schema: IndexSchema, table: TableSchema, keyspace: Keyspace) -> None:
         self.schema = schema
@@ -77,13 +77,13 @@ class SecondaryIndex:
         self.keyspace = Keyspace(schema.keys)
         self.table = keyspace
         self._kept = projected_names(schema, table)
+        self._names = tuple(sorted(self._kept or ()))
 
     def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
         if not self.keyspace.has_key(item):
             return None
         if self._kept is not None:
-            kept = self._kept
-            item = {name: value for name, value in item.items() if name in kept}
+            item = self._projected(item)
             record = pack(item, item_size(item))
         return Entry(self.keyspace.key(item) + self.table.suffix(item), record)
 
@@ -99,10 +99,11 @@ class SecondaryIndex:
         """How many bytes the entry of an item of some size takes; 0 where there is none."""
         if not self.keyspace.has_key(item):
             return 0
-        kept = self._kept
-        if kept is None:
-            return size
-        return item_size({name: value for name, value in item.items() if name in kept})
+        return size if self._kept is None else item_size(self._projected(item))
+
+    def _projected(self, item: Item) -> Item:
+        # In one order, whatever the item's: an entry that says the same must be the same.
+        return {name: item[name] for name in self._names if name in item}
 
     def check(self, item: Item, refusals: Refusals) -> None:
         """Refuse an item whose attribute cannot be this index's key."""
