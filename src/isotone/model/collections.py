@@ -115,7 +115,7 @@ def _leading_literal(parts: tuple[Part, ...], what: str) -> str:
     raise UsageError(f"{what} has to begin with a literal, by which the kinds are kept apart")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FamilyQuery(Query[Union[P, C]], Generic[P, C]):  # noqa: UP007 - evaluated at run time
     """A parent and its children in one range, read from the parent outwards."""
 

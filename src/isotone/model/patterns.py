@@ -33,7 +33,7 @@ D = TypeVar("D", bound="Entity")
 E_co = TypeVar("E_co", bound="Entity", covariant=True)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Read(Generic[E_co]):
     """What queries and scans have in common: of which entities, by which key, and how much.
 
@@ -63,6 +63,9 @@ class Read(Generic[E_co]):
     def index(self) -> str | None:
         """The index that is read; None for the table itself."""
         return self.keys[0].index
+
+    def __repr__(self) -> str:
+        return f"<{self.operation} of {self.name}>"
 
     # What of it comes back
 
@@ -139,7 +142,7 @@ class Read(Generic[E_co]):
         return requests.Selection(self)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Query(Read[E_co]):
     """The entities of one item collection that lie in a range of a key."""
 
@@ -189,7 +192,7 @@ class Query(Read[E_co]):
         return requests.query(self)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Scan(Read[E_co]):
     """All entities of a table or an index, in no order; reads and pays for everything there."""
 
