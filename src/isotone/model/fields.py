@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overload
 
 from isotone.errors import UsageError
 from isotone.expressions import nodes
 from isotone.model import changes
 from isotone.model.conditions import Comparison, Condition, PathElements, SizeComparison, Test
-from isotone.model.wire import WireType, epoch_type, wire_type
+from isotone.model.wire import WireType, epoch_type, expiry_type, wire_type
 from isotone.values.json import to_wire
 from isotone.values.types import AttributeValue
 
@@ -76,6 +77,12 @@ class Attr(Generic[T]):
             self.attribute = self.options.name or name
 
     @overload
+    def __get__(self: Attr[Decimal], instance: None, owner: Any) -> DecimalAttr[Decimal]: ...
+    @overload
+    def __get__(
+        self: Attr[Decimal | None], instance: None, owner: Any
+    ) -> DecimalAttr[Decimal | None]: ...
+    @overload
     def __get__(self, instance: None, owner: Any) -> Attr[T]: ...
     @overload
     def __get__(self, instance: object, owner: Any) -> T: ...
@@ -100,16 +107,24 @@ class Attr(Generic[T]):
     def wire(self) -> WireType:
         """How values are written in an item."""
         if self._wire is None:
-            as_epoch = self.options.epoch or self.options.role == "expires"
-            self._wire = epoch_type() if as_epoch else wire_type(self.annotation)
+            self._wire = self._wire_type()
         return self._wire
+
+    def _wire_type(self) -> WireType:
+        if self.options.role == "expires":
+            return expiry_type()
+        return epoch_type() if self.options.epoch else wire_type(self.annotation)
 
     def encode(self, value: Any) -> AttributeValue:
         """A value as the item has it; raises `UsageError` that names the field."""
         try:
             return self.wire.encode(value)
         except UsageError as error:
-            raise UsageError(f"field {self.name!r}: {error}") from None
+            raise self.named(error) from None
+
+    def named(self, error: UsageError) -> UsageError:
+        """The error with the field's name before it."""
+        return UsageError(f"field {self.name!r}: {error}")
 
     def encode_at(self, path: PathElements, value: Any) -> AttributeValue:
         """A value somewhere inside the field, where only its own type is known."""
@@ -186,7 +201,9 @@ class Attr(Generic[T]):
             raise UsageError(f"field {self.name!r} cannot be compared with None by {operator}")
         if self.annotation is not None:  # in the class statement itself the type is not known yet
             for value in values:
-                self.encode(value)  # a wrong type is the caller's mistake here, not the query's later
+                self.encode(
+                    value
+                )  # a wrong type is the caller's mistake here, not the query's later
         return Comparison(self, operator, values)
 
     # Changes
@@ -220,6 +237,23 @@ class Attr(Generic[T]):
     def prepend(self, values: Any) -> changes.Change:
         """Put elements at the beginning of a list, which is made where there is none."""
         return changes.Extend(self, values, at_end=False)
+
+
+class DecimalAttr(Attr[T]):
+    """A field of Decimals as type checkers see it on its class: it goes together with whole numbers."""
+
+    if TYPE_CHECKING:
+
+        def __eq__(self, other: T | int) -> Condition: ...  # type: ignore[override]
+        def __ne__(self, other: T | int) -> Condition: ...  # type: ignore[override]
+        def __lt__(self, other: T | int) -> Condition: ...
+        def __le__(self, other: T | int) -> Condition: ...
+        def __gt__(self, other: T | int) -> Condition: ...
+        def __ge__(self, other: T | int) -> Condition: ...
+        def between(self, low: T | int, high: T | int) -> Condition: ...
+        def is_in(self, values: Iterable[T | int]) -> Condition: ...
+        def set(self, value: T | int) -> changes.Change: ...
+        def set_default(self, value: T | int) -> changes.Change: ...
 
 
 class Inner:
@@ -322,7 +356,8 @@ def field(
     from which its width in a string key follows; `scale`: its decimal places there. `alert`: the
     share of `max` at which a number in a key is reported, while there is time to widen. `precision`:
     of a datetime in a key. `case`: how a text in a key is normalised; the field itself keeps the case
-    that it was given. `epoch`: write a datetime as seconds since the epoch. `unique`: no two entities
+    that it was given. `epoch`: write a datetime as seconds since the epoch,
+    with decimals where it has fractions. `unique`: no two entities
     of the kind have the same value, or, with a tuple of fields, none that agree in those fields as well.
     `was`: the former `max`, while keys are being widened (`store.widen`).
     """

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from isotone.errors import UsageError
 from isotone.expressions import Condition as CompiledCondition
-from isotone.model.fields import MISSING, Attr
+from isotone.model.fields import Attr
 from isotone.model.key_sizes import check_sizes
 from isotone.model.keys import BoundKey
 from isotone.model.table import Table
 from isotone.model.validation import Validator, default_of
 from isotone.model.wire import NULL
 from isotone.values.json import item_from_wire, item_to_wire
-from isotone.values.types import Item
+from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
 VERSION_ATTRIBUTE = "_v"
+_EMPTY: Final[set[Any]] = set()
 
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -59,9 +60,9 @@ class EntitySchema:
             for key in self.indexes
             if key.when is not None
         }
-        self._marks: Item = {table.tag: {"S": tag}}
+        self.marks: Item = {table.tag: {"S": tag}}
         if version > 1:
-            self._marks[VERSION_ATTRIBUTE] = {"N": str(version)}
+            self.marks[VERSION_ATTRIBUTE] = {"N": str(version)}
 
     @cached_property
     def validator(self) -> Validator:
@@ -70,19 +71,32 @@ class EntitySchema:
 
     # To an item
 
+    @cached_property
+    def _encoders(self) -> tuple[tuple[str, str, Callable[[Any], AttributeValue]], ...]:
+        return tuple(
+            (name, field.attribute, field.wire.encode) for name, field in self.fields.items()
+        )
+
     def to_item(self, values: Mapping[str, Any]) -> Item:
         """The item of an entity, with all key attributes; raises `UsageError` for what does not fit."""
         item: Item = {}
-        for name, field in self.fields.items():
-            item.update(self.encoded(field, values[name]))
-        item.update(self._marks)
+        for name, attribute, encode in self._encoders:
+            value = values[name]
+            if value is None or value == _EMPTY:
+                item.update(self.encoded(self.fields[name], value))
+                continue
+            try:
+                item[attribute] = encode(value)
+            except UsageError as error:
+                raise self.fields[name].named(error) from None
+        item.update(self.marks)
         for key in self.keys.values():
             item.update(self.key_attributes(key, values, item))
         return item
 
     def encoded(self, field: Attr[Any], value: Any) -> Item:
         """The attribute that says the value of a field; no attribute where absence says it."""
-        if value is not None and value != set():
+        if value is not None and value != _EMPTY:
             return {field.attribute: field.encode(value)}
         if value is None and self.absent(field) is not None:
             return {field.attribute: NULL}  # absence is the default's, so None has to be said
@@ -127,6 +141,12 @@ class EntitySchema:
 
     # From an item
 
+    @cached_property
+    def _decoders(self) -> tuple[tuple[str, str, Callable[[AttributeValue], Any]], ...]:
+        return tuple(
+            (name, field.attribute, field.wire.decode) for name, field in self.fields.items()
+        )
+
     def from_item(
         self, item: Item, *, validate: bool = False, only: Collection[str] | None = None
     ) -> Entity:
@@ -135,23 +155,23 @@ class EntitySchema:
         `only` names the fields that were read; reading another one of the entity raises.
         """
         item = self.upgraded(item)
-        values = {
-            name: self._decoded(name, field, item)
-            for name, field in self.fields.items()
-            if only is None or name in only
-        }
+        values = {}
+        for name, attribute, decode in self._decoders:
+            if only is None or name in only:
+                value = item.get(attribute)
+                values[name] = self._missing(name, item) if value is None else decode(value)
         if validate:
             values = self.validator.all(values)
         return self.entity.from_trusted(values)
 
-    def _decoded(self, name: str, field: Attr[Any], item: Item) -> Any:
-        value = item.get(field.attribute)
-        if value is not None:
-            return field.wire.decode(value)
-        parsed = (
-            self._parsed_from_keys(item).get(name, MISSING) if field.options.required else MISSING
-        )
-        return self.absent(field) if parsed is MISSING else parsed
+    def _missing(self, name: str, item: Item) -> Any:
+        """The value of a field whose attribute the item does not have: as a key tells it, or the default."""
+        field = self.fields[name]
+        if field.options.required:
+            parsed = self._parsed_from_keys(item)
+            if name in parsed:
+                return parsed[name]
+        return self.absent(field)
 
     def _parsed_from_keys(self, item: Item) -> dict[str, Any]:
         """The fields that the keys hold, for an index that has nothing but keys."""
@@ -165,13 +185,15 @@ class EntitySchema:
 
     def upgraded(self, item: Item) -> Item:
         """The item as the present version of the entity has it; the same object where it is."""
+        if self.version == 1:
+            return item
         written = int(item.get(VERSION_ATTRIBUTE, {}).get("N", "1"))
         if written >= self.version:
             return item
         natural = item_from_wire(item)
         for version in range(written, self.version):
             natural = self.upgrades[version](natural)
-        return {**item_to_wire(natural), **self._marks}
+        return {**item_to_wire(natural), **self.marks}
 
     def __repr__(self) -> str:
         return f"<schema of {self.tag} on {self.table.name}>"

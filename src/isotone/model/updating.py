@@ -64,7 +64,7 @@ def update(
     return cast("E", result)
 
 
-class Update(Write["E | None"]):
+class Update(Write[E | None]):
     """Change some fields of an entity."""
 
     def __init__(
@@ -159,12 +159,15 @@ class Update(Write["E | None"]):
             for name, value in derived.attributes.items()
         ]
         actions += [nodes.Remove(nodes.Path((name,))) for name in sorted(derived.removed)]
+        return self._request(actions, self._condition(further))
+
+    def _request(
+        self, actions: Sequence[nodes.Action], condition: nodes.ConditionNode | None
+    ) -> Action:
         members = {
             "TableName": self.schema.table.name,
             "Key": self.key,
-            **expressions(
-                UpdateExpression=update_of(actions), ConditionExpression=self._condition(further)
-            ),
+            **expressions(UpdateExpression=update_of(actions), ConditionExpression=condition),
         }
         return Action("Update", members, self._explain)
 

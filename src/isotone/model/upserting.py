@@ -1,0 +1,150 @@
+"""Updates that make the entity where there is none: counters, and whatever begins by its first change.
+
+What a missing entity begins with is its fields' defaults. Where nothing but these, the key and the
+changes decides about index keys, an upsert is one UpdateItem that says all of it; elsewhere the item is
+read first, and either updated or created.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from isotone.clock import Clock
+from isotone.errors import UsageError, WriteRefused
+from isotone.expressions import nodes
+from isotone.model import changes as kinds
+from isotone.model import headroom, uniqueness
+from isotone.model.changes import Change
+from isotone.model.conditions import Condition
+from isotone.model.derivation import Known, Unknown, derive
+from isotone.model.moving import rewritten
+from isotone.model.rendering import conjunction, expressions
+from isotone.model.saving import is_gone, vacant
+from isotone.model.steps import Steps
+from isotone.model.updating import Update, applied, names, stamps
+from isotone.model.writing import Action, carry_out
+from isotone.values.types import Item
+
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+
+E = TypeVar("E", bound="Entity")
+
+
+def upsert(
+    entity: type[E],
+    changes: Sequence[Change],
+    key: Mapping[str, Any],
+    clock: Clock,
+    when: Condition | None = None,
+) -> Steps[E]:
+    """Change some fields of an entity, which begins with its defaults where there is none.
+
+    Cost: one write; one read more where an update would have it, or where an index key, an expiry, a unique
+    value or a condition has to be looked at. Raises what an update does, but `NotFound`.
+    """
+    return cast("E", (yield from carry_out(Upsert(entity, changes, key, when), clock)))
+
+
+class Upsert(Update[E]):
+    """Change some fields of an entity, or make it."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        schema = self.schema
+        given = names(self._changes) | self._identity.keys()
+        missing = [
+            field.name
+            for field in schema.fields.values()
+            if field.options.required and not schema.is_optional(field) and field.name not in given
+        ]
+        if missing:
+            raise UsageError(
+                f"an upsert of {schema.tag} may have to make one, and does not say its "
+                f"{', '.join(missing)}; set it, or give the field a default"
+            )
+
+    def plan(self, now: datetime) -> list[Action]:
+        if not self.is_seen:
+            return [self._plan_blindly(now)]
+        if is_gone(self.schema, self.current, now):
+            return self._plan_new(now)
+        return super().plan(now)
+
+    def _explain(self, item: Item | None) -> WriteRefused | None:
+        if self.is_seen and is_gone(self.schema, item, self._now) != is_gone(
+            self.schema, self.current, self._now
+        ):
+            return None
+        return super()._explain(item)
+
+    # Without reading
+
+    def _plan_blindly(self, now: datetime) -> Action:
+        schema = self.schema
+        if (
+            schema.unique
+            or schema.version > 1
+            or "expires" in schema.by_role
+            or self.when is not None
+        ):
+            raise Unknown("whether there is an item")
+        self._now = now
+        changes = [*self._changes, *stamps(schema, now)]
+        known = Known(self._told(changes))
+        derived = derive(schema, known, set(schema.fields))
+        headroom.watch(schema, dict(known))
+        actions = [change.action() for change in (*changes, *self._beginnings(changes, now))]
+        written = {**derived.attributes, **schema.marks}
+        actions += [nodes.Set(nodes.Path((n,)), nodes.Literal(v)) for n, v in written.items()]
+        actions += [nodes.Remove(nodes.Path((n,))) for n in sorted(derived.removed)]
+        return self._request(actions, None)
+
+    def _beginnings(self, changes: Sequence[Change], now: datetime) -> list[Change]:
+        """The changes that give a new entity its key's fields and its defaults."""
+        schema = self.schema
+        found: list[Change] = []
+        for field in schema.fields.values():
+            begins = now if field.options.role == "created" else schema.absent(field)
+            if field.name in self._identity:
+                found.append(kinds.Set(field, self._identity[field.name]))
+            elif field.name in names(changes):
+                self._check_beginning(changes, field.name, begins)
+            elif field.options.compute is None and begins is not None and begins != set():
+                found.append(kinds.SetDefault(field, begins))
+        return found
+
+    @staticmethod
+    def _check_beginning(changes: Sequence[Change], name: str, begins: Any) -> None:
+        """The database counts from nothing, which an entity's default may not be."""
+        for change in changes:
+            if change.field.name == name and (change.path or (begins and not change.is_known)):
+                raise Unknown("whether the default counts")
+
+    # Of an item that is not there
+
+    def _plan_new(self, now: datetime) -> list[Action]:
+        schema = self.schema
+        self._now = now
+        values = {**{n: schema.absent(f) for n, f in schema.fields.items()}, **self._identity}
+        if "created" in schema.by_role:
+            values[schema.by_role["created"].name] = now
+        base: Item = {}
+        for name, field in schema.fields.items():
+            base.update(schema.encoded(field, values[name]))
+        changed = applied([*self._changes, *stamps(schema, now)], {**base, **schema.marks})
+        self._after = item = rewritten(schema, changed)
+        after = schema.from_item(item).__dict__
+        headroom.watch(schema, after)
+        condition = conjunction(
+            [vacant(schema, now), None if self.when is None else self.when.node(), self.further]
+        )
+        members = {
+            "TableName": schema.table.name,
+            "Item": item,
+            **expressions(ConditionExpression=condition),
+        }
+        markers = uniqueness.changes(schema, self.key, None, after, now)
+        return [Action("Put", members, self._explain), *markers]

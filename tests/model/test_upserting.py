@@ -1,0 +1,138 @@
+"""Upserts: an update where there is an entity, and a new entity where there is none."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from isotone.errors import ConditionFailed, NotUnique, UsageError
+from isotone.model.entity import Entity
+from isotone.model.fields import Attr, computed, created, expires, field, updated, version
+from isotone.model.keys import Index, Key
+from isotone.model.saving import create, delete
+from isotone.model.table import Global, Table
+from isotone.model.tables import create_tables
+from isotone.model.upserting import upsert
+
+START = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
+things = Table("things", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+
+class Counter(Entity, table=things):
+    name: Attr[str] = field()
+    count: Attr[int] = field(default=0)
+    by_day: Attr[dict[str, int]] = field(default_factory=dict)
+    step: Attr[int] = field(default=10)
+    made: Attr[datetime | None] = created()
+    changed: Attr[datetime | None] = updated()
+    revision: Attr[int] = version()
+
+    primary = Key("COUNTER", name).sort("COUNTER")
+    all = Index("GSI1", "COUNTERS").sort(name)
+
+
+class Score(Entity, table=things):
+    game: Attr[str] = field()
+    points: Attr[int] = field(default=0, max=999, alert=2)
+    level: Attr[str] = field()
+    handle: Attr[str | None] = field(default=None, unique=True)
+    until: Attr[datetime | None] = expires()
+    title: Attr[str] = computed(lambda score: f"{score.level} {score.points}")
+
+    primary = Key("GAME", game).sort("SCORE")
+    by_points = Index("GSI1", "SCORES").sort(points)
+
+
+@pytest.fixture
+def upserts(desk: Any) -> Any:
+    desk.do(create_tables([things]))
+    return desk
+
+
+def test_a_counter_is_one_write_from_the_first_on(upserts: Any) -> None:
+    steps = [upsert(Counter, [Counter.count.add(1)], {"name": "a"}, upserts.clock) for _ in "123"]
+    assert upserts.operations(steps[0]) == ["UpdateItem"]
+    upserts.clock.advance(60)
+    assert upserts.operations(steps[1]) == ["UpdateItem"]
+    counter = upserts.do(steps[2])
+    assert (counter.count, counter.step, counter.revision) == (3, 10, 3)
+    assert (counter.made, counter.changed) == (START, START + timedelta(minutes=1))
+    assert upserts.item(counter) == Counter.__schema__.to_item(counter.__dict__)
+
+
+def test_a_default_counts(upserts: Any) -> None:
+    counter = upserts.do(upsert(Counter, [Counter.step.add(1)], {"name": "a"}, upserts.clock))
+    assert counter.step == 11
+    assert upserts.item(counter) == Counter.__schema__.to_item(counter.__dict__)
+
+
+def test_a_map_is_begun(upserts: Any) -> None:
+    for day in ("mon", "tue", "mon"):
+        changes = [Counter.by_day[day].add(1)]
+        counter = upserts.do(upsert(Counter, changes, {"name": "a"}, upserts.clock))
+    assert counter.by_day == {"mon": 2, "tue": 1}
+
+
+def test_a_new_entity_must_be_whole(upserts: Any) -> None:
+    with pytest.raises(UsageError, match=r"an upsert of Score may have to make one.* its level"):
+        upserts.do(upsert(Score, [Score.points.add(1)], {"game": "g"}, upserts.clock))
+
+
+def test_unique_values_hold(upserts: Any) -> None:
+    changes = [Score.level.set("x"), Score.handle.set("ann")]
+    upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock))
+    upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock))
+    with pytest.raises(NotUnique):
+        upserts.do(upsert(Score, changes, {"game": "h"}, upserts.clock))
+
+
+def test_a_condition_is_asked(upserts: Any) -> None:
+    changes = [Score.level.set("x"), Score.points.add(5)]
+    low = Score.points.missing() | (Score.points < 5)
+    upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock, low))
+    with pytest.raises(ConditionFailed) as failure:
+        upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock, low))
+    assert failure.value.current.points == 5
+
+
+def test_what_has_expired_begins_anew(upserts: Any) -> None:
+    changes = [Score.level.set("x"), Score.points.add(5), Score.until.set(START + timedelta(1))]
+    upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock))
+    upserts.clock.advance(timedelta(2))
+    changes[2] = Score.until.set(START + timedelta(3))
+    assert upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock)).points == 5
+
+
+def test_an_upsert_that_is_overtaken_by_the_making_updates(upserts: Any) -> None:
+    changes = [Score.level.set("x"), Score.points.add(5)]
+    upserts.before["PutItem"] = lambda: upserts.do(
+        create(Score(game="g", level="y", points=7), upserts.clock)
+    )
+    found = upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock))
+    assert (found.points, found.title) == (12, "x 12")
+    assert upserts.item(found) == Score.__schema__.to_item(found.__dict__)
+
+
+@given(st.lists(st.sampled_from(["points", "level", "handle", "delete"]), max_size=8))
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_upserts_leave_what_a_put_would_write(upserts: Any, actions: list[str]) -> None:
+    clock, key = upserts.clock, {"game": "g"}
+    upserts.do(delete(Score, key, clock))
+    for place, action in enumerate(actions):
+        if action == "delete":
+            upserts.do(delete(Score, key, clock))
+            continue
+        more = {
+            "points": [Score.points.add(3)],
+            "level": [],
+            "handle": [Score.handle.set(f"h{place}")],
+        }
+        changes = [Score.level.set(f"l{place}"), *more[action]]
+        found = upserts.do(upsert(Score, changes, key, clock))
+        assert upserts.item(found) == Score.__schema__.to_item(found.__dict__)
