@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overloa
 from isotone.errors import UsageError
 from isotone.expressions import nodes
 from isotone.model import changes
-from isotone.model.conditions import Comparison, Condition, PathElements, SizeComparison, Test
+from isotone.model.conditions import Comparison, Condition, PathElements, Test
+from isotone.model.inner import Inner, Size
 from isotone.model.wire import WireType, epoch_type, expiry_type, wire_type
 from isotone.values.json import to_wire
 from isotone.values.types import AttributeValue
@@ -256,83 +257,6 @@ class DecimalAttr(Attr[T]):
         def set_default(self, value: T | int) -> changes.Change: ...
 
 
-class Inner:
-    """Something inside a field: `Order.address["city"]`, `Order.lines[0]["price"]`."""
-
-    __slots__ = ("_field", "_path")
-
-    def __init__(self, field: Attr[Any], path: PathElements) -> None:
-        self._field = field
-        self._path = path
-
-    def __getitem__(self, element: str | int) -> Inner:
-        return Inner(self._field, (*self._path, element))
-
-    def _compare(self, operator: str, *values: Any) -> Condition:
-        return Comparison(self._field, operator, values, self._path)
-
-    def __eq__(self, other: Any) -> Condition:  # type: ignore[override]
-        return self._compare("=", other)
-
-    def __ne__(self, other: Any) -> Condition:  # type: ignore[override]
-        return self._compare("<>", other)
-
-    def __lt__(self, other: Any) -> Condition:
-        return self._compare("<", other)
-
-    def __le__(self, other: Any) -> Condition:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Any) -> Condition:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Any) -> Condition:
-        return self._compare(">=", other)
-
-    __hash__ = object.__hash__
-
-    def exists(self) -> Condition:
-        return Test(self._field, "attribute_exists", (), self._path)
-
-    def missing(self) -> Condition:
-        return Test(self._field, "attribute_not_exists", (), self._path)
-
-    def set(self, value: Any) -> changes.Change:
-        return changes.Set(self._field, value, self._path)
-
-    def remove(self) -> changes.Change:
-        return changes.Remove(self._field, self._path)
-
-    def add(self, value: Any) -> changes.Change:
-        return changes.Add(self._field, value, self._path)
-
-
-class Size:
-    """The size of a field, to be compared."""
-
-    __slots__ = ("_field",)
-
-    def __init__(self, field: Attr[Any]) -> None:
-        self._field = field
-
-    def __eq__(self, other: int) -> Condition:  # type: ignore[override]
-        return SizeComparison(self._field, "=", other)
-
-    def __lt__(self, other: int) -> Condition:
-        return SizeComparison(self._field, "<", other)
-
-    def __le__(self, other: int) -> Condition:
-        return SizeComparison(self._field, "<=", other)
-
-    def __gt__(self, other: int) -> Condition:
-        return SizeComparison(self._field, ">", other)
-
-    def __ge__(self, other: int) -> Condition:
-        return SizeComparison(self._field, ">=", other)
-
-    __hash__ = object.__hash__
-
-
 def field(
     *,
     default: Any = MISSING,
@@ -356,9 +280,9 @@ def field(
     from which its width in a string key follows; `scale`: its decimal places there. `alert`: the
     share of `max` at which a number in a key is reported, while there is time to widen. `precision`:
     of a datetime in a key. `case`: how a text in a key is normalised; the field itself keeps the case
-    that it was given. `epoch`: write a datetime as seconds since the epoch,
-    with decimals where it has fractions. `unique`: no two entities
-    of the kind have the same value, or, with a tuple of fields, none that agree in those fields as well.
+    that it was given. `epoch`: write a datetime as seconds since the epoch, to
+    the microsecond. `unique`: no two entities of the kind have the same value, or, with a tuple of
+    fields, none that agree in those fields as well.
     `was`: the former `max`, while keys are being widened (`store.widen`).
     """
     return Attr(

@@ -11,10 +11,11 @@ from __future__ import annotations
 import types
 import typing
 from binascii import a2b_base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from operator import itemgetter
 from typing import Any, Final, Literal, Union, get_args, get_origin
 from uuid import UUID
 
@@ -24,6 +25,8 @@ from isotone.values.number import canonical_number
 from isotone.values.types import AttributeValue
 
 NULL: Final[AttributeValue] = {"NULL": True}
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class WireType(typing.NamedTuple):
@@ -61,23 +64,31 @@ def wire_type(annotation: Any) -> WireType:
 
 
 def epoch_type() -> WireType:
+    """A datetime as seconds since the epoch, to the microsecond."""
+    return WireType("N", _encode_epoch, _decode_epoch)
+
+
+def expiry_type() -> WireType:
     """A datetime as whole seconds since the epoch, which is what TimeToLive reads."""
-    return WireType("N", _encode_epoch, lambda value: datetime.fromtimestamp(int(value["N"]), UTC))
+    return WireType("N", _encode_expiry, _decode_epoch)
 
 
 def _wrong(value: Any, expected: str) -> UsageError:
     return UsageError(f"{value!r} is a {type(value).__name__}, but {expected} is wanted")
 
 
-def _checked(kind: type, code: str, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> WireType:
+def _checked(
+    kind: type, code: str, write: Callable[[Any], Any], read: Callable[[Any], Any]
+) -> WireType:
     """A type whose values are recognised by their class."""
 
     def encode(value: Any) -> AttributeValue:
-        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
-            raise _wrong(value, f"a {kind.__name__}")
-        return {code: write(value)}
+        if type(value) is kind or isinstance(value, kind):
+            return {code: write(value)}
+        raise _wrong(value, f"a {kind.__name__}")
 
-    return WireType(code, encode, lambda value: read(value[code]), python=kind)
+    decode = itemgetter(code) if read in (str, bool) else lambda value: read(value[code])
+    return WireType(code, encode, decode, python=kind)
 
 
 def _encode_int(value: Any) -> AttributeValue:
@@ -110,12 +121,25 @@ def instant_text(value: Any) -> str:
         raise UsageError(
             f"{value!r} has no time zone, so it names no instant; write it with tzinfo, such as UTC"
         )
-    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    return value.astimezone(UTC).isoformat("T", "microseconds")[:26] + "Z"
 
 
 def _encode_epoch(value: Any) -> AttributeValue:
+    return _encode_span(_since_epoch(value))
+
+
+def _encode_expiry(value: Any) -> AttributeValue:
+    return {"N": str(_since_epoch(value) // timedelta(seconds=1))}
+
+
+def _decode_epoch(value: AttributeValue) -> datetime:
+    return _EPOCH + _decode_span(value)
+
+
+def _since_epoch(value: Any) -> timedelta:
     instant_text(value)
-    return {"N": str(int(value.timestamp()))}
+    since: timedelta = value - _EPOCH
+    return since
 
 
 def _encode_span(value: Any) -> AttributeValue:
@@ -146,6 +170,9 @@ _PLAIN: Final[dict[type, WireType]] = {
 }
 
 
+_TEXT: Final = _PLAIN[str]
+
+
 def _class(annotation: type) -> WireType:
     """A class of the user's: an enum, a subclass of str or int, or something that pydantic knows."""
     if issubclass(annotation, Enum):
@@ -161,19 +188,27 @@ def _enum(annotation: type[Enum]) -> WireType:
             raise _wrong(value, f"a member of {annotation.__name__}")
         return to_wire(value.value)
 
-    codes = {next(iter(to_wire(member.value))) for member in annotation}
-    return WireType(
-        codes.pop() if len(codes) == 1 else None,
-        encode,
-        lambda value: annotation(_natural(value)),
-        python=annotation,
-    )
+    code = _code_of([member.value for member in annotation])
+    read = _reader(code)
+    return WireType(code, encode, lambda value: annotation(read(value)), python=annotation)
+
+
+def _code_of(values: Iterable[Any]) -> str | None:
+    """The one DynamoDB type of some values; None where they have several."""
+    codes = {next(iter(to_wire(value))) for value in values}
+    return codes.pop() if len(codes) == 1 else None
+
+
+def _reader(code: str | None) -> Callable[[AttributeValue], Any]:
+    return itemgetter("S") if code == "S" else _natural
 
 
 def _natural(value: AttributeValue) -> Any:
     """A scalar as the simplest Python value: whole numbers as int."""
     found = from_wire(value)
-    return int(found) if isinstance(found, Decimal) and found == found.to_integral_value() else found
+    return (
+        int(found) if isinstance(found, Decimal) and found == found.to_integral_value() else found
+    )
 
 
 def _literal(choices: tuple[Any, ...]) -> WireType:
@@ -184,8 +219,8 @@ def _literal(choices: tuple[Any, ...]) -> WireType:
             raise _wrong(value, f"one of {', '.join(map(repr, choices))}")
         return to_wire(value)
 
-    codes = {next(iter(to_wire(choice))) for choice in choices}
-    return WireType(codes.pop() if len(codes) == 1 else None, encode, _natural, python=Literal)
+    code = _code_of(choices)
+    return WireType(code, encode, _reader(code), python=Literal)
 
 
 def _union(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
@@ -211,7 +246,9 @@ def _list(_annotation: Any, arguments: tuple[Any, ...]) -> WireType:
             raise _wrong(value, "a list")
         return {"L": [element.encode(each) for each in value]}
 
-    return WireType("L", encode, lambda value: [element.decode(each) for each in value["L"]], python=list)
+    return WireType(
+        "L", encode, lambda value: [element.decode(each) for each in value["L"]], python=list
+    )
 
 
 def _dict(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
@@ -246,9 +283,11 @@ def _set(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
         return {code: sorted(element.encode(each)[member_code] for each in value)}
 
     def decode(value: AttributeValue) -> Any:
-        return kind(element.decode({member_code: each}) for each in value[code])
+        return kind([element.decode({member_code: each}) for each in value[code]])
 
-    return WireType(code, encode, decode, python=kind)
+    return WireType(
+        code, encode, (lambda value: kind(value["SS"])) if element is _TEXT else decode, python=kind
+    )
 
 
 _CONTAINERS: Final[dict[Any, Callable[[Any, tuple[Any, ...]], WireType]]] = {
