@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from bench import model
 from bench.measuring import Effort, Row, Target
 from bench.model_values import values
+
+from bench import model
 
 BRIEF = Effort(seconds=0, rounds=1, calls=40, items=0)
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 import difflib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Optional, get_args, get_origin
 
 from isotone.errors import UsageError
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
     from isotone.model.fields import Attr
 
 
@@ -35,62 +34,60 @@ class Validator:
     def __init__(self, entity: str, fields: Mapping[str, Attr[Any]]) -> None:
         self._entity = entity
         self._fields = fields
-        self._each: dict[str, TypeAdapter[Any]] = {}
 
     def all(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Values for every field, validated; raises `InvalidEntity` that lists all that is wrong."""
-        unknown = values.keys() - self._fields.keys()
-        if unknown:
-            raise self._unknown(sorted(unknown))
-        valid: dict[str, Any] = {}
-        wrong: list[tuple[str, Any]] = []
+        if not values.keys() <= self._fields.keys():
+            raise self._unknown(sorted(values.keys() - self._fields.keys()))
+        missing = [name for name in self._required if name not in values]
+        if missing or len(values) == len(self._fields):
+            return self._validated(values, missing)
+        valid = self._validated(values, missing)
         for name, field in self._fields.items():
-            if name in values:
-                self._validate(name, values[name], valid, wrong)
-            elif field.options.required and not _is_optional(field.annotation):
-                wrong.append((name, "is missing"))
-            else:
+            if name not in valid:
                 valid[name] = default_of(field)
-        if wrong:
-            raise InvalidEntity(
-                f"{self._entity}: " + "; ".join(f"{name} {what}" for name, what in wrong),
-                [{"field": name, "error": what} for name, what in wrong],
-            )
         return valid
 
     def one(self, name: str, value: Any) -> Any:
         """One field's value, validated."""
-        valid: dict[str, Any] = {}
-        wrong: list[tuple[str, Any]] = []
-        self._validate(name, value, valid, wrong)
-        if wrong:
-            raise InvalidEntity(
-                f"{self._entity}: {name} {wrong[0][1]}", [{"field": name, "error": wrong[0][1]}]
-            )
-        return valid[name]
+        return self._validated({name: value}, ())[name]
 
-    def _validate(
-        self, name: str, value: Any, valid: dict[str, Any], wrong: list[tuple[str, Any]]
-    ) -> None:
-        from pydantic import ValidationError
-
-        if value is None and self._fields[name].options.role != "plain":
-            valid[name] = None  # the library fills it in
-            return
+    def _validated(self, values: Mapping[str, Any], missing: Sequence[str]) -> dict[str, Any]:
+        """The values as the declared types have them; complains of the missing ones as well."""
+        found: list[tuple[str, str]] = [(name, "is missing") for name in missing]
         try:
-            valid[name] = self._adapter(name).validate_python(value)
-        except ValidationError as error:
-            for each in error.errors():
-                inner = "".join(f"[{part!r}]" for part in each["loc"])
-                wrong.append((name + inner, f"is {value!r}: {each['msg']}"))
+            valid = self._validate(values)
+        except _pydantic().ValidationError as error:
+            found += [_complaint(each, values) for each in error.errors()]
+        if not found:
+            return valid
+        order = list(self._fields)
+        found.sort(key=lambda each: order.index(each[0].partition("[")[0]))
+        raise InvalidEntity(
+            f"{self._entity}: " + "; ".join(f"{name} {what}" for name, what in found),
+            [{"field": name, "error": what} for name, what in found],
+        )
 
-    def _adapter(self, name: str) -> TypeAdapter[Any]:
-        adapter = self._each.get(name)
-        if adapter is None:
-            from pydantic import TypeAdapter
+    @cached_property
+    def _required(self) -> list[str]:
+        return [
+            name
+            for name, field in self._fields.items()
+            if field.options.required and not _is_optional(field.annotation)
+        ]
 
-            adapter = self._each[name] = TypeAdapter(_aware(self._fields[name].annotation))
-        return adapter
+    @cached_property
+    def _validate(self) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+        """pydantic's validator of all fields at once, any of which may be left out."""
+        import typing_extensions
+
+        shape: Any = (
+            typing_extensions.TypedDict
+        )  # made at run time, which type checkers do not follow
+        accepted = {name: _accepted(field) for name, field in self._fields.items()}
+        adapter = _pydantic().TypeAdapter(shape(self._entity, accepted, total=False))
+        validate: Callable[[Mapping[str, Any]], dict[str, Any]] = adapter.validator.validate_python
+        return validate
 
     def _unknown(self, names: list[str]) -> InvalidEntity:
         hints = []
@@ -103,6 +100,20 @@ class Validator:
         )
 
 
+def _complaint(error: Any, values: Mapping[str, Any]) -> tuple[str, str]:
+    """Which field one of pydantic's errors is about, and what it says."""
+    name, *inner = error["loc"]
+    place = name + "".join(f"[{part!r}]" for part in inner)
+    return place, f"is {values[name]!r}: {error['msg']}"
+
+
+def _pydantic() -> Any:
+    """pydantic, which is loaded when the first entity is made."""
+    import pydantic
+
+    return pydantic
+
+
 def default_of(field: Attr[Any]) -> Any:
     """What an entity has that was made without a value for the field."""
     options = field.options
@@ -112,7 +123,15 @@ def default_of(field: Attr[Any]) -> Any:
 
 
 def _is_optional(annotation: Any) -> bool:
-    return get_origin(annotation) in (typing.Union, types.UnionType) and type(None) in get_args(annotation)
+    return get_origin(annotation) in (typing.Union, types.UnionType) and type(None) in get_args(
+        annotation
+    )
+
+
+def _accepted(field: Attr[Any]) -> Any:
+    """The type that a field's values may have; None, where the library fills it in."""
+    accepted = _aware(field.annotation)
+    return accepted if field.options.role == "plain" else Optional[accepted]  # noqa: UP045
 
 
 def _aware(annotation: Any) -> Any:
