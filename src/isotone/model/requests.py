@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from isotone.errors import MalformedKey, UsageError
 from isotone.expressions import nodes
+from isotone.model.bounds import KeyBounds
 from isotone.model.conditions import Condition
-from isotone.model.intervals import text_of
+from isotone.model.intervals import Restriction, text_of
 from isotone.model.keys import BoundKey
 from isotone.model.rendering import conjunction, expressions
 from isotone.model.schema import VERSION_ATTRIBUTE, EntitySchema
-from isotone.values.types import Item
+from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
@@ -89,7 +91,7 @@ class Selection:
         self._table = read.table
         self._by_tag = {schema.tag: schema for schema in read.schemas}
         self._keyed = tuple(zip(read.schemas, read.keys, strict=True))
-        bounds = getattr(read, "bounds", None)
+        bounds = _bounds(read)
         self._excluded = () if bounds is None else bounds.excluded
         mortal = () if read.with_expired else _mortal(read)
         self._expiry = {schema.by_role["expires"].attribute for schema in mortal}
@@ -168,7 +170,9 @@ def _request(read: Read[Any]) -> dict[str, Any]:
 
 
 def _expressions(read: Read[Any], further: Sequence[nodes.ConditionNode] = ()) -> dict[str, Any]:
-    paths = _paths(read)
+    bounds, paths = _bounds(read), _paths(read)
+    if bounds is not None and not (further or read.filters or paths):
+        return _of_key(bounds)
     return expressions(
         KeyConditionExpression=_key_node(read),
         FilterExpression=conjunction([*_filter_nodes(read), *further]),
@@ -176,11 +180,40 @@ def _expressions(read: Read[Any], further: Sequence[nodes.ConditionNode] = ()) -
     )
 
 
+def _bounds(read: Read[Any]) -> KeyBounds | None:
+    """The bounds of a query; None for a scan."""
+    return getattr(read, "bounds", None)
+
+
 def _key_node(read: Read[Any]) -> nodes.ConditionNode | None:
-    bounds = getattr(read, "bounds", None)
+    bounds = _bounds(read)
     if bounds is None:
         return None
     return conjunction([restriction.node() for restriction in bounds.restrictions])
+
+
+def _of_key(bounds: KeyBounds) -> dict[str, Any]:
+    """The members of a request that has no expression but its key condition.
+
+    What the text says follows from attributes and operators alone, so it is written once for each
+    kind of query.
+    """
+    shape = tuple((r.attribute, r.operator, len(r.operands)) for r in bounds.restrictions)
+    operands = [operand for r in bounds.restrictions for operand in r.operands]
+    values = {f":v{place}": operand for place, operand in enumerate(operands)}
+    return {**_of_shape(shape), "ExpressionAttributeValues": values}
+
+
+@lru_cache(maxsize=512)
+def _of_shape(shape: tuple[tuple[str, str, int], ...]) -> dict[str, Any]:
+    some: AttributeValue = {"S": ""}
+    members = expressions(
+        KeyConditionExpression=conjunction(
+            [Restriction(name, operator, (some,) * count).node() for name, operator, count in shape]
+        )
+    )
+    del members["ExpressionAttributeValues"]
+    return members
 
 
 def _filter_nodes(read: Read[Any]) -> Iterator[nodes.ConditionNode]:
