@@ -12,14 +12,15 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import isotone
 from bench import peers
-from bench.measuring import Effort, Row, Target, alternately
+from bench.measuring import Effort, Row, Target
+from bench.model_subjects import cost
 from bench.model_values import CUSTOMER, NUMBER, PAGE, PARTITION, SORT, TABLE, values
 
 PUT, GET, QUERY = (
@@ -28,9 +29,9 @@ PUT, GET, QUERY = (
     "query of 100 entities over HTTP, processor time",
 )
 INSIDE_PUT, INSIDE_GET, INSIDE_QUERY = (
-    "put of an entity in the process",
-    "get of an entity in the process",
-    "query of 100 entities in the process",
+    "put of an entity in the process, processor time",
+    "get of an entity in the process, processor time",
+    "query of 100 entities in the process, processor time",
 )
 DECLARE = "declaring an entity of ten fields"
 
@@ -135,7 +136,7 @@ def _inside(effort: Effort) -> list[Row]:
         key = {"pk": {"S": PARTITION}, "sk": {"S": SORT}}
         item = client.get_item(TableName=TABLE, Key=key)["Item"]
         condition, asked = "pk = :p", {":p": {"S": PARTITION}}
-        fewer = Effort(effort.seconds, effort.rounds, max(20, effort.calls // 20), effort.items)
+        few = max(20, effort.calls // 20)
         puts = {
             OURS: lambda: store.put(Order(**values())),
             RAW: lambda: client.put_item(TableName=TABLE, Item=item),
@@ -151,10 +152,20 @@ def _inside(effort: Effort) -> list[Row]:
             ),
         }
         return [
-            *alternately(INSIDE_PUT, puts, effort),
-            *alternately(INSIDE_GET, gets, effort),
-            *alternately(INSIDE_QUERY, queries, fewer),
+            *_in_turns(INSIDE_PUT, puts, effort.rounds, effort.calls),
+            *_in_turns(INSIDE_GET, gets, effort.rounds, effort.calls),
+            *_in_turns(INSIDE_QUERY, queries, effort.rounds, few),
         ]
+
+
+def _in_turns(
+    measure: str, subjects: Mapping[str, Callable[[], object]], rounds: int, calls: int
+) -> list[Row]:
+    samples: dict[str, list[float]] = {name: [] for name in subjects}
+    for _ in range(rounds):
+        for name, call in subjects.items():
+            samples[name].append(cost(call, calls))
+    return [Row(measure, name, "µs", taken) for name, taken in samples.items()]
 
 
 def _declaration(effort: Effort) -> Row:
