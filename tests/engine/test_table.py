@@ -85,7 +85,7 @@ values = st.recursive(
 names = st.sampled_from(["a", "b", "é"])
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(names, st.one_of(st.none(), values)), min_size=1, max_size=6))
 def test_the_recorded_size_is_the_size_after_any_updates(
     changes: list[tuple[str, dict[str, Any] | None]],
