@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -29,7 +30,8 @@ from isotone.model.reading import Reader
 from isotone.model.saving import put
 from isotone.model.steps import run
 from isotone.model.table import Binary, Global, Local, Number, Table
-from isotone.model.tables import create_tables
+from isotone.model.tables import create_tables, drop_tables
+from isotone.server import running_server
 
 CLOCK = SystemClock()
 READER = Reader(Signer(b"a secret for the tests", CLOCK), CLOCK, report=None)
@@ -224,18 +226,23 @@ THINGS = st.lists(
 )
 
 
+def fill(backend: Backend, many: Sequence[dict[str, Any]]) -> list[Thing]:
+    """A table of these things, with another kind of entities among them."""
+    run(create_tables([things]), backend)
+    kept = [Thing(**values) for values in many]
+    for each in kept:
+        run(put(each, CLOCK), backend)
+    for group in ("g", "g#", "h"):
+        for number in (0, 5, 999):
+            run(put(Neighbour(group=group, number=number), CLOCK), backend)
+    return kept
+
+
 @contextmanager
 def holding(many: Sequence[dict[str, Any]]) -> Iterator[tuple[Backend, list[Thing]]]:
     with isotone.open(":memory:") as database:
         backend = InProcess(database.execute)
-        run(create_tables([things]), backend)
-        kept = [Thing(**values) for values in many]
-        for each in kept:
-            run(put(each, CLOCK), backend)
-        for group in ("g", "g#", "h"):
-            for number in (0, 5, 999):
-                run(put(Neighbour(group=group, number=number), CLOCK), backend)
-        yield backend, kept
+        yield backend, fill(backend, many)
 
 
 def sorted_rows(many: Sequence[Thing], order: Sequence[Place]) -> list[Any]:
@@ -262,18 +269,46 @@ SLOW = settings(max_examples=40, deadline=None, suppress_health_check=list(Healt
 @given(data=st.data())
 def test_a_query_is_filtering_and_sorting(key: str, data: st.DataObject) -> None:
     with holding(data.draw(THINGS)) as (backend, kept):
-        pattern: Pattern[Thing] = getattr(Thing, key)
         for _ in range(6):
-            asked = data.draw(questions(key, kept))
-            meant = [each for each in kept if asked.holds(each)]
-            query = pattern.where(*asked.conditions)
-            found = run(READER.all(query), backend)
-            assert identities(found) == identities(meant)
-            assert ranks(found, asked.order) == sorted_rows(meant, asked.order)
-            back = run(READER.all(query.reversed()), backend)
-            assert ranks(back, asked.order) == sorted_rows(meant, asked.order)[::-1]
-            assert {repr(each) for each in found} == {repr(each) for each in meant}
-            assert run(READER.count(query), backend) == len(meant)
+            check(backend, kept, key, data.draw(questions(key, kept)))
+
+
+def check(backend: Backend, kept: list[Thing], key: str, asked: Asked) -> None:
+    """The library's answer is what filtering and sorting the objects gives."""
+    pattern: Pattern[Thing] = getattr(Thing, key)
+    meant = [each for each in kept if asked.holds(each)]
+    query = pattern.where(*asked.conditions)
+    found = run(READER.all(query), backend)
+    assert identities(found) == identities(meant)
+    assert ranks(found, asked.order) == sorted_rows(meant, asked.order)
+    back = run(READER.all(query.reversed()), backend)
+    assert ranks(back, asked.order) == sorted_rows(meant, asked.order)[::-1]
+    assert {repr(each) for each in found} == {repr(each) for each in meant}
+    assert run(READER.count(query), backend) == len(meant)
+
+
+@pytest.fixture(params=["file", "http"])
+def other_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    """The engines behind which the same has to be true as in memory."""
+    with ExitStack() as stack:
+        path = tmp_path / "things.db" if request.param == "file" else ":memory:"
+        database = stack.enter_context(isotone.open(path, durability="none"))
+        if request.param == "http":
+            url = stack.enter_context(running_server(database))
+            yield stack.enter_context(isotone.connect(url)).backend
+        else:
+            yield InProcess(database.execute)
+
+
+@settings(SLOW, max_examples=12)
+@given(data=st.data())
+def test_a_query_is_the_same_behind_other_engines(
+    other_backend: Backend, data: st.DataObject
+) -> None:
+    run(drop_tables([things]), other_backend)
+    kept = fill(other_backend, data.draw(THINGS))
+    for key in ORDERS:
+        check(other_backend, kept, key, data.draw(questions(key, kept)))
 
 
 @pytest.mark.parametrize("key", ORDERS)
