@@ -155,6 +155,14 @@ def test_update_by_key_and_by_entity(store: Any) -> None:
         store.update(Order, Order.total.add(1), customer_id="2b5a41c0", number=2)
 
 
+def test_upsert(store: Any) -> None:
+    changes = (Order.total.add(1), Order.status.set("PLACED"), Order.ordered_at.set(START))
+    for total in (1, 2):
+        found = store.upsert(Order, *changes, customer_id="2b5a41c0", number=1)
+        assert found.total == total
+    assert store.all(Order.by_status.where(CUSTOMER)) == [found]
+
+
 def test_delete(store: Any) -> None:
     first = store.put(order(1))
     with pytest.raises(ConditionFailed):

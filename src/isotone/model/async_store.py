@@ -18,7 +18,7 @@ from isotone import limits
 from isotone.backends.interface import AsyncBackend
 from isotone.backends.opening import MEMORY, Target
 from isotone.clock import Clock
-from isotone.model import batches, connecting, moving, saving, scanning, updating
+from isotone.model import batches, connecting, moving, saving, scanning, updating, upserting
 from isotone.model import tables as tabling
 from isotone.model.changes import Change
 from isotone.model.collections import Family, FamilyQuery
@@ -121,6 +121,18 @@ class AsyncStore:
         `NotFound`, `ConditionFailed`, `VersionConflict`, `NotUnique`.
         """
         return await self.run(updating.update(target, changes, key, self.clock, when))
+
+    async def upsert(
+        self, entity: type[E], /, *changes: Change, when: Condition | None = None, **key: Any
+    ) -> E:
+        """Change some fields of an entity, which begins with its defaults where there is none.
+
+        Cost: one write, and one read where something that is not known decides. Raises what `update` does,
+        but `NotFound`.
+
+            store.upsert(Counter, Counter.hits.add(1), page="/")
+        """
+        return await self.run(upserting.upsert(entity, changes, key, self.clock, when))
 
     async def delete(
         self, target: type[E] | E, /, *, when: Condition | None = None, **key: Any

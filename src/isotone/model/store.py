@@ -19,7 +19,7 @@ from isotone import limits
 from isotone.backends.interface import Backend
 from isotone.backends.opening import MEMORY, Target
 from isotone.clock import Clock
-from isotone.model import batches, connecting, moving, saving, scanning, updating
+from isotone.model import batches, connecting, moving, saving, scanning, updating, upserting
 from isotone.model import tables as tabling
 from isotone.model.changes import Change
 from isotone.model.collections import Family, FamilyQuery
@@ -130,6 +130,18 @@ class Store:
             store.update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157)
         """
         return self.run(updating.update(target, changes, key, self.clock, when))
+
+    def upsert(
+        self, entity: type[E], /, *changes: Change, when: Condition | None = None, **key: Any
+    ) -> E:
+        """Change some fields of an entity, which begins with its defaults where there is none.
+
+        Cost: one write, and one read where something that is not known decides. Raises what `update` does,
+        but `NotFound`.
+
+            store.upsert(Counter, Counter.hits.add(1), page="/")
+        """
+        return self.run(upserting.upsert(entity, changes, key, self.clock, when))
 
     def delete(
         self, target: type[E] | E, /, *, when: Condition | None = None, **key: Any
