@@ -17,7 +17,7 @@ from isotone.errors import (
     UsageError,
     VersionConflict,
 )
-from isotone.model import writing
+from isotone.model import carrying
 from isotone.model.changes import Change
 from isotone.model.entity import Entity, upgrade
 from isotone.model.fields import Attr, computed, expires, field, updated, version
@@ -269,7 +269,7 @@ def test_an_item_of_an_older_version_is_written_whole(shopping: Any) -> None:
 def test_an_update_that_is_always_overtaken_gives_up(
     shopping: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_LONGEST_PAUSE", 0)
+    monkeypatch.setattr(carrying, "_LONGEST_PAUSE", 0)
     days = iter(range(1, 100))
 
     def overtake() -> None:

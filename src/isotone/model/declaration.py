@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from isotone.errors import UsageError
-from isotone.model import uniqueness
+from isotone.model import former, uniqueness
 from isotone.model.fields import Attr
 from isotone.model.keys import BoundKey, Key, StringSlot, bind_key
 from isotone.model.schema import VERSION_ATTRIBUTE, EntitySchema, Upgrade
@@ -27,6 +27,7 @@ def declare(entity: type[Entity], table: Table, tag: str, version: int) -> Entit
         _check_keys(schema)
         _check_neighbours(schema)
         uniqueness.check(schema)
+        former.check(schema)
     except UsageError as error:
         raise UsageError(f"{entity.__name__}: {error}") from None
     _enter(schema)

@@ -10,9 +10,11 @@ from isotone.clock import Clock
 from isotone.errors import AlreadyExists, NotFound, WriteRefused
 from isotone.model import headroom, uniqueness
 from isotone.model.allowance import allowed
+from isotone.model.carrying import carry_out
 from isotone.model.changes import Change
 from isotone.model.conditions import Condition
 from isotone.model.rendering import conjunction, expressions
+from isotone.model.rewriting import pins, rewritten
 from isotone.model.saving import (
     as_read,
     described,
@@ -25,13 +27,12 @@ from isotone.model.saving import (
     values_of,
 )
 from isotone.model.steps import Steps
-from isotone.model.updating import applied, pins, stamps
-from isotone.model.writing import Action, Write, carry_out
+from isotone.model.updating import applied, stamps
+from isotone.model.writing import Action, Write
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
-    from isotone.model.schema import EntitySchema
 
 E = TypeVar("E", bound="Entity")
 
@@ -134,14 +135,3 @@ class Move(Write[E]):
 
     def finish(self, attributes: Item | None) -> E:
         return cast("E", self.schema.from_item(self._after))
-
-
-def rewritten(schema: EntitySchema, item: Item) -> Item:
-    """The item as a fresh put would write it, with the attributes that are none of the entity's."""
-    entity = schema.from_item(item)
-    for name, compute in schema.computations.items():
-        entity.__dict__[name] = compute(entity)
-    ours = {field.attribute for field in schema.fields.values()}
-    ours |= {slot.attribute.name for key in schema.keys.values() for slot in key.slots}
-    foreign = {name: value for name, value in item.items() if name not in ours}
-    return {**foreign, **schema.to_item(entity.__dict__)}

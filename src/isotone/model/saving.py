@@ -17,10 +17,11 @@ from isotone.errors import (
 )
 from isotone.expressions import nodes
 from isotone.model import headroom, uniqueness
+from isotone.model.carrying import carry_out
 from isotone.model.conditions import Condition
 from isotone.model.rendering import absent, conjunction, equal, expressions, present
 from isotone.model.steps import Steps
-from isotone.model.writing import Action, Write, carry_out, identify
+from isotone.model.writing import Action, Write, identify
 from isotone.values.types import Item
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from isotone import limits
 from isotone.clock import Clock
 from isotone.errors import UsageError
 from isotone.expressions import nodes
+from isotone.model.carrying import carry_out_together
 from isotone.model.changes import Change
 from isotone.model.conditions import Condition
 from isotone.model.moving import Move
@@ -28,7 +29,7 @@ from isotone.model.rendering import absent, unchanged
 from isotone.model.saving import Check, Delete, Put, entity_of, key_of
 from isotone.model.steps import Call, Steps
 from isotone.model.updating import Update
-from isotone.model.writing import Write, carry_out_together, read_item
+from isotone.model.writing import Write, read_item
 from isotone.values.types import Item
 
 if TYPE_CHECKING:

@@ -21,10 +21,12 @@ from isotone.expressions.update import Update as CompiledUpdate
 from isotone.model import changes as kinds
 from isotone.model import headroom, uniqueness
 from isotone.model.allowance import allowed
+from isotone.model.carrying import carry_out
 from isotone.model.changes import Change
 from isotone.model.conditions import Condition
 from isotone.model.derivation import Derived, Known, Unknown, derive, told_by
-from isotone.model.rendering import conjunction, equal, expressions, unchanged, update_of
+from isotone.model.rendering import conjunction, equal, expressions, update_of
+from isotone.model.rewriting import pins
 from isotone.model.saving import (
     as_read,
     described,
@@ -37,7 +39,7 @@ from isotone.model.saving import (
 )
 from isotone.model.schema import VERSION_ATTRIBUTE
 from isotone.model.steps import Steps
-from isotone.model.writing import Action, Write, carry_out
+from isotone.model.writing import Action, Write
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -248,16 +250,3 @@ def touches_unique_values(schema: EntitySchema, changes: Sequence[Change]) -> bo
     if fields and "expires" in schema.by_role:
         fields.add(schema.by_role["expires"].name)
     return bool(fields & names(changes))
-
-
-def pins(schema: EntitySchema, current: Item, used: set[str]) -> nodes.ConditionNode | None:
-    """The condition that attributes of an item are as they were seen.
-
-    Where the entity has a version, that says it for all of them.
-    """
-    version = schema.by_role.get("version")
-    if version is not None and version.attribute in current:
-        return unchanged([version.attribute], current)
-    if schema.version == 1:
-        used = used - {VERSION_ATTRIBUTE}
-    return unchanged(sorted(used), current)

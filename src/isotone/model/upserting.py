@@ -16,15 +16,16 @@ from isotone.errors import UsageError, WriteRefused
 from isotone.expressions import nodes
 from isotone.model import changes as kinds
 from isotone.model import headroom, uniqueness
+from isotone.model.carrying import carry_out
 from isotone.model.changes import Change
 from isotone.model.conditions import Condition
 from isotone.model.derivation import Known, Unknown, derive
-from isotone.model.moving import rewritten
 from isotone.model.rendering import conjunction, expressions
+from isotone.model.rewriting import rewritten
 from isotone.model.saving import is_gone, vacant
 from isotone.model.steps import Steps
 from isotone.model.updating import Update, applied, names, stamps
-from isotone.model.writing import Action, carry_out
+from isotone.model.writing import Action
 from isotone.values.types import Item
 
 if TYPE_CHECKING:

@@ -1,0 +1,228 @@
+"""How every write of the library is carried out: planned, sent, explained, and tried again where it must.
+
+One action goes out as a plain PutItem, UpdateItem or DeleteItem; several, of one write or of many, as one
+TransactWriteItems. Where an action is refused because the item that it was planned for has changed in the
+meantime, the refusal comes with the item as it now is, and the write is planned anew. While the keys of
+an entity are being widened, its item is brought under its new key before anything else.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple, TypeVar
+
+from isotone import limits
+from isotone.clock import Clock
+from isotone.errors import (
+    AlreadyExists,
+    ConditionalCheckFailedException,
+    Contended,
+    TransactionCanceledException,
+    TransactionConflictException,
+    TransactionFailed,
+    UsageError,
+    WriteRefused,
+)
+from isotone.model.derivation import Unknown
+from isotone.model.former import former_key
+from isotone.model.rewriting import Rewrite
+from isotone.model.steps import Call, Pause, Steps
+from isotone.model.writing import Action, Write, read_item
+from isotone.values.types import Item
+
+R = TypeVar("R")
+
+ATTEMPTS: Final = 12  # of a write that others overtake
+_FIRST_PAUSE: Final = 0.005  # seconds; doubled with each attempt, with full jitter
+_LONGEST_PAUSE: Final = 0.5
+
+
+def carry_out(write: Write[R], clock: Clock) -> Steps[R]:
+    """One write by itself; raises what refused it."""
+    write.prepare()
+    try:
+        (result,) = yield from carry_out_together([write], clock)
+    except TransactionFailed as failed:
+        raise failed.failures[0] from None
+    return result  # type: ignore[no-any-return]
+
+
+def carry_out_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[Any]]:
+    """All of the writes, which are prepared, or none; raises `TransactionFailed` where one was refused."""
+    for write in writes:
+        yield from _bring(write, clock)
+    return (yield from _attempt(writes, clock))
+
+
+def _bring(write: Write[Any], clock: Clock) -> Steps[None]:
+    """Put the item under its new key, where it is still under the one that its key had before widening."""
+    former = former_key(write.schema, write.key)
+    if former is None:
+        return
+    item = yield from read_item(write.schema, former)
+    if item is not None:
+        try:
+            yield from _attempt([Rewrite(write.schema, former, item)], clock)
+        except TransactionFailed as failed:
+            if not isinstance(failed.failures[0], AlreadyExists):
+                raise
+
+
+def _attempt(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[Any]]:
+    """Plan and send until nothing overtakes."""
+    for attempt in range(ATTEMPTS):
+        plans = yield from _planned(writes, datetime.fromtimestamp(clock.now(), UTC))
+        try:
+            attributes = yield from _send([action for plan in plans for action in plan])
+        except _Refused as refused:
+            _take_note(writes, plans, refused)
+            yield Pause(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)))
+        else:
+            return [write.finish(attributes) for write in writes]
+    raise Contended(
+        f"others changed {', '.join(write.schema.tag for write in writes)} "
+        f"during each of {ATTEMPTS} attempts; try again later"
+    )
+
+
+def _planned(writes: Sequence[Write[Any]], now: datetime) -> Steps[list[list[Action]]]:
+    """A plan for each write, made with the item where it takes that."""
+    plans = []
+    for place, write in enumerate(writes):
+        try:
+            if write.reads and not write.is_seen:
+                write.saw((yield from read_item(write.schema, write.key)))
+            try:
+                plan = write.plan(now)
+            except Unknown:
+                write.saw((yield from read_item(write.schema, write.key)))
+                plan = write.plan(now)
+        except WriteRefused as failure:
+            raise TransactionFailed(f"nothing was written: {failure}", {place: failure}) from None
+        plans.append(plan)
+    return plans
+
+
+class _Refused(Exception):
+    """The service refused actions: for each, None or the item that stood in the way."""
+
+    def __init__(self, reasons: Sequence[_Reason | None]) -> None:
+        super().__init__()
+        self.reasons = reasons
+
+
+class _Reason(NamedTuple):
+    """Why an action was refused; a condition that did not hold comes with the item."""
+
+    is_condition: bool
+    item: Item | None
+
+
+def _take_note(
+    writes: Sequence[Write[Any]], plans: Sequence[Sequence[Action]], refused: _Refused
+) -> None:
+    """Raise what cannot be helped, and have the writes look again at what has changed."""
+    failures: dict[int, WriteRefused] = {}
+    reasons = iter(refused.reasons)
+    for place, (write, plan) in enumerate(zip(writes, plans, strict=True)):
+        found = [(action, next(reasons)) for action in plan]
+        conditions = [
+            (action, reason.item) for action, reason in found if reason and reason.is_condition
+        ]
+        if conditions:
+            failure = _failure(write, plan, conditions)
+            if failure is not None:
+                failures[place] = failure
+    if failures:
+        raise TransactionFailed(
+            "nothing was written: " + "; ".join(map(str, failures.values())), failures
+        )
+
+
+def _failure(
+    write: Write[Any], plan: Sequence[Action], conditions: Sequence[tuple[Action, Item | None]]
+) -> WriteRefused | None:
+    """Why a write cannot be made; None where it can be planned again."""
+    for action, item in conditions:
+        failure = action.explain(item)
+        if failure is not None:
+            return failure
+        if action is plan[0]:
+            write.saw(item)
+            return None  # what the further actions were planned from is no longer so either
+    write.is_seen = False
+    return None
+
+
+# Sending
+
+
+_PLAIN: Final[Mapping[str, tuple[str, str]]] = {
+    "Put": ("PutItem", "NONE"),
+    "Update": ("UpdateItem", "ALL_NEW"),
+    "Delete": ("DeleteItem", "ALL_OLD"),
+}
+
+
+def _send(actions: Sequence[Action]) -> Steps[Item | None]:
+    if not actions:
+        return None
+    if len(actions) == 1 and actions[0].kind in _PLAIN:
+        return (yield from _send_one(actions[0]))
+    yield from _send_together(actions)
+    return None
+
+
+def _send_one(action: Action) -> Steps[Item | None]:
+    operation, wanted = _PLAIN[action.kind]
+    request = {**action.members, "ReturnValues": wanted}
+    if "ConditionExpression" in request:
+        request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    try:
+        response = yield Call(operation, request)
+    except ConditionalCheckFailedException as error:
+        raise _Refused([_Reason(True, error.members.get("Item"))]) from None
+    except TransactionConflictException:
+        raise _Refused([_Reason(False, None)]) from None
+    attributes: Item | None = response.get("Attributes")
+    return attributes
+
+
+def _send_together(actions: Sequence[Action]) -> Steps[None]:
+    if len(actions) > limits.TRANSACTION_ITEMS:
+        raise UsageError(
+            f"a transaction writes at most {limits.TRANSACTION_ITEMS} items, not {len(actions)} "
+            "(a unique value counts as one); write in several"
+        )
+    entries = [{action.kind: _entry(action)} for action in actions]
+    # With a token of its own, a request that is repeated after a lost answer is carried out once.
+    request = {"TransactItems": entries, "ClientRequestToken": str(uuid.uuid4())}
+    try:
+        yield Call("TransactWriteItems", request)
+    except TransactionCanceledException as error:
+        reasons = [_reason(each) for each in error.members.get("CancellationReasons", ())]
+        if len(reasons) != len(actions) or not any(reasons):
+            raise
+        raise _Refused(reasons) from error
+
+
+def _entry(action: Action) -> dict[str, Any]:
+    if "ConditionExpression" not in action.members:
+        return action.members
+    return {**action.members, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+
+
+_PASSING: Final = frozenset(
+    {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
+)
+
+
+def _reason(member: Mapping[str, Any]) -> _Reason | None:
+    """One of CancellationReasons; None for an action that was not to blame, or cannot be helped."""
+    code = member.get("Code")
+    if code == "ConditionalCheckFailed":
+        return _Reason(True, member.get("Item"))
+    return _Reason(False, None) if code in _PASSING else None
