@@ -20,7 +20,7 @@ collection in which another kind stands between them is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Union
 
@@ -135,6 +135,12 @@ class Family(Generic[P, C]):
     parent: P | None
     children: list[C]
     stats: Stats
+
+    def __iter__(self) -> Iterator[P | C]:
+        """The parent, and then its children."""
+        if self.parent is not None:
+            yield self.parent
+        yield from self.children
 
 
 class Collection(Generic[P, C]):

@@ -68,7 +68,7 @@ def _of_fields(entity: Entity, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _of_keys(entity: Entity, by: Pattern[Any] | None) -> dict[str, Any]:
-    """The key attributes, the kind, and the fields that no key attribute shows already."""
+    """The key attributes, the kind, and the fields that were read and that no key attribute shows already."""
     schema = entity.__schema__
     index = None if by is None else by.key.index
     row: dict[str, Any] = {}
@@ -77,8 +77,8 @@ def _of_keys(entity: Entity, by: Pattern[Any] | None) -> dict[str, Any]:
         row[name] = Decimal(str(text)) if code == "N" else text
     row[schema.table.tag] = schema.tag
     for field in schema.fields.values():
-        if field.attribute not in row:
-            row[field.name] = entity.__dict__.get(field.name)
+        if field.attribute not in row and field.name in entity.__dict__:
+            row[field.name] = entity.__dict__[field.name]
     return row
 
 

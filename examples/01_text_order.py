@@ -1,0 +1,72 @@
+"""Words in the order of their bytes, and names in any case as one.
+
+A person wants a list of words sorted, the same way everywhere, and wants to find "banana" however it
+was typed. DynamoDB sorts text by its UTF-8 bytes: capitals before small letters, `é` behind `z`. A
+field with `case=` is normalised in its keys and in queries; the entity keeps the case that was given.
+
+    python examples/01_text_order.py [ADDRESS]
+"""
+
+from __future__ import annotations
+
+import sys
+
+import isotone
+from isotone import Attr, Entity, Key, Table, field
+
+words = Table("words", partition="book", sort="word")
+names = Table("names")
+
+
+class Word(Entity, table=words):
+    book: Attr[str] = field()
+    word: Attr[str] = field()
+
+    primary = Key(book).sort(word)
+
+
+class Fruit(Entity, table=names):
+    name: Attr[str] = field(case="lower")
+
+    primary = Key("FRUITS").sort("FRUIT", name)
+
+
+class Station(Entity, table=names):
+    name: Attr[str] = field(case="upper")
+
+    primary = Key("STATIONS").sort("STATION", name)
+
+
+class Street(Entity, table=names):
+    name: Attr[str] = field(case="casefold")
+
+    primary = Key("STREETS").sort("STREET", name)
+
+
+def main(address: str = ":memory:") -> None:
+    with isotone.connect(address) as store:
+        store.create_tables(words, names)
+
+        print("Words in UTF-8 byte order")
+        for word in ["😀", "～", "é", "cherry", "apple", "Banana", "#1"]:
+            store.put(Word(book="a", word=word))
+        isotone.show(store.all(Word.primary.where(Word.book == "a")))
+
+        print("\nThree spellings, one item; its name keeps the case that was given last")
+        for name in ["banana", "BANANA", "Banana"]:
+            store.put(Fruit(name=name))
+            store.put(Station(name=name))
+        for name in ["Hauptstraße", "HAUPTSTRASSE"]:
+            store.put(Street(name=name))
+        isotone.show(store.all(Fruit.primary.where()))
+        isotone.show(store.all(Station.primary.where()))
+        isotone.show(store.all(Street.primary.where()))
+
+        print("\nAsked for in any case")
+        for name in ["Banana", "banana", "BANANA"]:
+            found = store.all(Fruit.primary.where(Fruit.name == name))
+            print(f"{name}: {', '.join(fruit.name for fruit in found)}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

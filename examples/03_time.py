@@ -1,0 +1,75 @@
+"""Points in time in the order in which they happened, whatever zone they were written in.
+
+A person collects events from several countries and wants them one after the other. A datetime sorts by
+its instant: in a string key as UTC with a fixed number of digits, in a number key as seconds since 1970.
+A naive datetime names no instant and is refused, and so is a text made for display.
+
+    python examples/03_time.py [ADDRESS]
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Number, Table, field
+from isotone.errors import UsageError
+
+events = Table("events", indexes={"by-epoch": Global("calendar", Number("at"))})
+
+TOKYO = timezone(timedelta(hours=9))
+NEW_YORK = timezone(timedelta(hours=-5))
+
+
+class Event(Entity, table=events):
+    calendar: Attr[str] = field()
+    name: Attr[str] = field()
+    at: Attr[datetime] = field(epoch=True)  # in the item as a number, for the index of numbers
+
+    primary = Key("CALENDAR", calendar).sort("AT", at)
+    by_epoch = Index("by-epoch", calendar).sort(at)
+
+
+EVENTS = [
+    Event(calendar="c", name="New York", at=datetime(2020, 1, 10, 20, 0, tzinfo=NEW_YORK)),
+    Event(calendar="c", name="London", at=datetime(2020, 1, 11, 0, 30, tzinfo=UTC)),
+    Event(calendar="c", name="London + 1 µs", at=datetime(2020, 1, 11, 0, 30, 0, 1, tzinfo=UTC)),
+    Event(calendar="c", name="London + 0.5 s", at=datetime(2020, 1, 11, 0, 30, 0, 500_000, UTC)),
+    Event(calendar="c", name="Tokyo", at=datetime(2020, 1, 11, 9, 0, tzinfo=TOKYO)),
+]
+
+
+def main(address: str = ":memory:") -> None:
+    with isotone.connect(address) as store:
+        store.create_tables(events)
+        for event in EVENTS:
+            store.put(event)
+
+        print("By their instant, as text")
+        isotone.show(store.all(Event.primary.where(Event.calendar == "c")))
+
+        print("\nBy their instant, as a number")
+        by_number = Event.by_epoch.where(Event.calendar == "c")
+        isotone.show(store.all(by_number), by=Event.by_epoch)
+
+        print("\nFrom midnight until half past, both included")
+        midnight = datetime(2020, 1, 11, tzinfo=UTC)
+        early = Event.at.between(midnight, midnight + timedelta(minutes=30))
+        isotone.show(store.all(Event.primary.where(Event.calendar == "c", early)), Event.name)
+
+    print("\nRefused")
+    wrong: list[dict[str, Any]] = [
+        {"at": datetime(2020, 1, 11, 0, 30)},
+        {"at": "May 26, 1988"},
+    ]
+    for values in wrong:
+        try:
+            Event(calendar="c", name="wrong", **values)
+        except UsageError as error:
+            print(error)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

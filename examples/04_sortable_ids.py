@@ -1,0 +1,72 @@
+"""Ids that are unique and sort in the order in which they were made.
+
+A person wants an id for every log line that nobody has to hand out, that fits into a URL, and by which
+the lines sort as they were written. KSUID, ULID and UUIDv7 begin with the time; within one tick of it
+each id is the successor of the one before.
+
+    python examples/04_sortable_ids.py [ADDRESS]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
+from uuid import UUID
+
+import isotone
+from isotone import KSUID, ULID, Attr, Entity, Key, Table, field
+
+logs = Table("logs")
+
+AnyId = KSUID | ULID | UUID
+
+KINDS: dict[str, Callable[[], AnyId]] = {
+    "KSUID": KSUID.new,
+    "ULID": ULID.new,
+    "UUIDv7": isotone.uuid7,
+}
+
+
+class Line(Entity, table=logs):
+    run: Attr[str] = field()
+    id: Attr[KSUID] = field(default_factory=KSUID.new)
+    text: Attr[str] = field()
+
+    primary = Key("RUN", run).sort("LINE", id)
+
+
+def make(kind: str, count: int) -> list[str]:
+    return [str(KINDS[kind]()) for _ in range(count)]
+
+
+def main(address: str = ":memory:") -> None:
+    for kind, new in KINDS.items():
+        begun = datetime.now(UTC)
+        ids = [new() for _ in range(100_000)]
+        texts = [str(each) for each in ids]
+        age = isotone.time_of(ids[0]) - begun
+        print(f"{kind}: {len(texts[0])} characters")
+        print(f"  unique: {len(set(texts)):,} of {len(texts):,}")
+        print(f"  sorted as they were made: {texts == sorted(texts)}")
+        print(f"  the time in it is now: {abs(age) < timedelta(seconds=2)}")
+
+    print("Two processes at the same time")
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as writers:
+        for kind in KINDS:
+            one, other = writers.map(make, [kind, kind], [10_000, 10_000])
+            print(f"  {kind}: {len({*one, *other}):,} different ids of {len(one) + len(other):,}")
+
+    with isotone.connect(address) as store:
+        store.create_tables(logs)
+        run = str(isotone.uuid7())  # each run of this program writes a collection of its own
+        for text in ["started", "read the list", "sent 3 mails", "ended"]:
+            store.put(Line(run=run, text=text))
+        print("\nLog lines as they were written")
+        isotone.show(store.all(Line.primary.where(Line.run == run)), Line.text)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

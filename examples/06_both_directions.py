@@ -1,0 +1,151 @@
+"""The newest first, the highest first: reading backwards, and storing backwards.
+
+A person wants the newest readings and the highest scores on top, page by page, and back again.
+`newest_first()` reads a key from its end. `desc(...)` in a key stores it the other way round, which is
+what one needs where something else in the same collection has to come in ascending order. Both work
+with every type of key, and so do pages in both directions.
+
+    python examples/06_both_directions.py [ADDRESS]
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import isotone
+from isotone import (
+    ULID,
+    Attr,
+    Binary,
+    Entity,
+    Global,
+    Index,
+    Key,
+    Number,
+    Query,
+    Store,
+    Table,
+    desc,
+    field,
+)
+
+readings = Table("readings")
+results = Table(
+    "results",
+    indexes={
+        "number": Global("game", Number("points")),
+        "binary": Global("game", Binary("badge")),
+        "text": Global("game", "player"),
+        "desc-integer": Global("game", "K1"),
+        "desc-decimal": Global("game", "K2"),
+        "desc-text": Global("game", "K3"),
+        "desc-time": Global("game", "K4"),
+        "desc-date": Global("game", "K5"),
+        "desc-bytes": Global("game", "K6"),
+        "desc-id": Global("game", "K7"),
+    },
+)
+
+
+class Reading(Entity, table=readings):
+    sensor: Attr[str] = field()
+    at: Attr[datetime] = field(precision="seconds")
+    celsius: Attr[Decimal] = field()
+
+    primary = Key("SENSOR", sensor).sort("READING", at)
+
+
+class Result(Entity, table=results):
+    game: Attr[str] = field()
+    player: Attr[str] = field()
+    points: Attr[int] = field(max=999_999)
+    seconds: Attr[Decimal] = field(max=999, scale=1, alert=1)
+    badge: Attr[bytes] = field()
+    ended: Attr[datetime] = field()
+    day: Attr[date] = field()
+    id: Attr[ULID] = field()
+
+    primary = Key("GAME", game).sort("POINTS", desc(points), player)
+
+    by_number = Index("number", game).sort(points)
+    by_bytes = Index("binary", game).sort(badge)
+    by_text = Index("text", game).sort(player)
+
+    down_integer = Index("desc-integer", game).sort(desc(points))
+    down_decimal = Index("desc-decimal", game).sort(desc(seconds))
+    down_text = Index("desc-text", game).sort(desc(player))
+    down_time = Index("desc-time", game).sort(desc(ended))
+    down_date = Index("desc-date", game).sort(desc(day))
+    down_bytes = Index("desc-bytes", game).sort(desc(badge))
+    down_id = Index("desc-id", game).sort(desc(id))
+
+
+NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+PLAYERS = ["ann", "bob", "cem", "dot", "eve", "fay", "gus"]
+
+
+def results_of(game: str) -> list[Result]:
+    """Seven players, each better than the one before in every respect."""
+    return [
+        Result(
+            game=game,
+            player=player,
+            points=[2, 10, 99, 100, 157, 1_000, 9_999][place],
+            seconds=Decimal(["2", "2.5", "9.9", "10", "10.1", "99", "100"][place]),
+            badge=bytes([place, 255 - place]),
+            ended=NOON + timedelta(minutes=place),
+            day=date(2026, 1, 28) + timedelta(days=place),
+            id=ULID(f"01ARZ3NDEKTSV4RRFFQ69G5FA{place}"),
+        )
+        for place, player in enumerate(PLAYERS)
+    ]
+
+
+PATTERNS = [
+    *(Result.by_number, Result.by_bytes, Result.by_text),
+    *(Result.down_integer, Result.down_decimal, Result.down_text, Result.down_time),
+    *(Result.down_date, Result.down_bytes, Result.down_id),
+]
+
+
+def main(address: str = ":memory:") -> None:
+    with isotone.connect(address) as store:
+        store.create_tables(readings, results)
+        for minute, celsius in enumerate(["20.1", "20.4", "19.8", "20.0", "21.3"]):
+            at = NOON + timedelta(minutes=minute)
+            store.put(Reading(sensor="s1", at=at, celsius=Decimal(celsius)))
+        store.put_many(results_of("chess"))
+
+        print("Readings, the newest first: stored forwards, read backwards")
+        newest = Reading.primary.where(Reading.sensor == "s1").newest_first()
+        isotone.show(store.all(newest))
+
+        print("\nResults, the highest first: stored backwards")
+        best = Result.primary.where(Result.game == "chess")
+        isotone.show(store.all(best.select(Result.game, Result.points, Result.player)))
+
+        print("\nPages of three, to the end and back")
+        for pattern in PATTERNS:
+            query = pattern.where(Result.game == "chess")
+            print(pattern)
+            print("  highest first:", there_and_back(store, query.newest_first()))
+            print("  lowest first: ", there_and_back(store, query.oldest_first()))
+
+
+def there_and_back(store: Store, query: Query[Result]) -> str:
+    """The players page by page until the last page, and then those of the pages before it."""
+    page = store.page(query, size=3)
+    seen = [page]
+    while page.cursor is not None:
+        page = store.page(query, size=3, cursor=page.cursor)
+        seen.append(page)
+    while page.previous is not None:
+        page = store.page(query, size=3, cursor=page.previous)
+        seen.append(page)
+    return " | ".join(" ".join(each.player for each in page) for page in seen)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,66 @@
+"""A sensor and its newest readings by one query.
+
+A person opens the page of a sensor: its name and place on top, its latest readings below. Both come
+from one item collection and one query. What is read from its end wants the parent at the end, behind
+its children; what is read from the beginning wants it first. `children(...).before(...)` and
+`.after(...)` put it there.
+
+    python examples/07_parent_and_children.py [ADDRESS]
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Table, field
+
+telemetry = Table("telemetry", indexes={"history": Global("GSI1PK", "GSI1SK")})
+
+
+class Sensor(Entity, table=telemetry):
+    id: Attr[str] = field()
+    place: Attr[str] = field()
+
+    primary = Key("SENSOR", id).sort("SENSOR")
+    history = Index("history", "SENSOR", id).sort("SENSOR")
+
+
+class Reading(Entity, table=telemetry):
+    sensor: Attr[str] = field()
+    at: Attr[datetime] = field(precision="seconds")
+    celsius: Attr[Decimal] = field()
+
+    primary = Sensor.primary.children(sensor).before("READING", at)  # read from the end: newest
+    history = Sensor.history.children(sensor).after("READING", at)  # read from the start: oldest
+
+
+def main(address: str = ":memory:") -> None:
+    with isotone.connect(address) as store:
+        store.create_tables(telemetry)
+        store.put(Sensor(id="s1", place="Roof"))
+        begin = datetime(2026, 1, 1, tzinfo=UTC)
+        for hour, celsius in enumerate(["4.5", "4.1", "3.9", "3.2", "3.0"]):
+            at = begin + timedelta(hours=hour)
+            store.put(Reading(sensor="s1", at=at, celsius=Decimal(celsius)))
+
+        print("The sensor and its three newest readings: the parent is last, and read first")
+        newest = Sensor.primary.with_children(Reading.primary).where(Sensor.id == "s1")
+        family = store.family(newest, children=3)
+        isotone.show(family)
+        print(f"{family.stats.requests} request, {family.stats.scanned} items read")
+
+        print("\nThe sensor and its three oldest readings: the parent is first")
+        oldest = Sensor.history.with_children(Reading.history).where(Sensor.id == "s1")
+        family = store.family(oldest, children=3)
+        isotone.show(family, by=Sensor.history)
+        print(f"{family.stats.requests} request, {family.stats.scanned} items read")
+
+        print("\nThe collection as it is stored")
+        isotone.show(store.all(newest.reversed()))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

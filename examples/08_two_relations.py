@@ -1,0 +1,84 @@
+"""An organization between its teams and its users.
+
+A person wants two pages: an organization with its users in alphabetical order, and an organization with
+its teams, each by one query that reads nothing else. One item collection serves both: teams before the
+organization, users behind it. The library places the prefixes, and refuses a kind that would come
+between those that are read together.
+
+    python examples/08_two_relations.py [ADDRESS]
+"""
+
+from __future__ import annotations
+
+import sys
+
+import isotone
+from isotone import Attr, Entity, Key, Table, field
+from isotone.errors import UsageError
+
+app = Table("organizations")
+
+
+class Organization(Entity, table=app):
+    name: Attr[str] = field()
+    plan: Attr[str] = field()
+
+    primary = Key("ORG", name).sort("ORG", name)
+
+
+class Team(Entity, table=app):
+    organization: Attr[str] = field()
+    name: Attr[str] = field()
+
+    primary = Organization.primary.children(organization).before("TEAM", name)
+
+
+class User(Entity, table=app):
+    organization: Attr[str] = field()
+    name: Attr[str] = field(case="lower")
+
+    primary = Organization.primary.children(organization).after("USER", name)
+
+
+with_users = Organization.primary.with_children(User.primary)
+with_teams = Organization.primary.with_children(Team.primary)
+
+
+def main(address: str = ":memory:") -> None:
+    with isotone.connect(address) as store:
+        store.create_tables(app)
+        store.put(Organization(name="BERKSHIRE", plan="Enterprise"))
+        for name in ["Warren", "charlie", "Ajit", "Greg"]:
+            store.put(User(organization="BERKSHIRE", name=name))
+        for name in ["Insurance", "Railways"]:
+            store.put(Team(organization="BERKSHIRE", name=name))
+
+        print("The organization and its users")
+        family = store.family(with_users.where(Organization.name == "BERKSHIRE"))
+        isotone.show(family)
+        print(f"{family.stats.requests} request, {family.stats.scanned} items read")
+
+        print("\nThe organization and its teams")
+        teams = store.family(with_teams.where(Organization.name == "BERKSHIRE"))
+        isotone.show(teams)
+        print(f"{teams.stats.requests} request, {teams.stats.scanned} items read")
+
+        print("\nThe collection as it is stored")
+        everybody = Organization.primary.with_children(Team.primary, User.primary)
+        isotone.show(store.all(everybody.where(Organization.name == "BERKSHIRE")))
+
+    print("\nA third kind, between the organization and its users")
+    try:
+
+        class Site(Entity, table=app):
+            organization: Attr[str] = field()
+            city: Attr[str] = field()
+
+            primary = Organization.primary.children(organization).after("SITE", city)
+
+    except UsageError as error:
+        print(error)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

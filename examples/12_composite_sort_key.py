@@ -1,0 +1,92 @@
+"""All cancelled orders of a customer in a quarter, by one range.
+
+A person makes a report of one customer's CANCELLED orders from July to September. An index whose sort
+key is the status followed by the time holds exactly these orders next to one another. The other way
+round, time before status, they lie scattered: the library refuses to pretend otherwise, and a filter
+that is asked for by name tells what it wasted.
+
+    python examples/12_composite_sort_key.py [ADDRESS]
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from typing import Literal
+
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Table, field
+from isotone.errors import Unanswerable
+
+shop = Table(
+    "orders",
+    indexes={
+        "status-time": Global("GSI1PK", "GSI1SK"),
+        "time-status": Global("GSI2PK", "GSI2SK"),
+    },
+)
+
+Status = Literal["PLACED", "SHIPPED", "CANCELLED", "CANCELLED_BY_SHOP"]
+
+
+class Order(Entity, table=shop):
+    customer: Attr[str] = field()
+    number: Attr[int] = field(max=99_999)
+    status: Attr[Status] = field()
+    ordered_at: Attr[datetime] = field()
+
+    primary = Key("CUSTOMER", customer).sort("ORDER", number)
+    by_status = Index("status-time", "CUSTOMER", customer).sort(status, ordered_at)
+    by_time = Index("time-status", "CUSTOMER", customer).sort(ordered_at, status)
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+ORDERS: list[tuple[Status, str]] = [
+    ("CANCELLED", "2019-06-30T23:59:59.999999"),
+    ("CANCELLED", "2019-07-01T00:00:00"),
+    ("SHIPPED", "2019-07-14T09:30:00"),
+    ("CANCELLED_BY_SHOP", "2019-08-01T08:00:00"),
+    ("CANCELLED", "2019-08-15T12:00:00"),
+    ("PLACED", "2019-09-01T10:00:00"),
+    ("CANCELLED", "2019-09-30T23:59:59.999999"),
+    ("CANCELLED", "2019-10-01T00:00:00"),
+]
+
+mine = Order.customer == "2b5a41c0"
+cancelled = Order.status == "CANCELLED"
+third_quarter = Order.ordered_at.between(at("2019-07-01"), at("2019-09-30T23:59:59.999999"))
+
+
+def main(address: str = ":memory:") -> None:
+    with isotone.connect(address) as store:
+        store.create_tables(shop)
+        for customer in ("2b5a41c0", "2b5a41"):
+            for number, (status, ordered_at) in enumerate(ORDERS, start=1):
+                order = Order(
+                    customer=customer, number=number, status=status, ordered_at=at(ordered_at)
+                )
+                store.put(order)
+
+        print("Cancelled in the third quarter of 2019")
+        page = store.page(Order.by_status.where(mine, cancelled, third_quarter), size=100)
+        isotone.show(page, by=Order.by_status)
+        print(f"{page.stats.scanned} items read, {page.stats.returned} returned")
+
+        print("\nThe reverse composite, asked by status")
+        try:
+            Order.by_time.where(mine, cancelled)
+        except Unanswerable as error:
+            print(error)
+
+        print("\nThe reverse composite, with a filter")
+        page = store.page(Order.by_time.where(mine, third_quarter).filter(cancelled), size=100)
+        isotone.show(page, by=Order.by_time)
+        stats = page.stats
+        print(f"{stats.scanned} items read, {stats.returned} returned: {stats.hit_rate:.0%}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

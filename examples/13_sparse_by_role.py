@@ -1,0 +1,62 @@
+"""The administrators of an organization, among thousands of users.
+
+A person wants all admins of an organization and does not want to read its other users for it. Only an
+admin has an entry in the index: `when=` says so once, and the library writes the index attributes with
+the promotion and removes them with the demotion, in the same write.
+
+    python examples/13_sparse_by_role.py [ADDRESS]
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Literal
+
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Observation, Table, field
+
+saas = Table("subscriptions", indexes={"admins": Global("GSI1PK", "GSI1SK")})
+
+
+class User(Entity, table=saas):
+    organization: Attr[str] = field()
+    name: Attr[str] = field(case="lower")
+    role: Attr[Literal["Admin", "Member"]] = field(default="Member")
+
+    primary = Key("ORG", organization).sort("USER", name)
+    admins = Index("admins", "ORG", organization, when=role == "Admin").sort("ADMIN", name)
+
+
+def main(address: str = ":memory:") -> None:
+    sent: list[Observation] = []
+    with isotone.connect(address, observe=[isotone.at_end(sent.append)]) as store:
+        store.create_tables(saas)
+        for number in range(50):
+            store.put(User(organization="BERKSHIRE", name=f"user-{number:02}"))
+        store.put(User(organization="BERKSHIRE", name="Warren", role="Admin"))
+        store.put(User(organization="BERKSHIRE", name="Charlie", role="Admin"))
+        store.put(User(organization="FACEBOOK", name="Mark", role="Admin"))
+
+        admins = User.admins.where(User.organization == "BERKSHIRE")
+
+        def show_admins() -> None:
+            page = store.page(admins, size=100)
+            isotone.show(page, by=User.admins)
+            print(f"{page.stats.scanned} items read")
+
+        print("All admins of BERKSHIRE")
+        show_admins()
+
+        sent.clear()
+        store.update(User, User.role.set("Admin"), organization="BERKSHIRE", name="user-07")
+        print(f"\nuser-07 is promoted, by {' and '.join(each.operation for each in sent)}")
+        show_admins()
+
+        sent.clear()
+        store.update(User, User.role.set("Member"), organization="BERKSHIRE", name="Charlie")
+        print(f"\nCharlie is demoted, by {' and '.join(each.operation for each in sent)}")
+        show_admins()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,91 @@
+"""An index of customers alone, in a table of everything.
+
+The marketing department wants to write to all customers. The table holds orders, products and reviews as
+well, and a scan of it reads them all. A scan of an index that only customers are in reads customers.
+`one_kind=True` keeps it so: a second kind of entity in that index is refused when it is defined.
+
+    python examples/14_sparse_by_kind.py [ADDRESS]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Table, field
+from isotone.errors import UsageError
+
+shop = Table("everything", indexes={"customers": Global("CUSTOMER", one_kind=True)})
+
+
+class Customer(Entity, table=shop):
+    id: Attr[int] = field(max=99_999)
+    email: Attr[str] = field()
+
+    primary = Key("CUSTOMER", id).sort("CUSTOMER")
+    everyone = Index("customers", "CUSTOMER", id)
+
+
+class Order(Entity, table=shop):
+    customer: Attr[int] = field(max=99_999)
+    number: Attr[int] = field(max=99_999)
+
+    primary = Key("CUSTOMER", customer).sort("ORDER", number)
+
+
+class Product(Entity, table=shop):
+    id: Attr[int] = field(max=99_999)
+
+    primary = Key("PRODUCT", id).sort("PRODUCT")
+
+
+class Review(Entity, table=shop):
+    product: Attr[int] = field(max=99_999)
+    customer: Attr[int] = field(max=99_999)
+
+    primary = Key("PRODUCT", product).sort("REVIEW", customer)
+
+
+def everything() -> Iterator[Entity]:
+    """10,000 items, 500 of them customers."""
+    for number in range(500):
+        yield Customer(id=number, email=f"customer-{number}@example.com")
+    for number in range(6_000):
+        yield Order(customer=number % 500, number=number)
+    for number in range(1_000):
+        yield Product(id=number)
+    for number in range(2_500):
+        yield Review(product=number % 1_000, customer=number // 1_000)
+
+
+def main(address: str = ":memory:") -> None:
+    with isotone.connect(address, report=print) as store:
+        store.create_tables(shop)
+        print(f"{store.put_many(everything()):,} items are written")
+
+        page = store.page(Customer.everyone.scan(), size=1_000)
+        first = sorted(page, key=lambda customer: customer.id)[:3]
+        print("\nThe customers by a scan of their index, the first three of them")
+        isotone.show(first, by=Customer.everyone)
+        print(f"{page.stats.scanned:,} items read, {page.stats.returned:,} returned")
+
+        page = store.page(Customer.primary.scan(), size=1_000)
+        print("\nThe same by a scan of the table")
+        print(f"{page.stats.scanned:,} items read, {page.stats.returned:,} returned")
+
+    print("\nA second kind in the same index")
+    try:
+
+        class Supplier(Entity, table=shop):
+            id: Attr[int] = field(max=99_999)
+
+            primary = Key("SUPPLIER", id).sort("SUPPLIER")
+            everyone = Index("customers", "SUPPLIER", id)
+
+    except UsageError as error:
+        print(error)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,98 @@
+"""Filters, with what they cost in view.
+
+A person looks for shipped orders among all orders of a shop. A filter drops items after they were read
+and paid for, so each page says how many were scanned and returned, and at what cost. A read that throws
+most of it away is reported, with the index that would help. A page of 25 is 25 orders, whatever the
+filter, as long as the bound of capacity units allows. What has expired never comes back, even before
+DynamoDB gets round to deleting it.
+
+    python examples/15_filter_expressions.py [ADDRESS]
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+import isotone
+from isotone import Attr, Entity, Key, ManualClock, Stats, Table, expires, field
+
+shop = Table("shop-orders")
+web = Table("web-sessions")
+
+
+class Order(Entity, table=shop):
+    shop: Attr[str] = field()
+    number: Attr[int] = field(max=99_999)
+    status: Attr[Literal["PLACED", "SHIPPED"]] = field()
+    note: Attr[str] = field()
+
+    primary = Key("SHOP", shop).sort("ORDER", number)
+
+
+class Session(Entity, table=web):
+    user: Attr[str] = field()
+    token: Attr[str] = field()
+    ends_at: Attr[datetime | None] = expires()
+
+    primary = Key("USER", user).sort("SESSION", token)
+
+
+def cost(stats: Stats) -> str:
+    return (
+        f"{stats.scanned} scanned, {stats.returned} returned ({stats.hit_rate:.0%}), "
+        f"{stats.units:g} units, requests: {stats.requests}"
+    )
+
+
+def main(address: str = ":memory:") -> None:
+    clock = ManualClock(datetime(2040, 1, 1, tzinfo=UTC))
+    with isotone.connect(address, clock=clock, report=print) as store:
+        store.create_tables(shop, web)
+        orders = [
+            Order(
+                shop="s1",
+                number=number,
+                status="SHIPPED" if number % 10 == 0 else "PLACED",
+                note="x" * 900,
+            )
+            for number in range(1, 401)
+        ]
+        store.put_many(orders)
+        mine = Order.primary.where(Order.shop == "s1")
+        shipped = mine.filter(Order.status == "SHIPPED")
+
+        print("A page without a filter")
+        print(cost(store.page(mine, size=10).stats))
+
+        print("\nAll shipped orders, by a filter")
+        everything = store.all(shipped)
+        print(f"{len(everything)} orders")
+
+        print("\nExactly 25 shipped orders, in one call")
+        page = store.page(shipped.max_units(100), size=25)
+        isotone.show(page.items[:3], Order.number, Order.status)
+        print(f"… {len(page)} orders, to number {page.items[-1].number}: {cost(page.stats)}")
+
+        print("\nThe same, for 10 units at the most")
+        page = store.page(shipped.max_units(10).page_size(40), size=25)
+        print(f"{len(page)} orders, cut short: {page.stats.exhausted}; {cost(page.stats)}")
+        page = store.page(shipped.max_units(100), size=25, cursor=page.cursor)
+        print(f"and on from there: {len(page)} orders, from number {page.items[0].number}")
+
+        print("\nSessions: one for an hour, one for a day, one for ever")
+        for token, hours in [("a", 1), ("b", 24)]:
+            ends_at = datetime(2040, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
+            store.put(Session(user="ann", token=token, ends_at=ends_at))
+        store.put(Session(user="ann", token="c"))
+        sessions = Session.primary.where(Session.user == "ann")
+        isotone.show(store.all(sessions))
+        clock.advance(timedelta(hours=2))
+        print("\nTwo hours later")
+        isotone.show(store.all(sessions))
+        print(f"count: {store.count(sessions)}, get: {store.get(Session, user='ann', token='a')}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
