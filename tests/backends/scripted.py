@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ class Scripted:
     requests: list[bytes] = field(default_factory=list)
     connections: int = 0
     closed: threading.Event = field(default_factory=threading.Event)
+    tls: ssl.SSLContext | None = None
 
     def serve(self, listener: socket.socket) -> None:
         with contextlib.suppress(OSError):
@@ -30,6 +32,12 @@ class Scripted:
                 threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
 
     def _talk(self, connection: socket.socket) -> None:
+        if self.tls is not None:
+            try:
+                connection = self.tls.wrap_socket(connection, server_side=True)
+            except OSError:  # a client that does not trust the certificate
+                connection.close()
+                return
         with connection, contextlib.suppress(OSError):
             while request := _receive(connection):
                 self.requests.append(request)
@@ -61,9 +69,11 @@ def _receive(connection: socket.socket) -> bytes:
 
 
 @contextlib.contextmanager
-def scripted_server(*script: bytes | None) -> Iterator[Scripted]:
+def scripted_server(*script: bytes | None, tls: ssl.SSLContext | None = None) -> Iterator[Scripted]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = Scripted(list(script), f"http://127.0.0.1:{listener.getsockname()[1]}")
+        port = listener.getsockname()[1]
+        url = f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
+        server = Scripted(list(script), url, tls=tls)
         thread = threading.Thread(target=server.serve, args=(listener,), daemon=True)
         thread.start()
         try:

@@ -125,6 +125,14 @@ def test_the_environment_may_name_the_endpoint(monkeypatch: pytest.MonkeyPatch) 
     assert (endpoint.host, endpoint.region) == ("localhost", "eu-west-1")
 
 
+def test_the_environment_may_name_the_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-north-1")
+    assert endpoint_of("http://localhost:8000").region == "eu-north-1"
+    assert endpoint_of("http://localhost:8000", region="eu-west-1").region == "eu-west-1"
+    amazon = "https://dynamodb.ap-south-1.amazonaws.com"
+    assert endpoint_of(amazon, credentials=Credentials("a", "b")).region == "ap-south-1"
+
+
 @pytest.mark.parametrize("url", ["http://", "http://host:port", "ftp://host", "http://host/path"])
 def test_wrong_addresses(url: str) -> None:
     with pytest.raises(UsageError, match="is no address of a server"):

@@ -6,12 +6,16 @@ import asyncio
 import gzip
 import json
 import multiprocessing
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -242,6 +246,49 @@ def test_a_forked_child_opens_its_own_connections() -> None:
         assert child.exitcode == 0
         assert remote.execute("ListTables", {}) == FOUND
     assert server.connections == 2
+
+
+# TLS
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate for localhost that nobody trusts yet, and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl makes the certificate")
+    folder = tmp_path_factory.mktemp("tls")
+    made, key = folder / "certificate.pem", folder / "key.pem"
+    command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    command += ["-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    command += ["-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", made]
+    subprocess.run(command, check=True, capture_output=True)
+    return made, key
+
+
+def test_tls(
+    client: Client, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(*certificate)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    packed = gzip.compress(json.dumps(FOUND).encode())
+    answers = [OK, answer(raw=packed, headers=["Content-Encoding: gzip"]), OK]
+    with scripted_server(*answers, tls=tls) as server:
+        ask = client(server.url)
+        assert [ask("ListTables", {}) for _ in range(3)] == [FOUND] * 3
+    assert server.connections == 1
+    assert b"Accept-Encoding: gzip" in server.requests[0]
+
+
+def test_a_certificate_that_nobody_trusts(client: Client, certificate: tuple[Path, Path]) -> None:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(*certificate)
+    with scripted_server(OK, tls=tls) as server:
+        ask = client(server.url, retries=Retries.none())
+        with pytest.raises(ConnectionFailed, match="no safe connection .*certificate"):
+            ask("ListTables", {})
+    assert server.requests == []
 
 
 # Trouble

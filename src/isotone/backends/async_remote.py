@@ -104,10 +104,7 @@ class _Pool:
                     ssl=self._tls,
                 )
         except OSError as error:
-            raise ConnectionFailed(
-                f"nothing answers at {endpoint.url} ({error.strerror or error}); "
-                "`isotone serve` starts a server"
-            ) from error
+            raise endpoint.unreachable(error) from error
         return connection
 
     def give_back(self, connection: _Connection, reply: Reply) -> None:

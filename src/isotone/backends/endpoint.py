@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -12,7 +13,7 @@ from isotone.backends import credentials as keys
 from isotone.backends.credentials import Credentials, CredentialSource
 from isotone.backends.exchange import Conversation
 from isotone.backends.signing import Signer
-from isotone.errors import UsageError
+from isotone.errors import ConnectionFailed, UsageError
 
 _PORTS: Final = {"http": 80, "https": 443}
 _AMAZON: Final = re.compile(
@@ -49,6 +50,14 @@ class Endpoint:
         # Over a network, bytes cost more than the time to unpack them; within the machine they do not.
         return Conversation(host, signer, compressed=self.is_tls)
 
+    def unreachable(self, error: OSError) -> ConnectionFailed:
+        """What to raise where no connection came about."""
+        if isinstance(error, ssl.SSLError):
+            return ConnectionFailed(f"there is no safe connection to {self.url}: {error}")
+        return ConnectionFailed(
+            f"nothing answers at {self.url} ({error.strerror or error}); `isotone serve` starts a server"
+        )
+
 
 def endpoint_of(
     url: str,
@@ -79,9 +88,15 @@ def endpoint_of(
         host=parts.hostname,
         port=port,
         is_tls=parts.scheme == "https",
-        region=region or (amazon and amazon[1]) or os.environ.get("AWS_REGION") or "us-east-1",
+        region=region or (amazon[1] if amazon else _usual_region()),
         credentials=_source(credentials, profile, is_amazon=amazon is not None),
     )
+
+
+def _usual_region() -> str:
+    """The region for a server of one's own: DynamoDB Local keeps the tables of each apart."""
+    set_ = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    return set_ or "us-east-1"
 
 
 def _amazon_url(region: str) -> str:

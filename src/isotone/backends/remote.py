@@ -155,10 +155,7 @@ class _Connection:
                 plain.close()
                 raise
         except OSError as error:
-            raise ConnectionFailed(
-                f"nothing answers at {endpoint.url} ({error.strerror or error}); "
-                "`isotone serve` starts a server"
-            ) from error
+            raise endpoint.unreachable(error) from error
         self._socket.settimeout(timeouts.read)
 
     def exchange(self, message: bytes) -> Reply:
