@@ -286,7 +286,7 @@ def test_a_certificate_that_nobody_trusts(client: Client, certificate: tuple[Pat
     tls.load_cert_chain(*certificate)
     with scripted_server(OK, tls=tls) as server:
         ask = client(server.url, retries=Retries.none())
-        with pytest.raises(ConnectionFailed, match="no safe connection .*certificate"):
+        with pytest.raises(ConnectionFailed, match=r"no safe connection .*certificate"):
             ask("ListTables", {})
     assert server.requests == []
 

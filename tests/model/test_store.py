@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.model.orders import START, Order, Session, order, shop
+from tests.oracle import local
 
 import isotone
 from isotone import AsyncStore, ManualClock, Store, aconnect, connect
@@ -24,6 +26,8 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.server import running_server
+
+PLACES = ("memory", "file", "http", "local")
 
 CUSTOMER = Order.customer_id == "2b5a41c0"
 
@@ -81,9 +85,25 @@ class _AwaitedTransaction:
         self._loop.run_until_complete(self._transaction.__aexit__(*raised))
 
 
+@pytest.fixture(scope="module")
+def dynamodb_local() -> Iterator[str]:
+    """Amazon's own DynamoDB Local, where the oracle's tests are asked for."""
+    if not os.environ.get("ISOTONE_ORACLE") or not local.is_here():
+        pytest.skip("set ISOTONE_ORACLE=1 and fetch DynamoDB Local to run this")
+    with local.DynamoDBLocal() as server:
+        yield server.url
+
+
 @contextmanager
 def opened(kind: str, where: str, folder: Path, **options: Any) -> Iterator[Any]:
     open_store: Callable[..., Any] = connect if kind == "sync" else aconnect
+    if where.startswith("http:"):
+        with closed(open_store(where, **options)) as store:
+            try:
+                yield store
+            finally:
+                store.drop_tables(shop)
+        return
     if where == "http":
         with (
             isotone.open(clock=options.get("clock")) as database,
@@ -112,10 +132,12 @@ def closed(store: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(
-    params=[(k, w) for k in ("sync", "async") for w in ("memory", "file", "http")], ids="-".join
+    params=[(kind, where) for kind in ("sync", "async") for where in PLACES], ids="-".join
 )
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     kind, where = request.param
+    if where == "local":
+        where = request.getfixturevalue("dynamodb_local")
     with opened(kind, where, tmp_path, clock=ManualClock(START)) as store:
         assert store.create_tables(shop) == ["shop"]
         yield store
