@@ -34,7 +34,7 @@ class Order(Entity, table=shop):
 class Session(Entity, table=web):
     user: Attr[str] = field()
     token: Attr[str] = field()
-    ends_at: Attr[datetime | None] = expires()
+    ends_at: Attr[datetime | None] = expires(default=None)
 
     primary = Key("USER", user).sort("SESSION", token)
 

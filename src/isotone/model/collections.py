@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="Entity")
 C = TypeVar("C", bound="Entity")
+P_co = TypeVar("P_co", bound="Entity", covariant=True)
+C_co = TypeVar("C_co", bound="Entity", covariant=True)
 
 _LOWEST: Final = "#"
 _HIGHEST: Final = "~"
@@ -116,7 +118,7 @@ def _leading_literal(parts: tuple[Part, ...], what: str) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class FamilyQuery(Query[Union[P, C]], Generic[P, C]):  # noqa: UP007 - evaluated at run time
+class FamilyQuery(Query[Union[P_co, C_co]], Generic[P_co, C_co]):  # noqa: UP007 - evaluated at run time
     """A parent and its children in one range, read from the parent outwards."""
 
     parent: EntitySchema
@@ -129,14 +131,14 @@ class FamilyQuery(Query[Union[P, C]], Generic[P, C]):  # noqa: UP007 - evaluated
 
 
 @dataclass(frozen=True, slots=True)
-class Family(Generic[P, C]):
+class Family(Generic[P_co, C_co]):
     """A parent, if it is there, and its children in their order."""
 
-    parent: P | None
-    children: list[C]
+    parent: P_co | None
+    children: list[C_co]
     stats: Stats
 
-    def __iter__(self) -> Iterator[P | C]:
+    def __iter__(self) -> Iterator[P_co | C_co]:
         """The parent, and then its children."""
         if self.parent is not None:
             yield self.parent

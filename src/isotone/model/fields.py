@@ -55,7 +55,8 @@ class Options:
     @property
     def required(self) -> bool:
         """Whether the constructor insists on a value."""
-        return self.role == "plain" and not self.has_default and self.default_factory is None
+        is_given = self.role in ("plain", "expires")
+        return is_given and not self.has_default and self.default_factory is None
 
 
 class Attr(Generic[T]):
@@ -223,19 +224,19 @@ class Attr(Generic[T]):
         """Take the attribute away."""
         return changes.Remove(self)
 
-    def add(self, value: Any) -> changes.Change:
+    def add(self, value: T) -> changes.Change:
         """Add to a number (counting from 0), or members to a set; one atomic write."""
         return changes.Add(self, value)
 
-    def discard(self, value: Any) -> changes.Change:
+    def discard(self, value: T) -> changes.Change:
         """Take members out of a set."""
         return changes.Discard(self, value)
 
-    def append(self, values: Any) -> changes.Change:
+    def append(self, values: T) -> changes.Change:
         """Put elements at the end of a list, which is made where there is none."""
         return changes.Extend(self, values, at_end=True)
 
-    def prepend(self, values: Any) -> changes.Change:
+    def prepend(self, values: T) -> changes.Change:
         """Put elements at the beginning of a list, which is made where there is none."""
         return changes.Extend(self, values, at_end=False)
 
@@ -255,6 +256,7 @@ class DecimalAttr(Attr[T]):
         def is_in(self, values: Iterable[T | int]) -> Condition: ...
         def set(self, value: T | int) -> changes.Change: ...
         def set_default(self, value: T | int) -> changes.Change: ...
+        def add(self, value: T | int) -> changes.Change: ...
 
 
 def field(
@@ -316,7 +318,7 @@ def version(*, name: str | None = None, init: Literal[False] = False) -> Any:
     return Attr(Options(role="version", default=0, name=name))
 
 
-def expires(*, default: Any = None, name: str | None = None) -> Any:
+def expires(*, default: Any = MISSING, name: str | None = None) -> Any:
     """Declare the datetime at which the item expires (the table's TimeToLive attribute)."""
     return Attr(Options(role="expires", default=default, name=name))
 
