@@ -228,6 +228,15 @@ def test_an_index_of_keys_gives_the_fields_in_the_keys(store: Store) -> None:
         found.note  # noqa: B018
 
 
+def test_an_index_of_keys_can_be_counted_and_selected_from_and_not_filtered(store: Store) -> None:
+    fill(store, 20)
+    shipped = Order.by_status.where(MINE, SHIPPED)
+    assert store.count(shipped) == 2
+    assert [each.number for each in store.all(shipped.select(Order.number))] == [9, 19]
+    with pytest.raises(UsageError, match="does not project note, so it cannot be filtered"):
+        shipped.filter(Order.note == "x")
+
+
 def test_a_wasteful_read_is_reported_with_the_key_that_would_help(
     store: Store, wastes: list[Waste]
 ) -> None:
@@ -322,3 +331,22 @@ def test_an_item_without_a_tag_is_taken_for_what_its_key_says(store: Store) -> N
     store.backend.execute("PutItem", {"TableName": "shop", "Item": wire})
     (found,) = store.all(Order.primary.where(MINE))
     assert (found.customer, found.number, found.status) == ("c", 7, "PLACED")
+
+
+class Return(Entity, table=shop):
+    """Another kind in an index that does not say which kind an entry is of."""
+
+    customer: Attr[str] = field()
+    number: Attr[int] = field(max=9_999, alert=1)
+    status: Attr[Literal["PLACED", "SHIPPED"]] = field()
+    primary = Key("RETURN", customer).sort("RETURN", number)
+    by_status = Index("GSI1", "CUSTOMER", customer).sort(status, number)
+
+
+def test_kinds_are_told_apart_by_their_keys_where_an_index_has_no_tag(store: Store) -> None:
+    fill(store, 4, every=1)
+    store.put(Return(customer="c", number=3, status="SHIPPED"))
+    assert [each.number for each in store.all(Order.by_status.where(MINE))] == [0, 1, 2, 3]
+    returned = store.all(Return.by_status.where(Return.customer == "c"))
+    assert [(type(each), each.number) for each in returned] == [(Return, 3)]
+    assert store.count(Return.by_status.where(Return.customer == "c")) == 1

@@ -19,6 +19,7 @@ from isotone.model.bounds import KeyBounds, bounds
 from isotone.model.conditions import Condition
 from isotone.model.fields import Attr
 from isotone.model.keys import BoundKey
+from isotone.model.projecting import check_filtered, check_selected, key_attributes
 from isotone.model.table import Table
 from isotone.values.types import Item
 
@@ -77,6 +78,7 @@ class Read(Generic[E_co]):
         """
         for condition in conditions:
             requests.owner_of(condition, self.schemas)
+            check_filtered(self.table, self.index, condition)
         return replace(self, filters=(*self.filters, *conditions))
 
     def select(self, *fields: Attr[Any]) -> Self:
@@ -88,7 +90,8 @@ class Read(Generic[E_co]):
         for each in fields:
             if not any(schema.fields.get(each.name) is each for schema in self.schemas):
                 raise UsageError(f"{each.name!r} is no field of {requests.titles(self.schemas)}")
-        requests.check_projected(self.keys, self.schemas, names)
+        for schema, key in zip(self.schemas, self.keys, strict=True):
+            check_selected(schema, key, names)
         return replace(self, selected=names)
 
     def consistent(self) -> Self:
@@ -321,6 +324,4 @@ def _positive(number: int, what: str) -> int:
 
 def position(read: Read[Any], item: Item) -> Item:
     """The key of an item as a read continues from it: the table's, and the index's that is read."""
-    attributes = {each.name for each in read.table.keys.attributes}
-    attributes.update(each.name for each in read.table.layout(read.index).attributes)
-    return {name: item[name] for name in sorted(attributes)}
+    return {name: item[name] for name in key_attributes(read.table, read.index)}

@@ -17,6 +17,7 @@ from isotone.model.bounds import KeyBounds
 from isotone.model.conditions import Condition
 from isotone.model.intervals import Restriction, text_of
 from isotone.model.keys import BoundKey
+from isotone.model.projecting import key_attributes, projected_attributes, projected_fields
 from isotone.model.rendering import conjunction, expressions
 from isotone.model.schema import VERSION_ATTRIBUTE, EntitySchema
 from isotone.values.types import AttributeValue, Item
@@ -46,6 +47,16 @@ def scan(read: Scan[Any]) -> dict[str, Any]:
     return request
 
 
+def can_be_counted(read: Read[Any]) -> bool:
+    """Whether the database can judge all that decides which items are meant."""
+    bounds = _bounds(read)
+    if bounds is not None and bounds.excluded:
+        return False
+    has = projected_attributes(read.table, read.index)
+    judged = [schema.by_role["expires"].attribute for schema in _mortal(read)]
+    return has is None or has.issuperset([read.table.tag, *judged])
+
+
 def counting(read: Read[Any], now: float) -> dict[str, Any]:
     """The request that counts, with everything judged by the database."""
     request = dict(read.request())
@@ -56,34 +67,6 @@ def counting(read: Read[Any], now: float) -> dict[str, Any]:
     return {**request, **_expressions(replace(read, selected=None), further), "Select": "COUNT"}
 
 
-def check_projected(
-    keys: tuple[BoundKey, ...], schemas: tuple[EntitySchema, ...], names: frozenset[str]
-) -> None:
-    """Raise `UsageError` for fields that a global index does not have."""
-    for key, schema in zip(keys, schemas, strict=True):
-        available = projected_fields(schema, key)
-        if available is None or schema.table.indexes[str(key.index)].kind == "local":
-            continue
-        missing = sorted((names & schema.fields.keys()) - available)
-        if missing:
-            raise UsageError(
-                f"index {key.index!r} does not project {', '.join(missing)}; "
-                "project it, or read by the primary key"
-            )
-
-
-def projected_fields(schema: EntitySchema, key: BoundKey) -> frozenset[str] | None:
-    """The fields that an index's entries have; None where that is all of them."""
-    if key.index is None or schema.table.indexes[key.index].projection == "ALL":
-        return None
-    projection = schema.table.indexes[key.index].projection
-    attributes = set(_key_attributes(schema, key.index))
-    attributes.update(() if projection == "KEYS_ONLY" else projection)
-    named = {name for name, each in schema.fields.items() if each.attribute in attributes}
-    in_keys = {each.field.name for own in (schema.primary, key) for each in own.components}
-    return frozenset(named | in_keys)
-
-
 class Selection:
     """Which items of a read are meant, and how they become entities."""
 
@@ -91,6 +74,7 @@ class Selection:
         self._table = read.table
         self._by_tag = {schema.tag: schema for schema in read.schemas}
         self._keyed = tuple(zip(read.schemas, read.keys, strict=True))
+        self._is_alone = len(read.table.entities) == 1
         bounds = _bounds(read)
         self._excluded = () if bounds is None else bounds.excluded
         mortal = () if read.with_expired else _mortal(read)
@@ -115,9 +99,10 @@ class Selection:
         tag = item.get(self._table.tag)
         if tag is not None:
             return self._by_tag.get(tag.get("S", ""))
-        if len(self._keyed) == 1:
-            return self._keyed[0][0]  # a table that was there before the library has no tags
-        return next((schema for schema, key in self._keyed if _fits(key, item)), None)
+        # No tag: the table is older than the library, or the index does not project it.
+        if self._is_alone:
+            return self._keyed[0][0]
+        return next((schema for schema, key in self._keyed if _fits(schema, key, item)), None)
 
     def _is_excluded(self, item: Item) -> bool:
         return any(text_of(item[name]) in texts for name, texts in self._excluded)
@@ -131,9 +116,10 @@ def has_expired(expiry: Any, now: float) -> bool:
     return expiry is not None and "N" in expiry and float(expiry["N"]) <= now
 
 
-def _fits(key: BoundKey, item: Item) -> bool:
+def _fits(schema: EntitySchema, key: BoundKey, item: Item) -> bool:
+    """Whether the item's keys are of the form that the entity's are."""
     try:
-        for slot in key.slots:
+        for slot in (*schema.primary.slots, *key.slots):
             slot.parse(item[slot.attribute.name])
     except (MalformedKey, KeyError):
         return False
@@ -253,18 +239,14 @@ def _paths(read: Read[Any]) -> tuple[nodes.Path, ...] | None:
         return None  # an upgrade looks at the whole item
     names: dict[str, None] = {}
     for schema in read.schemas:
-        names.update(dict.fromkeys(_key_attributes(schema, read.index)))
+        names.update(dict.fromkeys(key_attributes(schema.table, read.index)))
         names.update(dict.fromkeys((schema.table.tag, VERSION_ATTRIBUTE)))
         wanted = [schema.fields[name] for name in read.selected if name in schema.fields]
         names.update(dict.fromkeys(sorted(each.attribute for each in wanted)))
         if "expires" in schema.by_role:
             names[schema.by_role["expires"].attribute] = None
-    return tuple(nodes.Path((name,)) for name in names)
-
-
-def _key_attributes(schema: EntitySchema, index: str | None) -> list[str]:
-    layouts = (schema.table.keys, schema.table.layout(index))
-    return [each.name for layout in layouts for each in layout.attributes]
+    has = projected_attributes(read.table, read.index)
+    return tuple(nodes.Path((name,)) for name in names if has is None or name in has)
 
 
 # Whose fields a condition is on
