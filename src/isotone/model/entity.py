@@ -116,12 +116,14 @@ class Entity:
         for name, compute in self.__schema__.computations.items():
             self.__dict__[name] = compute(self)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        field = self.__schema__.fields.get(name)
-        if field is None:
-            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
-        self.__dict__[name] = self.__schema__.validator.one(name, value)
-        self._compute()
+    if not TYPE_CHECKING:  # who check that there is such a field, unless they see this
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            field = self.__schema__.fields.get(name)
+            if field is None:
+                raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+            self.__dict__[name] = self.__schema__.validator.one(name, value)
+            self._compute()
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.__dict__ == other.__dict__

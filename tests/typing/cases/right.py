@@ -1,0 +1,70 @@
+"""Right uses, with the types that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import assert_type
+
+from shop import Customer, Order, shop
+
+import isotone
+from isotone import Attr, Condition, Page, Query
+
+order = Order(customer_id="a", number=1, ordered_at=datetime.now(UTC), total=Decimal(1))
+assert_type(order.total, Decimal)
+assert_type(order.tags, set[str])
+assert_type(order.label, str)
+assert_type(order.revision, int)
+assert_type(Order.number, Attr[int])
+assert_type(Order.total > 3, Condition)
+assert_type(Order.total > Decimal(3), Condition)
+assert_type(
+    (Order.total > Decimal(3)) & ~(Order.status == "PLACED") | Order.tags.exists(), Condition
+)
+order.total = Decimal(2)
+order.status = "SHIPPED"
+assert_type(Customer(customer_id="a", name="Ann").nick, str | None)
+assert_type(Customer.nick == None, Condition)  # noqa: E711
+assert_type(Order.tags.contains("new"), Condition)
+assert_type(Order.tags.size > 2, Condition)
+assert_type(Order.status.is_in(["PLACED", "SHIPPED"]), Condition)
+assert_type(order.replace(status="SHIPPED"), Order)
+
+query = Order.by_status.where(Order.customer_id == "a", Order.status == "PLACED")
+assert_type(query, Query[Order])
+assert_type(query.newest_first().filter(Order.total > Decimal(1)).limit(3), Query[Order])
+
+store = isotone.connect(":memory:")
+store.create_tables(shop)
+assert_type(store.put(order), Order)
+assert_type(store.get(Order, customer_id="a", number=1), Order | None)
+assert_type(store.get_many(Order, [{"customer_id": "a", "number": 1}]), list[Order | None])
+assert_type(
+    store.update(
+        Order,
+        Order.total.set(Decimal(3)),
+        Order.status.set("SHIPPED"),
+        Order.tags.add({"new"}),
+        Order.number.add(1),
+        customer_id="a",
+        number=1,
+        when=Order.status == "PLACED",
+    ),
+    Order,
+)
+assert_type(store.page(query, size=25), Page[Order])
+assert_type(store.page(query, size=25).items, list[Order])
+assert_type(store.page(query, size=25).cursor, str | None)
+assert_type(store.all(query), list[Order])
+assert_type(store.first(query), Order | None)
+assert_type(store.iterate(query), Iterator[Order])
+assert_type(store.count(query), int)
+assert_type(store.delete(order), Order | None)
+
+
+async def main() -> None:
+    async with isotone.aconnect(":memory:") as awaited:
+        assert_type(await awaited.get(Order, customer_id="a", number=1), Order | None)
+        assert_type(await awaited.all(query), list[Order])
