@@ -8,11 +8,12 @@ an entity are being widened, its item is brought under its new key before anythi
 
 from __future__ import annotations
 
+import contextlib
 import random
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from isotone import limits
 from isotone.clock import Clock
@@ -32,6 +33,9 @@ from isotone.model.rewriting import Rewrite
 from isotone.model.steps import Call, Pause, Steps
 from isotone.model.writing import Action, Write, read_item
 from isotone.values.types import Item
+
+if TYPE_CHECKING:
+    from isotone.model.schema import EntitySchema
 
 R = TypeVar("R")
 
@@ -64,11 +68,20 @@ def _bring(write: Write[Any], clock: Clock) -> Steps[None]:
         return
     item = yield from read_item(write.schema, former)
     if item is not None:
-        try:
-            yield from _attempt([Rewrite(write.schema, former, item)], clock)
-        except TransactionFailed as failed:
-            if not isinstance(failed.failures[0], AlreadyExists):
-                raise
+        with contextlib.suppress(AlreadyExists):  # then the new one is what counts
+            yield from rewrite(write.schema, former, item, clock)
+
+
+def rewrite(schema: EntitySchema, key: Item, item: Item, clock: Clock) -> Steps[bool]:
+    """Write an item that was seen under a key as it is declared now; whether it was still there.
+
+    Raises `AlreadyExists` where its present key has an item already.
+    """
+    try:
+        (result,) = yield from _attempt([Rewrite(schema, key, item)], clock)
+    except TransactionFailed as failed:
+        raise failed.failures[0] from None
+    return bool(result)
 
 
 def _attempt(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[Any]]:

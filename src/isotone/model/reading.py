@@ -8,13 +8,13 @@ nothing. What bounds a read is what its query declares: results, units, requests
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from isotone import limits
 from isotone.clock import Clock, SystemClock
 from isotone.errors import TooLarge, TooMany, UsageError
-from isotone.model import requests
+from isotone.model import requests, widening
 from isotone.model.advice import waste_of
 from isotone.model.collecting import Traversal, collect, continued, is_spent, spent
 from isotone.model.collections import Family, FamilyQuery
@@ -79,8 +79,10 @@ class Reader:
         }
         if consistent:
             request["ConsistentRead"] = True
-        response = yield Call("GetItem", request)
-        return self.entity_of(entity, response.get("Item"))
+        item = (yield Call("GetItem", request)).get("Item")
+        if item is None:
+            item = yield from widening.get_former(schema, request["Key"], consistent=consistent)
+        return self.entity_of(entity, item)
 
     def entity_of(self, entity: type[E], item: Item | None) -> E | None:
         """The entity of an item that was read by its key; None where it is none, or has expired."""
@@ -100,6 +102,7 @@ class Reader:
         """Exactly `size` results, fewer only at the end or where the query's bounds are reached."""
         if read.most_results is not None:
             raise UsageError("a page has a size; leave limit(…) to iterate, all and first")
+        widening.check_settled(read)
         if size < 1:
             raise UsageError(f"a page of size {size} has no place for anything; give 1 or more")
         if read.is_empty:
@@ -125,6 +128,8 @@ class Reader:
 
     def first(self, read: Read[E]) -> Steps[E | None]:
         """The first result; None where there is none."""
+        if widening.former_query(read) is not None:
+            return next(iter((yield from self.all(read))), None)
         meter = Meter(read.is_consistent)
         found, end = yield from self._collect(read, 1, None, meter)
         self._judge(read, meter)
@@ -134,6 +139,17 @@ class Reader:
 
     def all(self, read: Read[E], *, at_most: int | None = None) -> Steps[list[E]]:
         """All results; raises `TooMany` where there are more than `at_most`."""
+        former = widening.former_query(read)
+        if former is None:
+            return (yield from self._all(read, at_most))
+        old = yield from self._all(former, None)
+        new = yield from self._all(widening.whole(read), None)
+        both = widening.merged(cast("Query[E]", read), old, new)
+        if at_most is not None and len(both) > at_most:
+            raise TooMany(f"{read.name} has {len(both)} results, more than {at_most}", Stats())
+        return both
+
+    def _all(self, read: Read[E], at_most: int | None) -> Steps[list[E]]:
         wanted = read.most_results
         if at_most is not None and (wanted is None or wanted > at_most):
             wanted = at_most + 1
@@ -154,7 +170,9 @@ class Reader:
         """How many results there are; costs as much as reading them."""
         if read.is_empty:
             return 0
-        if isinstance(read, Query) and read.bounds.excluded:
+        if widening.former_query(read) is not None:
+            return len((yield from self.all(read)))
+        if not requests.can_be_counted(read):
             return len((yield from self.all(read.select())))
         request = requests.counting(read, self._clock.now())
         meter, start = Meter(read.is_consistent), None
@@ -179,6 +197,7 @@ class Reader:
                 f"{query.name} does not begin with the parent in this direction, so a number of "
                 "children would be those farthest from it; leave the direction as it is"
             )
+        widening.check_settled(query)
         wanted = None if children is None else children + 1
         meter = Meter(query.is_consistent)
         found, end = yield from self._collect(query, wanted, None, meter)
@@ -206,6 +225,9 @@ class Reader:
         schema = entity.__schema__
         wanted = [identify(schema, key) for key in keys]
         items = yield from fetch(schema.table, wanted, consistent=consistent, progress=progress)
+        for place, key in enumerate(wanted):
+            if items[place] is None:
+                items[place] = yield from widening.get_former(schema, key, consistent=consistent)
         return [self.entity_of(entity, item) for item in items]
 
     def load(self, read: Read[E], *, at_most: int = limits.MB) -> Steps[Snapshot[E]]:
@@ -213,6 +235,7 @@ class Reader:
 
         Raises `TooLarge` with its size where that is more than `at_most` bytes.
         """
+        widening.check_settled(read)
         meter, size, start = Meter(read.is_consistent), 0, None
         found: list[requests.Found] = []
         request = None if read.is_empty else read.request()
@@ -231,7 +254,8 @@ class Reader:
         self, read: Read[Any], size: int, meter: Meter, start: Item | None, at_most: int
     ) -> Steps[None]:
         """Measure what is beyond the limit by counting it, a few requests further, and raise."""
-        request, scanned = requests.counting(read, self._clock.now()), meter.scanned
+        everything = replace(read, filters=(), selected=None).request()
+        request, scanned = {**everything, "Select": "COUNT"}, meter.scanned
         for _ in range(_MEASURING):
             if start is None:
                 break
@@ -248,6 +272,7 @@ class Reader:
 
     def traverse(self, read: Read[E]) -> Traversal[E]:
         """The results one request's worth at a time, for whoever iterates over all of them."""
+        widening.check_settled(read)
         return Traversal(read, self._clock, self._judge)
 
     def segments(self, read: Scan[E], count: int) -> list[Traversal[E]]:

@@ -1,0 +1,206 @@
+"""Numbers that outgrow their keys get wider ones, while the table is in use."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from isotone.errors import NotUnique, OutOfRange, UsageError
+from isotone.model import widening
+from isotone.model.components import desc
+from isotone.model.cursors import Signer
+from isotone.model.entity import Entity
+from isotone.model.fields import Attr, field, version
+from isotone.model.keys import Index, Key
+from isotone.model.reading import Reader
+from isotone.model.saving import create, delete, put
+from isotone.model.table import Global, Table
+from isotone.model.tables import create_tables
+from isotone.model.updating import update
+from isotone.model.widening import Widened, widen
+
+INDEXES = {"GSI1": Global("GSI1PK", "GSI1SK")}
+before, during, after = (Table("repos", indexes=INDEXES) for _ in "123")
+
+
+class Old(Entity, table=before, tag="Issue"):
+    repo: Attr[str] = field()
+    number: Attr[int] = field(max=999, alert=2)
+    title: Attr[str] = field(default="", unique=True)
+    stars: Attr[int] = field(default=0, max=99, alert=2)
+    revision: Attr[int] = version()
+
+    primary = Key("REPO", repo).sort("ISSUE", desc(number))
+    by_stars = Index("GSI1", "REPO", repo).sort(stars, number)
+
+
+class Issue(Entity, table=during, tag="Issue"):
+    repo: Attr[str] = field()
+    number: Attr[int] = field(max=999_999, was=999, alert=2)
+    title: Attr[str] = field(default="", unique=True)
+    stars: Attr[int] = field(default=0, max=99, alert=2)
+    revision: Attr[int] = version()
+
+    primary = Key("REPO", repo).sort("ISSUE", desc(number))
+    by_stars = Index("GSI1", "REPO", repo).sort(stars, number)
+
+
+class New(Entity, table=after, tag="Issue"):
+    repo: Attr[str] = field()
+    number: Attr[int] = field(max=999_999, alert=2)
+    title: Attr[str] = field(default="", unique=True)
+    stars: Attr[int] = field(default=0, max=99, alert=2)
+    revision: Attr[int] = version()
+
+    primary = Key("REPO", repo).sort("ISSUE", desc(number))
+    by_stars = Index("GSI1", "REPO", repo).sort(stars, number)
+
+
+NUMBERS = [1, 2, 10, 157, 999]
+
+
+@pytest.fixture
+def repos(desk: Any) -> Any:
+    desk.do(create_tables([before]))
+    for number in NUMBERS:
+        desk.do(put(Old(repo="r", number=number, title=f"t{number}"), desk.clock))
+    desk.reader = Reader(Signer(b"secret" * 8, desk.clock), desk.clock)
+    return desk
+
+
+def keys(desk: Any) -> list[str]:
+    items = desk.backend.execute("Scan", {"TableName": "repos"})["Items"]
+    return sorted(item["SK"]["S"] for item in items if item["_type"]["S"] == "Issue")
+
+
+def test_entities_are_read_under_either_key(repos: Any) -> None:
+    reader, clock = repos.reader, repos.clock
+    repos.do(put(Issue(repo="r", number=100_000, title="new"), clock))
+    assert repos.do(reader.get(Issue, {"repo": "r", "number": 157})).title == "t157"
+    assert repos.do(reader.get(Issue, {"repo": "r", "number": 158})) is None
+    assert repos.do(reader.get(Issue, {"repo": "r", "number": 158_000})) is None
+    found = repos.do(reader.get_many(Issue, [{"repo": "r", "number": n} for n in (2, 3, 100_000)]))
+    assert [each and each.number for each in found] == [2, None, 100_000]
+
+
+def test_queries_see_both_widths_in_one_order(repos: Any) -> None:
+    reader, clock = repos.reader, repos.clock
+    for number in (5, 1000, 100_000):
+        repos.do(put(Issue(repo="r", number=number, title=f"t{number}"), clock))
+    everything = sorted([*NUMBERS, 5, 1000, 100_000])
+    mine = Issue.primary.where(Issue.repo == "r")
+    assert [each.number for each in repos.do(reader.all(mine))] == everything[::-1]
+    assert [each.number for each in repos.do(reader.all(mine.oldest_first()))] == everything
+    assert [each.number for each in repos.do(reader.all(mine.limit(3)))] == everything[:-4:-1]
+    for number in (4, 999, 5000, 100_000):
+        below = Issue.primary.where(Issue.repo == "r", Issue.number < number).oldest_first()
+        wanted = [each for each in everything if each < number]
+        assert [each.number for each in repos.do(reader.all(below))] == wanted
+        assert [each.number for each in repos.do(reader.all(below.limit(2)))] == wanted[:2]
+        assert repos.do(reader.count(below)) == len(wanted)
+        first = repos.do(reader.first(below))
+        assert (first and first.number) == (wanted[0] if wanted else None)
+    stars = Issue.by_stars.where(Issue.repo == "r", Issue.stars == 0)
+    assert [each.number for each in repos.do(reader.all(stars))] == everything
+
+
+def test_what_cannot_be_read_in_order_piece_by_piece_is_refused(repos: Any) -> None:
+    query = Issue.primary.where(Issue.repo == "r")
+    with pytest.raises(UsageError, match="is being widened"):
+        repos.do(repos.reader.page(query, size=2))
+    with pytest.raises(UsageError, match="is being widened"):
+        repos.reader.traverse(query)
+
+
+def test_writes_bring_the_item_first(repos: Any) -> None:
+    clock, key = repos.clock, {"repo": "r", "number": 157}
+    changed = repos.do(update(Issue, [Issue.stars.add(1)], key, clock))
+    assert (changed.stars, changed.revision) == (1, 2)
+    assert keys(repos) == sorted(
+        ["ISSUE#000", "ISSUE#989", "ISSUE#997", "ISSUE#998", "ISSUE#999842"]
+    )
+    with pytest.raises(NotUnique):
+        repos.do(create(Issue(repo="r", number=3, title="t157"), clock))
+    gone = repos.do(delete(Issue, {"repo": "r", "number": 10}, clock))
+    assert gone.title == "t10"
+    issue = repos.do(repos.reader.get(Issue, {"repo": "r", "number": 2}))
+    issue.title = "two"
+    repos.do(put(issue, clock))
+    assert keys(repos) == sorted(["ISSUE#000", "ISSUE#998", "ISSUE#999842", "ISSUE#999997"])
+    repos.do(create(Issue(repo="r", number=3, title="t2"), clock))
+
+
+def test_a_widening_is_complete_and_changes_nothing_else(repos: Any) -> None:
+    told: list[Widened] = []
+    wanted = [repos.item(Old(repo="r", number=number)) for number in NUMBERS]
+    assert repos.do(widen(Issue, repos.clock, told.append)) == Widened(5, 5, 0, True)
+    assert told[-1].is_complete
+    assert keys(repos) == sorted(f"ISSUE#{999_999 - number}" for number in NUMBERS)
+    for number, old in zip(NUMBERS, wanted, strict=True):
+        issue = New(repo="r", number=number, title=f"t{number}", revision=1)
+        assert repos.item(issue) == New.__schema__.to_item(issue.__dict__)
+        assert {**old, **repos.item(issue)} == repos.item(issue)  # no attribute is lost
+    page = repos.do(repos.reader.page(New.primary.where(New.repo == "r"), size=3))
+    assert [each.number for each in page.items] == [999, 157, 10]
+    assert repos.do(widen(Issue, repos.clock)) == Widened(5, 0, 0, True)
+
+
+def test_a_widening_that_was_stopped_goes_on(repos: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(widening, "_ITEMS_A_PAGE", 3)
+
+    class Stopped(Exception):
+        pass
+
+    def stop() -> None:
+        raise Stopped
+
+    rng, stops = random.Random(7), 0
+    while True:
+        operation = rng.choice(["TransactWriteItems", "PutItem", "Scan"])
+        repos.before = {operation: stop} if stops < 6 else {}
+        try:
+            state = repos.do(widen(Issue, repos.clock))
+        except Stopped:
+            stops += 1
+        else:
+            break
+    assert state.is_complete
+    assert keys(repos) == sorted(f"ISSUE#{999_999 - number}" for number in NUMBERS)
+    tags = {i["_type"]["S"] for i in repos.backend.execute("Scan", {"TableName": "repos"})["Items"]}
+    assert tags == {"Issue", "_unique"}
+
+
+def test_an_item_that_changes_meanwhile_is_rewritten_as_it_is(repos: Any) -> None:
+    for number in NUMBERS[:-1]:
+        repos.do(delete(Old, {"repo": "r", "number": number}, repos.clock))
+    repos.before["TransactWriteItems"] = lambda: repos.do(
+        update(Old, [Old.stars.add(7)], {"repo": "r", "number": 999}, repos.clock)
+    )
+    repos.do(widen(Issue, repos.clock))
+    changed = repos.do(repos.reader.get(New, {"repo": "r", "number": 999}))
+    assert (changed.stars, changed.revision) == (7, 2)
+
+
+def test_what_is_written_under_both_keys_is_a_conflict(repos: Any) -> None:
+    repos.do(put(Issue(repo="r", number=5, title="five"), repos.clock))
+    repos.do(put(Old(repo="r", number=5, title="cinq"), repos.clock))  # a program left behind
+    assert repos.do(widen(Issue, repos.clock)).conflicts == 1
+    assert repos.do(repos.reader.get(Issue, {"repo": "r", "number": 5})).title == "five"
+
+
+def test_there_must_be_something_to_widen(repos: Any) -> None:
+    with pytest.raises(UsageError, match="no key of Issue is being widened"):
+        repos.do(widen(New, repos.clock))
+    with pytest.raises(UsageError, match="cannot be widened from 99 to 9"):
+
+        class Narrowed(Entity, table=Table("x")):
+            number: Attr[int] = field(max=9, was=99)
+
+            primary = Key("X").sort(number)
+
+
+def test_beyond_the_width_nothing_is_written(repos: Any) -> None:
+    with pytest.raises(OutOfRange):
+        repos.do(put(Issue(repo="r", number=1_000_000), repos.clock))
