@@ -1,4 +1,5 @@
 """Wrong conditions and queries."""
+# fmt: off - what is refused stands on the line that says so
 # ruff: noqa: B015, SIM201
 
 from __future__ import annotations

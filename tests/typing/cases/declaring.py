@@ -1,4 +1,5 @@
 """Wrong declarations."""
+# fmt: off - what is refused stands on the line that says so
 
 from __future__ import annotations
 
