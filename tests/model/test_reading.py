@@ -10,7 +10,7 @@ import pytest
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, ManualClock, Store, Table, expires, field
-from isotone.errors import BudgetSpent, InvalidCursor, TooMany, UsageError
+from isotone.errors import BudgetSpent, InvalidCursor, TooLarge, TooMany, UsageError
 from isotone.model.stats import Waste, WastefulRead
 
 # The database keeps to the machine's clock, for which nothing here has expired: it deletes nothing.
@@ -188,6 +188,26 @@ def test_the_page_before_is_found_from_beyond_the_end(store: Store) -> None:
     assert beyond.items == []
     assert beyond.cursor is None
     assert store.page(query, size=5, cursor=beyond.previous).items == second.items
+
+
+def test_what_arrives_meanwhile_repeats_and_skips_nothing(store: Store) -> None:
+    fill(store, 20)
+    query = Order.primary.where(MINE).newest_first()
+    seen: list[int] = []
+    cursor = None
+    for arriving in range(20, 24):
+        page = store.page(query, size=5, cursor=cursor)
+        seen += [each.number for each in page]
+        cursor = page.cursor
+        store.put(Order(customer="c", number=arriving, status="PLACED"))
+        store.delete(Order, customer="c", number=seen[-1])  # where the cursor stands
+    assert seen == list(range(19, -1, -1))
+
+
+def test_a_large_index_of_keys_is_refused_with_its_size(store: Store) -> None:
+    fill(store, 40)
+    with pytest.raises(TooLarge, match="40 items"):
+        store.load(Order.by_status.where(MINE).select(Order.number), at_most=1000)
 
 
 def test_a_page_has_a_size_and_no_limit(store: Store) -> None:
