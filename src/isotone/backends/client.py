@@ -48,35 +48,18 @@ class Meta(NamedTuple):
 
     region_name: str
     endpoint_url: str
-
-    @property
-    def method_to_api_mapping(self) -> dict[str, str]:
-        """The action that each method calls."""
-        return dict(_METHODS)
+    method_to_api_mapping: Mapping[str, str]
 
 
-class Client(Actions):
-    """boto3's DynamoDB client over a function from request bytes to response bytes.
-
-    >>> client = Client(lambda operation, body: b'{"TableNames":["music"]}')
-    >>> client.list_tables(Limit=10)["TableNames"]
-    ['music']
-    """
+class Caller:
+    """What every client has: a function that answers, and botocore's exceptions for its errors."""
 
     __slots__ = ("_execute", "exceptions", "meta")
 
-    def __init__(
-        self,
-        execute: Execute,
-        *,
-        region_name: str = "us-east-1",
-        endpoint_url: str | None = None,
-    ) -> None:
+    def __init__(self, execute: Execute, exceptions: ClientExceptions, meta: Meta) -> None:
         self._execute = execute
-        self.exceptions = ClientExceptions()
-        self.meta = Meta(
-            region_name, endpoint_url or f"https://dynamodb.{region_name}.amazonaws.com"
-        )
+        self.exceptions = exceptions
+        self.meta = meta
 
     def _call(self, operation: str, request: Mapping[str, Any]) -> Response:
         body = encode_request(operation, request)
@@ -86,6 +69,30 @@ class Client(Actions):
             answer = metadata(error.status, len(error.message))
             raise client_failure(error, operation, answer) from None
         return decode_response(raw, times=operation not in _TIMELESS)
+
+    def close(self) -> None:
+        """Do nothing: the database is closed by whoever opened it."""
+
+
+class Client(Caller, Actions):
+    """boto3's DynamoDB client over a function from request bytes to response bytes.
+
+    >>> client = Client(lambda operation, body: b'{"TableNames":["music"]}')
+    >>> client.list_tables(Limit=10)["TableNames"]
+    ['music']
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        execute: Execute,
+        *,
+        region_name: str = "us-east-1",
+        endpoint_url: str | None = None,
+    ) -> None:
+        url = endpoint_url or f"https://dynamodb.{region_name}.amazonaws.com"
+        super().__init__(execute, ClientExceptions(), Meta(region_name, url, _METHODS))
 
     def can_paginate(self, operation_name: str) -> bool:
         """Whether `get_paginator` knows the method."""
@@ -103,9 +110,6 @@ class Client(Actions):
     def get_waiter(self, waiter_name: str) -> Waiter:
         """A waiter such as `"table_exists"`; raises `UsageError` where there is none."""
         return Waiter(self, waiter_name)
-
-    def close(self) -> None:
-        """Do nothing: the database is closed by whoever opened it."""
 
 
 _METHODS: Final = {

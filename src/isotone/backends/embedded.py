@@ -26,6 +26,7 @@ from isotone.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
     from isotone.backends.client import Client
+    from isotone.backends.streams_client import StreamsClient
 
 MEMORY = ":memory:"
 Durability = Literal["disk", "process", "none"]
@@ -108,6 +109,12 @@ class Database:
         from isotone.backends.client import Client
 
         return Client(self.execute, region_name=self.engine.region)
+
+    def streams_client(self) -> StreamsClient:
+        """A client with the methods, arguments and answers of boto3's for DynamoDB Streams."""
+        from isotone.backends.streams_client import StreamsClient
+
+        return StreamsClient(self.execute, region_name=self.engine.region)
 
     def maintain(self) -> float:
         """Do a slice of background work; the seconds after which to call again."""

@@ -60,6 +60,15 @@ MODELED: Final = frozenset(
         "TransactionInProgressException",
     )
 )
+MODELED_BY_STREAMS: Final = frozenset(
+    (
+        "ExpiredIteratorException",
+        "InternalServerError",
+        "LimitExceededException",
+        "ResourceNotFoundException",
+        "TrimmedDataAccessException",
+    )
+)
 
 
 def _say(error: Exception, text: str) -> None:
@@ -123,7 +132,7 @@ def client_failure(error: ApiError, operation: str, metadata: dict[str, Any]) ->
         "Error": {"Message": error.message, "Code": error.code},
         "ResponseMetadata": metadata,
     }
-    if error.code in MODELED:
+    if error.code in MODELED | MODELED_BY_STREAMS:
         members = msgspec.json.decode(msgspec.json.encode(error.members))
         restore_binary(members)
         response |= {error.message_member: error.message, **members}
@@ -150,21 +159,24 @@ class ClientExceptions:
     instance of both, and of botocore's `ClientError` where that is loaded.
     """
 
-    __slots__ = ()
+    __slots__ = ("_modeled",)
+
+    def __init__(self, modeled: frozenset[str] = MODELED) -> None:
+        self._modeled = modeled
 
     def __getattr__(self, name: str) -> type[ClientFailure]:
         if name == "ClientError":
             return _botocore(name) or ClientFailure
-        if name in MODELED:
+        if name in self._modeled:
             return _failing(name)
         raise AttributeError(
-            f"{self} object has no attribute {name}. Valid exceptions are: {', '.join(sorted(MODELED))}"
+            f"{self} object has no attribute {name}. Valid exceptions are: {', '.join(sorted(self._modeled))}"
         )
 
     def from_code(self, error_code: str) -> type[ClientFailure]:
         """The class of an error code; the general one for a code that botocore does not declare."""
         known: type[ClientFailure] = getattr(
-            self, error_code if error_code in MODELED else "ClientError"
+            self, error_code if error_code in self._modeled else "ClientError"
         )
         return known
 

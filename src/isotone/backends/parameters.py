@@ -1,6 +1,6 @@
 """Keyword arguments to the bytes of a request.
 
-The request types in `item_requests` and `table_requests` are compiled into `msgspec` structs when an
+The request types in `item_requests`, `table_requests` and `stream_requests` are compiled into `msgspec` structs when an
 action is first used. A well-formed request is then checked, its binary values turned into base64 and
 the whole encoded, without Python code running for any of its parts. Only what that refuses is walked by
 `parameter_faults`, which accepts what botocore also accepts and names every fault.
@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, get_args, get_origin, is_typeddict
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from isotone.backends import item_requests, table_requests
+from isotone.backends import item_requests, stream_requests, table_requests
 from isotone.backends.item_requests import AttributeValue
 from isotone.backends.parameter_faults import members, plain_request, required
 
@@ -66,7 +66,8 @@ _COMPILED: Final = _Compiled()
 
 def _declared(operation: str) -> Any:
     name = operation + "Input"
-    return getattr(item_requests, name, None) or getattr(table_requests, name, None)
+    modules = (item_requests, table_requests, stream_requests)
+    return next((vars(each)[name] for each in modules if name in vars(each)), None)
 
 
 @cache

@@ -16,6 +16,10 @@ from isotone.backends.credentials import Credentials, CredentialSource
 
 CONTENT_TYPE: Final = "application/x-amz-json-1.0"
 TARGET: Final = "DynamoDB_20120810."
+STREAMS_TARGET: Final = "DynamoDBStreams_20120810."
+STREAM_OPERATIONS: Final = frozenset(
+    ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
+)
 
 _ALGORITHM: Final = "AWS4-HMAC-SHA256"
 _SERVICE: Final = "dynamodb"
@@ -53,9 +57,10 @@ class Signer:
         token = credentials.token
         signed_token = f"x-amz-security-token:{token}\n" if token else ""
         signed = _SIGNED_WITH_TOKEN if token else _SIGNED
+        target = (STREAMS_TARGET if operation in STREAM_OPERATIONS else TARGET) + operation
         canonical = (
             f"POST\n/\n\ncontent-type:{CONTENT_TYPE}\nhost:{self._host}\nx-amz-date:{stamp}\n"
-            f"{signed_token}x-amz-target:{TARGET}{operation}\n\n{signed}\n"
+            f"{signed_token}x-amz-target:{target}\n\n{signed}\n"
             f"{hashlib.sha256(body).hexdigest()}"
         )
         scope = f"{stamp[:8]}/{self._region}/{_SERVICE}/aws4_request"
@@ -64,7 +69,7 @@ class Signer:
         signature = hmac.digest(self._key(credentials, stamp[:8]), text.encode(), "sha256").hex()
         return (
             f"Content-Type: {CONTENT_TYPE}\r\n"
-            f"X-Amz-Target: {TARGET}{operation}\r\n"
+            f"X-Amz-Target: {target}\r\n"
             f"X-Amz-Date: {stamp}\r\n"
             + (f"X-Amz-Security-Token: {token}\r\n" if token else "")
             + f"Authorization: {_ALGORITHM} Credential={credentials.access_key}/{scope}, "
