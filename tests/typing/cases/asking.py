@@ -1,5 +1,5 @@
 """Wrong conditions and queries."""
-# fmt: off - what is refused stands on the line that says so
+# fmt: off
 # ruff: noqa: B015, SIM201
 
 from __future__ import annotations
@@ -46,6 +46,4 @@ store.page(Order.primary, size=25)  # E: incompatible type "Pattern[Order]"
 store.all(Order)  # E: incompatible type "type[Order]"
 customers: list[Customer] = store.all(query)  # E: expected "Read[Customer]"
 found: Order = store.get(Order, customer_id="a", number=1)  # E: "Order | None"
-moment: datetime = (
-    order.total if (order := store.first(query)) else datetime.now()
-)  # E: "Decimal | datetime"
+moment: datetime = (order.total if (order := store.first(query)) else datetime.now())  # E: "Decimal | datetime"

@@ -1,5 +1,5 @@
 """Wrong declarations."""
-# fmt: off - what is refused stands on the line that says so
+# fmt: off
 
 from __future__ import annotations
 

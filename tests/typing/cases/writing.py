@@ -1,5 +1,5 @@
 """Wrong writes."""
-# fmt: off - what is refused stands on the line that says so
+# fmt: off
 
 from __future__ import annotations
 
@@ -21,12 +21,8 @@ Order.tags.discard({3})  # E: expected "str"
 Order.totla.set(Decimal(3))  # E: no attribute "totla"
 store.put(Order)  # E: cannot be "type[Order]"
 store.put({"customer_id": "a"})  # E: cannot be "dict[str, str]"
-store.update(
-    Order, Order.total == Decimal(1), customer_id="a", number=1
-)  # E: "Condition"; expected "Change"
-store.update(
-    Order, Order.total.add(1), customer_id="a", number=1, when="total > 1"
-)  # E: expected "Condition | None"
+store.update(Order, Order.total == Decimal(1), customer_id="a", number=1)  # E: "Condition"; expected "Change"
+store.update(Order, Order.total.add(1), customer_id="a", number=1, when="total > 1")  # E: expected "Condition | None"
 store.delete("a")  # E: incompatible type "str"
 store.get("Order", customer_id="a")  # E: incompatible type "str"
 store.put(Customer(customer_id="a", name="Ann"), wehn=Customer.name == "Ann")  # E: argument "wehn"
