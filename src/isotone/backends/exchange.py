@@ -129,7 +129,7 @@ def _checked(reply: Reply) -> bytes:
     """The body, once its checksum was compared and its compression undone."""
     body = reply.body
     expected = reply.headers.get(b"x-amz-crc32")
-    if expected is not None and int(expected) != zlib.crc32(body):
+    if expected is not None and expected != b"%d" % zlib.crc32(body):
         raise ConnectionFailed("the answer was damaged on its way: its CRC-32 does not match")
     if reply.headers.get(b"content-encoding") == b"gzip":
         try:
