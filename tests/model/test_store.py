@@ -16,7 +16,18 @@ from tests.model.orders import START, Order, Session, order, shop
 from tests.oracle import local
 
 import isotone
-from isotone import AsyncStore, ManualClock, Store, aconnect, connect
+from isotone import (
+    AsyncStore,
+    Attr,
+    Entity,
+    Key,
+    ManualClock,
+    Store,
+    Table,
+    aconnect,
+    connect,
+    field,
+)
 from isotone.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -225,6 +236,26 @@ def test_a_transaction_that_ends_by_an_exception_sends_nothing(store: Any) -> No
     with pytest.raises(ZeroDivisionError):
         fail()
     assert store.get(Order, customer_id="2b5a41c0", number=1) is None
+
+
+def test_widening(store: Any) -> None:
+    narrow, wide = (Table("shop", indexes=shop.indexes) for _ in range(2))
+
+    class Narrow(Entity, table=narrow, tag="Ticket"):
+        number: Attr[int] = field(max=99, alert=1)
+        primary = Key("TICKETS").sort("TICKET", number)
+
+    class Ticket(Entity, table=wide):
+        number: Attr[int] = field(max=9_999, was=99)
+        primary = Key("TICKETS").sort("TICKET", number)
+
+    for number in range(5):
+        store.put(Narrow(number=number))
+    told: list[Any] = []
+    done = store.widen(Ticket, progress=told.append)
+    assert (done.seen, done.rewritten, done.is_complete) == (5, 5, True)
+    assert told[-1] == done
+    assert [each.number for each in store.all(Ticket.primary.where())] == list(range(5))
 
 
 def test_reads_of_a_query(store: Any) -> None:

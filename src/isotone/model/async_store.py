@@ -18,7 +18,16 @@ from isotone import limits
 from isotone.backends.interface import AsyncBackend
 from isotone.backends.opening import MEMORY, Target
 from isotone.clock import Clock
-from isotone.model import batches, connecting, moving, saving, scanning, updating, upserting
+from isotone.model import (
+    batches,
+    connecting,
+    moving,
+    saving,
+    scanning,
+    updating,
+    upserting,
+    widening,
+)
 from isotone.model import tables as tabling
 from isotone.model.changes import Change
 from isotone.model.collections import Family, FamilyQuery
@@ -183,6 +192,16 @@ class AsyncStore:
         Cost: twice that of the writes by themselves. Raises `TransactionFailed` at the end of the block.
         """
         return AsyncStoreTransaction(self.clock, self.run)
+
+    async def widen(
+        self, entity: type[Entity], *, progress: widening.WideningProgress | None = None
+    ) -> widening.Widened:
+        """Rewrite all entities of a kind whose keys still have the width that `field(was=…)` declares.
+
+        Goes on where it was stopped. Cost: a scan of the table, and a transaction for each that is
+        rewritten.
+        """
+        return await self.run(widening.widen(entity, self.clock, progress))
 
     # Reading
 
