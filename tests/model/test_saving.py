@@ -25,7 +25,7 @@ from isotone.model.fields import Attr, computed, created, expires, field, update
 from isotone.model.keys import Index, Key
 from isotone.model.saving import create, delete, put, replace
 from isotone.model.steps import Steps, run
-from isotone.model.table import Global, Table
+from isotone.model.table import Global, Local, Table
 from isotone.model.tables import create_tables
 from isotone.model.writing import read_item
 
@@ -250,6 +250,36 @@ def test_what_has_expired_stands_in_nobodys_way(store: Any, clock: ManualClock) 
         store(replace(Session(token="t"), clock))
     store(create(Session(token="u", seat="1A"), clock))
     store(create(Session(token="t", seat="1B"), clock))
+
+
+def test_a_local_index_has_the_partition_of_its_table() -> None:
+    table = Table("t", indexes={"LSI": Local("L")})
+    with pytest.raises(UsageError, match=r"'by_day' is on a local index.* same parts as 'primary'"):
+
+        class Wrong(Entity, table=table):
+            name: Attr[str] = field()
+            day: Attr[str] = field()
+
+            primary = Key("WRONG", name).sort("WRONG")
+            by_day = Index("LSI", "OTHER", name).sort(day)
+
+
+def test_none_is_written_where_absence_means_another_default(
+    store: Any, clock: ManualClock
+) -> None:
+    class Task(Entity, table=shop):
+        name: Attr[str] = field()
+        team: Attr[str | None] = field(default="red")
+
+        primary = Key("TASK", name).sort("TASK")
+
+    task = store(put(Task(name="a", team=None), clock))
+    item = stored(store, task)
+    assert item["team"] == {"NULL": True}
+    assert Task.__schema__.from_item(item) == task
+    store(put(task, clock, when=Task.team == None))  # noqa: E711
+    with pytest.raises(ConditionFailed):
+        store(put(task, clock, when=Task.team != None))  # noqa: E711
 
 
 def test_uniqueness_needs_keys_and_values_of_strings() -> None:

@@ -19,6 +19,7 @@ from isotone.clock import ManualClock
 from isotone.errors import ConditionFailed
 from isotone.model.changes import Change
 from isotone.model.components import desc
+from isotone.model.conditions import Condition
 from isotone.model.entity import Entity
 from isotone.model.fields import Attr, computed, field, updated, version
 from isotone.model.keys import Index, Key
@@ -187,20 +188,30 @@ def check(table: Desk, entity: type[Entity], key: dict[str, Any]) -> Any:
     return found
 
 
-@given(st.lists(st.tuples(UPDATES, st.one_of(st.none(), STATUSES)), max_size=8))
+WHENS = st.one_of(
+    st.none(),
+    st.tuples(st.just("status"), STATUSES),
+    st.tuples(st.just("team"), st.sampled_from([None, "none", "red"])),
+    st.tuples(st.just("assignee"), NAMES),
+    st.tuples(st.just("due"), DAYS),
+)
+
+
+@given(st.lists(st.tuples(UPDATES, WHENS), max_size=8))
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_an_index_key_is_never_left_behind(
-    table: Desk, updates: list[tuple[tuple[Step, ...], str | None]]
+    table: Desk, updates: list[tuple[tuple[Step, ...], tuple[str, Any] | None]]
 ) -> None:
     expected = Ticket(**KEY)
     run(put(expected, table.clock), table)
-    for steps, status in updates:
+    for steps, insisted in updates:
         table.clock.advance(timedelta(seconds=1))
-        when = None if status is None else Ticket.status == status
+        name, value = insisted or ("project", "p")
+        when: Condition = getattr(Ticket, name) == value
         changes = [step.change for step in steps]
-        if status is not None and status != expected.status:
+        if getattr(expected, name) != value:
             with pytest.raises(ConditionFailed):
                 run(update(Ticket, changes, KEY, table.clock, when), table)
             continue

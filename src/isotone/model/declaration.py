@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 from isotone.errors import UsageError
 from isotone.model import former, uniqueness
 from isotone.model.fields import Attr
-from isotone.model.keys import BoundKey, Key, StringSlot, bind_key
+from isotone.model.keys import BoundKey, Key, Slot, StringSlot, bind_key
 from isotone.model.schema import VERSION_ATTRIBUTE, EntitySchema, Upgrade
 from isotone.model.table import Table
 
@@ -139,7 +139,25 @@ def _check_keys(schema: EntitySchema) -> None:
         used[key.index] = key.name
         for slot in key.slots:
             _check_attribute(schema, key, slot)
+        _check_local(schema, key)
     _check_attributes_are_unique(schema)
+
+
+def _check_local(schema: EntitySchema, key: BoundKey) -> None:
+    """A local index shares the table's partition key, and what it is made of."""
+    if key.index is None or schema.table.indexes[key.index].kind != "local":
+        return
+    if list(map(_form, key.partition)) != list(map(_form, schema.primary.partition)):
+        raise UsageError(
+            f"key {key.name!r} is on a local index, which has the partition key of the table; group it "
+            f"by the same parts as {schema.primary.name!r}"
+        )
+
+
+def _form(slot: Slot) -> tuple[object, list[str]]:
+    """What a slot writes: equal for slots that always write the same."""
+    template = slot.template if isinstance(slot, StringSlot) else None
+    return template, [component.field.name for component in slot.components]
 
 
 def _check_attribute(schema: EntitySchema, key: BoundKey, slot: Any) -> None:

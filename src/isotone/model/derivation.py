@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from isotone.model.conditions import All, Comparison, Condition, Test
 from isotone.model.keys import BoundKey, NativeSlot
+from isotone.model.schema import EntitySchema
 from isotone.values.types import Item
-
-if TYPE_CHECKING:
-    from isotone.model.schema import EntitySchema
 
 
 class Unknown(LookupError):
@@ -74,7 +72,7 @@ def told_by(condition: Condition | None) -> dict[str, Any]:
         if isinstance(each, Comparison) and each.operator == "=" and not each.path:
             found[each.field.name] = each.values[0]
         elif isinstance(each, Test) and each.function == "attribute_not_exists" and not each.path:
-            found[each.field.name] = None
+            found[each.field.name] = EntitySchema.absent(each.field)
     return found
 
 

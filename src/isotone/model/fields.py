@@ -194,8 +194,16 @@ class Attr(Generic[T]):
         """Something inside the field: a list's element or a map's member."""
         return Inner(self, (element,))
 
+    @property
+    def _says_none(self) -> bool:
+        """Whether None is written, as NULL: where absence means another default."""
+        options = self.options
+        return options.default_factory is not None or options.default not in (MISSING, None)
+
     def _compare(self, operator: str, *values: Any) -> Condition:
         if None in values:
+            if operator in ("=", "<>") and self._says_none:
+                return Comparison(self, operator, values)
             if operator == "=":
                 return self.missing()
             if operator == "<>":
@@ -203,9 +211,7 @@ class Attr(Generic[T]):
             raise UsageError(f"field {self.name!r} cannot be compared with None by {operator}")
         if self.annotation is not None:  # in the class statement itself the type is not known yet
             for value in values:
-                self.encode(
-                    value
-                )  # a wrong type is the caller's mistake here, not the query's later
+                self.encode(value)  # a wrong type is the caller's mistake, and known here
         return Comparison(self, operator, values)
 
     # Changes
