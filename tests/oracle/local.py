@@ -23,6 +23,7 @@ from typing import Any, Final, Self
 HERE: Final = Path(__file__).resolve().parent
 FOLDER: Final = HERE.parents[1] / ".peers" / "dynamodb-local"
 MAIN: Final = "software.amazon.dynamodb.services.local.main.ServerRunner"
+STREAMS: Final = {"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"}
 STARTUP_SECONDS: Final = 60.0
 HEADERS: Final = {
     "Content-Type": "application/x-amz-json-1.0",
@@ -72,7 +73,8 @@ class Endpoint:
     def ask(self, operation: str, request: dict[str, Any] | bytes) -> tuple[int, dict[str, Any]]:
         """Send one request and return the status and the decoded body."""
         body = request if isinstance(request, bytes) else json.dumps(request).encode()
-        headers = {**HEADERS, "X-Amz-Target": f"DynamoDB_20120810.{operation}"}
+        service = "DynamoDBStreams" if operation in STREAMS else "DynamoDB"
+        headers = {**HEADERS, "X-Amz-Target": f"{service}_20120810.{operation}"}
         try:
             return self._exchange(body, headers)
         except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
