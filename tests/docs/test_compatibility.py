@@ -457,3 +457,23 @@ def test_an_index_is_charged_for_changes(bench: Bench) -> None:
     assert units(bench.put("1", **G)) == 0.0
     assert units(bench.put("1", g={"S": "other"})) == 2.0
     assert units(bench.put("1")) == 1.0
+
+
+def test_17_a_stream_has_four_shards_at_first(bench: Bench) -> None:
+    specification = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+    changed = bench.client.update_table(TableName="items", StreamSpecification=specification)
+    arn = changed["TableDescription"]["LatestStreamArn"]
+    names = [str(number) for number in range(20)]
+    for name in names:
+        bench.put("1", p=name)
+    streams = bench.database.streams_client()
+    found = []
+    shards = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
+    for shard in shards:
+        request = {"ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+        position = streams.get_shard_iterator(StreamArn=arn, **request)["ShardIterator"]
+        records = streams.get_records(ShardIterator=position)["Records"]
+        found += [record["dynamodb"] for record in records]
+    assert len(shards) == 4
+    found.sort(key=lambda change: int(change["SequenceNumber"]))
+    assert [change["Keys"]["p"]["S"] for change in found] == names

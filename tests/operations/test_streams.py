@@ -333,7 +333,9 @@ def test_records_are_trimmed_after_a_day(ask: Asker) -> None:
     ask.clock.advance(timedelta(hours=3))
     put(ask, "a", x={"N": "2"})
     ask.clock.advance(timedelta(hours=20, minutes=50))
+    ask.database.finish_maintenance()
     position = iterator(ask, shard)
+    assert next(drained(ask, position))["dynamodb"]["SequenceNumber"] == first
     ask.clock.advance(timedelta(minutes=11))
     ask.database.finish_maintenance()
     trimmed = "The data you are trying to access has been trimmed"
