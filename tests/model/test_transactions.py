@@ -75,7 +75,7 @@ def banking(desk: Any) -> Any:
 
 
 def balances(desk: Any) -> list[Any]:
-    found = desk.do(get_together([(Account, key(number)) for number in (1, 2)]))
+    found = desk.do(get_together([(Account, key(number)) for number in (1, 2)], desk.clock))
     return [account and account.balance for account in found]
 
 

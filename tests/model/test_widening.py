@@ -18,6 +18,7 @@ from isotone.model.reading import Reader
 from isotone.model.saving import create, delete, put
 from isotone.model.table import Global, Table
 from isotone.model.tables import create_tables
+from isotone.model.transactions import Transaction, get_together
 from isotone.model.updating import update
 from isotone.model.widening import Widened, widen
 
@@ -130,6 +131,16 @@ def test_writes_bring_the_item_first(repos: Any) -> None:
     repos.do(put(issue, clock))
     assert keys(repos) == sorted(["ISSUE#000", "ISSUE#998", "ISSUE#999842", "ISSUE#999997"])
     repos.do(create(Issue(repo="r", number=3, title="t2"), clock))
+
+
+def test_transactions_bring_what_they_read(repos: Any) -> None:
+    t = Transaction(repos.clock)
+    issue = repos.do(t.get(Issue, {"repo": "r", "number": 157}))
+    t.update(Issue, Issue.stars.set(issue.stars + 3), repo="r", number=157)
+    t.update(Issue, Issue.stars.set(4), repo="r", number=2)
+    repos.do(t.commit())
+    both = [(Issue, {"repo": "r", "number": number}) for number in (157, 2)]
+    assert [each.stars for each in repos.do(get_together(both, repos.clock))] == [3, 4]
 
 
 def test_a_widening_is_complete_and_changes_nothing_else(repos: Any) -> None:

@@ -232,7 +232,7 @@ class AsyncStore:
 
         Cost: twice that of consistent reads.
         """
-        return await self.run(get_together(targets))
+        return await self.run(get_together(targets, self.clock))
 
     async def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Page[E]:
         """So many results, and the cursors of the pages after and before."""

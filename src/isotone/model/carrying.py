@@ -57,19 +57,19 @@ def carry_out(write: Write[R], clock: Clock) -> Steps[R]:
 def carry_out_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[Any]]:
     """All of the writes, which are prepared, or none; raises `TransactionFailed` where one was refused."""
     for write in writes:
-        yield from _bring(write, clock)
+        yield from bring(write.schema, write.key, clock)
     return (yield from _attempt(writes, clock))
 
 
-def _bring(write: Write[Any], clock: Clock) -> Steps[None]:
+def bring(schema: EntitySchema, key: Item, clock: Clock) -> Steps[None]:
     """Put the item under its new key, where it is still under the one that its key had before widening."""
-    former = former_key(write.schema, write.key)
+    former = former_key(schema, key)
     if former is None:
         return
-    item = yield from read_item(write.schema, former)
+    item = yield from read_item(schema, former)
     if item is not None:
         with contextlib.suppress(AlreadyExists):  # then the new one is what counts
-            yield from rewrite(write.schema, former, item, clock)
+            yield from rewrite(schema, former, item, clock)
 
 
 def rewrite(schema: EntitySchema, key: Item, item: Item, clock: Clock) -> Steps[bool]:

@@ -242,7 +242,7 @@ class Store:
 
         Cost: twice that of consistent reads.
         """
-        return self.run(get_together(targets))
+        return self.run(get_together(targets, self.clock))
 
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Page[E]:
         """So many results, and the cursors of the pages after and before."""

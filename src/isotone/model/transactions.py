@@ -13,6 +13,7 @@ committed. Nothing is sent where the block ends by an exception.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -21,12 +22,12 @@ from isotone import limits
 from isotone.clock import Clock
 from isotone.errors import UsageError
 from isotone.expressions import nodes
-from isotone.model.carrying import carry_out_together
+from isotone.model.carrying import bring, carry_out_together
 from isotone.model.changes import Change
 from isotone.model.conditions import Condition
 from isotone.model.moving import Move
 from isotone.model.rendering import absent, unchanged
-from isotone.model.saving import Check, Delete, Put, entity_of, key_of
+from isotone.model.saving import Check, Delete, Put, entity_of, is_gone, key_of
 from isotone.model.steps import Call, Steps
 from isotone.model.updating import Update
 from isotone.model.writing import Write, read_item
@@ -109,9 +110,10 @@ class Transaction:
         self._check_open()
         schema = entity.__schema__
         where = key_of(entity, key)
+        yield from bring(schema, where, self._clock)
         item = yield from read_item(schema, where)
         self._read[_place(schema, where)] = _Read(entity, key, item)
-        return cast("E | None", entity_of(schema, item))
+        return cast("E | None", _alive(schema, item, self._clock))
 
     # The end
 
@@ -153,6 +155,12 @@ class _Read(NamedTuple):
         return cast("nodes.ConditionNode", unchanged(sorted(names), self.item))
 
 
+def _alive(schema: EntitySchema, item: Item | None, clock: Clock) -> Entity | None:
+    """The entity of an item; None where it has expired."""
+    gone = is_gone(schema, item, datetime.fromtimestamp(clock.now(), UTC))
+    return None if gone else entity_of(schema, item)
+
+
 def _place(schema: EntitySchema, key: Item) -> bytes:
     return msgspec.json.encode((schema.table.name, key), order="sorted")
 
@@ -174,9 +182,9 @@ _READS: Final = limits.TRANSACTION_ITEMS
 
 
 def get_together(
-    targets: Sequence[tuple[type[Entity], Mapping[str, Any]]],
+    targets: Sequence[tuple[type[Entity], Mapping[str, Any]]], clock: Clock
 ) -> Steps[list[Entity | None]]:
-    """Several entities as they are at one moment, in order; None for each that is not there.
+    """Several entities as they are at one moment, in order; None for each that is not there, or has expired.
 
     Cost: twice that of consistent reads. Raises `UsageError` for more than a hundred.
     """
@@ -186,8 +194,10 @@ def get_together(
         {"Get": {"TableName": entity.__schema__.table.name, "Key": key_of(entity, key)}}
         for entity, key in targets
     ]
+    for entity, key in targets:
+        yield from bring(entity.__schema__, key_of(entity, key), clock)
     response = yield Call("TransactGetItems", {"TransactItems": entries})
     return [
-        entity_of(entity.__schema__, answer.get("Item"))
+        _alive(entity.__schema__, answer.get("Item"), clock)
         for (entity, _), answer in zip(targets, response["Responses"], strict=True)
     ]
