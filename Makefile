@@ -27,6 +27,7 @@ check: $(READY) ## lint, format, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy examples
 	$(BIN)/pytest tests/test_layers.py
 
 format: $(READY) ## put the code into form

@@ -52,14 +52,18 @@ def main(address: str = ":memory:") -> None:
             store.put(Word(book="a", word=word))
         isotone.show(store.all(Word.primary.where(Word.book == "a")))
 
-        print("\nThree spellings, one item; its name keeps the case that was given last")
+        print(
+            "\nThree spellings, one item, whose name keeps the case that was given last: in lower case"
+        )
         for name in ["banana", "BANANA", "Banana"]:
             store.put(Fruit(name=name))
             store.put(Station(name=name))
         for name in ["Hauptstraße", "HAUPTSTRASSE"]:
             store.put(Street(name=name))
         isotone.show(store.all(Fruit.primary.where()))
+        print("\nIn upper case")
         isotone.show(store.all(Station.primary.where()))
+        print("\nFolded, which knows more languages")
         isotone.show(store.all(Street.primary.where()))
 
         print("\nAsked for in any case")

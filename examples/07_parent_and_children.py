@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import isotone
-from isotone import Attr, Entity, Global, Index, Key, Table, field
+from isotone import Attr, Entity, Global, Index, Key, Stats, Table, field
 
 telemetry = Table("telemetry", indexes={"history": Global("GSI1PK", "GSI1SK")})
 
@@ -37,6 +37,10 @@ class Reading(Entity, table=telemetry):
     history = Sensor.history.children(sensor).after("READING", at)  # read from the start: oldest
 
 
+def cost(stats: Stats) -> str:
+    return f"{stats.requests} request, {stats.scanned} items read"
+
+
 def main(address: str = ":memory:") -> None:
     with isotone.connect(address) as store:
         store.create_tables(telemetry)
@@ -46,20 +50,20 @@ def main(address: str = ":memory:") -> None:
             at = begin + timedelta(hours=hour)
             store.put(Reading(sensor="s1", at=at, celsius=Decimal(celsius)))
 
-        print("The sensor and its three newest readings: the parent is last, and read first")
         newest = Sensor.primary.with_children(Reading.primary).where(Sensor.id == "s1")
         family = store.family(newest, children=3)
+        print(f"The sensor and its three newest readings: {cost(family.stats)}")
         isotone.show(family)
-        print(f"{family.stats.requests} request, {family.stats.scanned} items read")
 
-        print("\nThe sensor and its three oldest readings: the parent is first")
         oldest = Sensor.history.with_children(Reading.history).where(Sensor.id == "s1")
         family = store.family(oldest, children=3)
+        print(f"\nThe sensor and its three oldest readings: {cost(family.stats)}")
         isotone.show(family, by=Sensor.history)
-        print(f"{family.stats.requests} request, {family.stats.scanned} items read")
 
-        print("\nThe collection as it is stored")
+        print("\nThe collection of the table as it is stored: the parent is last")
         isotone.show(store.all(newest.reversed()))
+        print("\nThe collection of the index as it is stored: the parent is first")
+        isotone.show(store.all(oldest), by=Sensor.history)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 
 import isotone
-from isotone import Attr, Entity, Key, Table, field
+from isotone import Attr, Entity, Key, Stats, Table, field
 from isotone.errors import UsageError
 
 app = Table("organizations")
@@ -44,6 +44,10 @@ with_users = Organization.primary.with_children(User.primary)
 with_teams = Organization.primary.with_children(Team.primary)
 
 
+def cost(stats: Stats) -> str:
+    return f"{stats.requests} request, {stats.scanned} items read"
+
+
 def main(address: str = ":memory:") -> None:
     with isotone.connect(address) as store:
         store.create_tables(app)
@@ -53,15 +57,13 @@ def main(address: str = ":memory:") -> None:
         for name in ["Insurance", "Railways"]:
             store.put(Team(organization="BERKSHIRE", name=name))
 
-        print("The organization and its users")
-        family = store.family(with_users.where(Organization.name == "BERKSHIRE"))
-        isotone.show(family)
-        print(f"{family.stats.requests} request, {family.stats.scanned} items read")
+        users = store.family(with_users.where(Organization.name == "BERKSHIRE"))
+        print(f"The organization and its users: {cost(users.stats)}")
+        isotone.show(users)
 
-        print("\nThe organization and its teams")
         teams = store.family(with_teams.where(Organization.name == "BERKSHIRE"))
+        print(f"\nThe organization and its teams: {cost(teams.stats)}")
         isotone.show(teams)
-        print(f"{teams.stats.requests} request, {teams.stats.scanned} items read")
 
         print("\nThe collection as it is stored")
         everybody = Organization.primary.with_children(Team.primary, User.primary)

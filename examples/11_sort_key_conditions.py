@@ -70,11 +70,10 @@ def main(address: str = ":memory:") -> None:
             for ordered_at, status in ORDERS:
                 store.put(Order(customer=customer, ordered_at=at(ordered_at), status=status))
 
-        print("From 2020-01-11 to 2020-02-01")
         january = Order.ordered_at.between(JANUARY_11, FEBRUARY_1)
         page = store.page(Order.primary.where(mine, january), size=100)
+        print(f"From 2020-01-11 to 2020-02-01: {page.stats.scanned} items read")
         isotone.show(page)
-        print(f"{page.stats.scanned} items read")
 
         for name, condition in RANGES.items():
             print(f"\nOrdered {name}")

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 import isotone
-from isotone import Attr, Entity, Global, Index, Key, Table, field
+from isotone import Attr, Entity, Global, Index, Key, Stats, Table, field
 from isotone.errors import Unanswerable
 
 shop = Table(
@@ -60,6 +60,10 @@ cancelled = Order.status == "CANCELLED"
 third_quarter = Order.ordered_at.between(at("2019-07-01"), at("2019-09-30T23:59:59.999999"))
 
 
+def cost(stats: Stats) -> str:
+    return f"{stats.scanned} items read, {stats.returned} returned ({stats.hit_rate:.0%})"
+
+
 def main(address: str = ":memory:") -> None:
     with isotone.connect(address) as store:
         store.create_tables(shop)
@@ -70,10 +74,9 @@ def main(address: str = ":memory:") -> None:
                 )
                 store.put(order)
 
-        print("Cancelled in the third quarter of 2019")
         page = store.page(Order.by_status.where(mine, cancelled, third_quarter), size=100)
+        print(f"Cancelled in the third quarter of 2019: {cost(page.stats)}")
         isotone.show(page, by=Order.by_status)
-        print(f"{page.stats.scanned} items read, {page.stats.returned} returned")
 
         print("\nThe reverse composite, asked by status")
         try:
@@ -81,11 +84,9 @@ def main(address: str = ":memory:") -> None:
         except Unanswerable as error:
             print(error)
 
-        print("\nThe reverse composite, with a filter")
         page = store.page(Order.by_time.where(mine, third_quarter).filter(cancelled), size=100)
+        print(f"\nThe reverse composite, with a filter: {cost(page.stats)}")
         isotone.show(page, by=Order.by_time)
-        stats = page.stats
-        print(f"{stats.scanned} items read, {stats.returned} returned: {stats.hit_rate:.0%}")
 
 
 if __name__ == "__main__":

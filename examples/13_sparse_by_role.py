@@ -39,23 +39,19 @@ def main(address: str = ":memory:") -> None:
 
         admins = User.admins.where(User.organization == "BERKSHIRE")
 
-        def show_admins() -> None:
-            page = store.page(admins, size=100)
-            isotone.show(page, by=User.admins)
-            print(f"{page.stats.scanned} items read")
-
-        print("All admins of BERKSHIRE")
-        show_admins()
+        page = store.page(admins, size=100)
+        print(f"All admins of BERKSHIRE: {page.stats.scanned} items read")
+        isotone.show(page, by=User.admins)
 
         sent.clear()
         store.update(User, User.role.set("Admin"), organization="BERKSHIRE", name="user-07")
         print(f"\nuser-07 is promoted, by {' and '.join(each.operation for each in sent)}")
-        show_admins()
+        isotone.show(store.all(admins), by=User.admins)
 
         sent.clear()
         store.update(User, User.role.set("Member"), organization="BERKSHIRE", name="Charlie")
         print(f"\nCharlie is demoted, by {' and '.join(each.operation for each in sent)}")
-        show_admins()
+        isotone.show(store.all(admins), by=User.admins)
 
 
 if __name__ == "__main__":

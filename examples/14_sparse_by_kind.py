@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 
 import isotone
-from isotone import Attr, Entity, Global, Index, Key, Table, field
+from isotone import Attr, Entity, Global, Index, Key, Stats, Table, field
 from isotone.errors import UsageError
 
 shop = Table("everything", indexes={"customers": Global("CUSTOMER", one_kind=True)})
@@ -59,6 +59,10 @@ def everything() -> Iterator[Entity]:
         yield Review(product=number % 1_000, customer=number // 1_000)
 
 
+def cost(stats: Stats) -> str:
+    return f"{stats.scanned:,} items read, {stats.returned:,} returned"
+
+
 def main(address: str = ":memory:") -> None:
     with isotone.connect(address, report=print) as store:
         store.create_tables(shop)
@@ -66,13 +70,12 @@ def main(address: str = ":memory:") -> None:
 
         page = store.page(Customer.everyone.scan(), size=1_000)
         first = sorted(page, key=lambda customer: customer.id)[:3]
-        print("\nThe customers by a scan of their index, the first three of them")
+        print(f"\nThree customers of a scan of their index: {cost(page.stats)}")
         isotone.show(first, by=Customer.everyone)
-        print(f"{page.stats.scanned:,} items read, {page.stats.returned:,} returned")
 
-        page = store.page(Customer.primary.scan(), size=1_000)
         print("\nThe same by a scan of the table")
-        print(f"{page.stats.scanned:,} items read, {page.stats.returned:,} returned")
+        page = store.page(Customer.primary.scan(), size=1_000)
+        print(cost(page.stats))
 
     print("\nA second kind in the same index")
     try:

@@ -72,8 +72,8 @@ def main(address: str = ":memory:") -> None:
 
         print("\nExactly 25 shipped orders, in one call")
         page = store.page(shipped.max_units(100), size=25)
-        isotone.show(page.items[:3], Order.number, Order.status)
-        print(f"… {len(page)} orders, to number {page.items[-1].number}: {cost(page.stats)}")
+        print(f"{len(page)} orders: {cost(page.stats)}")
+        isotone.show(page, Order.number, Order.status)
 
         print("\nThe same, for 10 units at the most")
         page = store.page(shipped.max_units(10).page_size(40), size=25)

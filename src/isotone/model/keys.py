@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from isotone.codec import readable
-from isotone.errors import UsageError
+from isotone.errors import OutOfRange, UsageError
 from isotone.model.components import Component, Part, codec_of, component_of, conversion
 from isotone.model.conditions import Condition
 from isotone.model.fields import Attr
@@ -109,7 +109,21 @@ class StringSlot:
             if value is None:
                 return None
             found.append(outward(value))
-        return {"S": self.template.render(found)}
+        try:
+            return {"S": self.template.render(found)}
+        except OutOfRange:
+            self._name_the_field(found)
+            raise
+
+    def _name_the_field(self, found: list[Any]) -> None:
+        """Raise what is wrong with a value together with the name of its field."""
+        for (name, *_), codec, value in zip(
+            self._converters, self.template.codecs, found, strict=True
+        ):
+            try:
+                codec.encode(value)
+            except OutOfRange as error:
+                raise OutOfRange(f"field {name!r}: {error}") from None
 
     def parse(self, value: AttributeValue) -> dict[str, Any]:
         parsed = self.template.parse(value["S"])

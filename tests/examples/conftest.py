@@ -1,0 +1,51 @@
+"""Every example runs once at each kind of address, and its output is read as its reader would read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.examples.printed import Printed, run
+from tests.oracle import local
+
+import isotone
+from isotone.server import running_server
+
+MEMORY = ":memory:"
+
+
+@pytest.fixture(scope="session", params=["memory", "file", "http", "dynamodb-local"])
+def address(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """Where the example keeps its tables."""
+    if request.param == "memory":
+        yield MEMORY
+    elif request.param == "file":
+        yield str(tmp_path_factory.mktemp("examples") / "examples.db")
+    elif request.param == "http":
+        with isotone.open(MEMORY) as database, running_server(database) as url:
+            yield url
+    else:
+        if not local.is_here():
+            pytest.skip("DynamoDB Local is not here: python tests/oracle/local.py fetch")
+        with local.DynamoDBLocal() as server:
+            yield server.url
+
+
+@pytest.fixture(scope="session")
+def outputs() -> dict[tuple[str, str], Printed]:
+    """What was printed, by example and address."""
+    return {}
+
+
+@pytest.fixture
+def example(address: str, outputs: dict[tuple[str, str], Printed]) -> Callable[[str], Printed]:
+    """Gives what an example prints at the address; it runs there once."""
+
+    def printed(name: str) -> Printed:
+        if (name, address) not in outputs:
+            outputs[name, address] = run(name, address)
+        return outputs[name, address]
+
+    return printed
