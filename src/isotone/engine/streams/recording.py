@@ -42,9 +42,10 @@ def record_change(
     """
     stream = table.stream
     assert stream is not None
-    if old is not None and new is not None and _alike(old, new):
+    item = item_of(new or old or b"") if item is None else item
+    if old is not None and new is not None and _alike(old, new, item):
         return
-    keys = table.schema.key_of(item if item is not None else item_of(new or old or b""))
+    keys = table.schema.key_of(item)
     kept_new = new if stream.view in _KEEPS_NEW else None
     kept_old = old if stream.view in _KEEPS_OLD else None
     entry = Entry(
@@ -70,8 +71,8 @@ def _size(image: bytes | None) -> int:
     return 0 if image is None else size_of(image)
 
 
-def _alike(old: bytes, new: bytes) -> bool:
-    """Whether two records are of equal items. Only those of one length can be, and are parsed."""
+def _alike(old: bytes, new: bytes, item: Item) -> bool:
+    """Whether two records are of equal items. Only one of the same length can be, and is parsed."""
     if old == new:
         return True
-    return len(old) == len(new) and equal({"M": item_of(old)}, {"M": item_of(new)})
+    return len(old) == len(new) and equal({"M": item_of(old)}, {"M": item})
