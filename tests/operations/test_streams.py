@@ -489,3 +489,13 @@ def test_constraints_are_listed(ask: Asker) -> None:
         "Member must satisfy enum value set: "
         "[AFTER_SEQUENCE_NUMBER, LATEST, AT_SEQUENCE_NUMBER, TRIM_HORIZON]"
     )
+
+
+def test_a_filter_asks_for_the_children_of_a_shard(ask: Asker) -> None:
+    ask.table(**stream())
+    assert describe(ask, ShardFilter={"Type": "CHILD_SHARDS"})["Shards"] == []
+    error = ask.refused("DescribeStream", StreamArn=arn(ask), ShardFilter={})
+    assert error.message == (
+        "1 validation error detected: Value 'null' at 'shardFilter.type' failed to satisfy "
+        "constraint: Member must be CHILD_SHARDS"
+    )

@@ -23,6 +23,11 @@ def run(engine: Engine, request: DescribeStream) -> Answer:
         raise ValidationException(
             f"{INVALID}Limit cannot be greater than the maximum: {limits.DESCRIBED_SHARDS}"
         )
+    if request.shard_filter is not None and request.shard_filter.type is None:
+        raise ValidationException(
+            "1 validation error detected: Value 'null' at 'shardFilter.type' failed to satisfy "
+            "constraint: Member must be CHILD_SHARDS"
+        )
     with engine.reading:
         stream = stream_of_arn(engine, request.stream_arn)
         shards = registry.shards(engine, stream)
@@ -45,9 +50,10 @@ def run(engine: Engine, request: DescribeStream) -> Answer:
 
 
 def _filtered(shards: list[Shard], wanted: ShardFilter | None) -> list[Shard]:
-    if wanted is None or wanted.type is None:
+    """The shards that a filter lets through: the children of one."""
+    if wanted is None:
         return shards
-    return [shard for shard in shards if shard.parent == wanted.shard_id]
+    return [shard for shard in shards if shard.parent and shard.parent == wanted.shard_id]
 
 
 def _described(shard: Shard) -> dict[str, Any]:
