@@ -352,6 +352,28 @@ with isotone.open(path, durability="none") as database:
 """
 
 
+def test_after_a_kill_the_stream_tells_what_is_in_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "file.db"
+    with isotone.open(path) as database:
+        Asker(database, isotone.ManualClock()).table(StreamSpecification=STREAM)
+    for first in (0, 1000, 2000):
+        endless = WRITER.replace("+ 150", "+ 10**9").replace('"none"', '"disk"')
+        telling = endless.replace("client.put", "print(number, flush=True) or client.put")
+        command = [sys.executable, "-c", telling, str(path), str(first)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            for _ in range(50):
+                writer.stdout.readline()
+            writer.kill()
+    with isotone.open(path) as database:
+        ask = Asker(database, isotone.ManualClock())
+        items: Items = {}
+        replay(items, sorted(everything(ask, 1000), key=sequence))
+        assert len(items) == 7
+        assert same(items, contents(ask))
+        assert database.check() == []
+
+
 def test_several_processes_write_one_stream(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
