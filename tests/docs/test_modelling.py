@@ -1,0 +1,71 @@
+"""The reference of the modelling library has all of its names: public ones, options, methods."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+from tests.docs.pages import page
+
+import isotone
+from isotone.model.patterns import Query, Scan
+from isotone.model.store import Store
+
+TEXT = page("docs/modelling.md").text
+OF_THE_MODEL = sorted(
+    name
+    for name in isotone.__all__
+    if isotone._HOMES.get(name, "").startswith(("isotone.model.", "isotone.codec."))
+)
+
+
+def public(kind: type) -> set[str]:
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+def methods(kind: type) -> set[str]:
+    return {name for name in public(kind) if inspect.isfunction(getattr(kind, name))}
+
+
+def is_mentioned(name: str) -> bool:
+    """Whether the name stands in code, inline or in a block."""
+    spans = re.findall(r"`[^`]+`|^```python\n.*?^```$", TEXT, re.M | re.S)
+    return any(re.search(rf"\b{name}\b", span) for span in spans)
+
+
+@pytest.mark.parametrize("name", OF_THE_MODEL)
+def test_every_public_name_of_the_model_is_there(name: str) -> None:
+    assert is_mentioned(name)
+
+
+@pytest.mark.parametrize("option", sorted(inspect.signature(isotone.field).parameters))
+def test_every_option_of_a_field_is_there(option: str) -> None:
+    assert f"`{option}`" in page("docs/modelling.md").section("Fields")
+
+
+# Methods that the page on the store has.
+ON_THE_STORE = {"run", "close", "create_tables", "drop_tables", "add_indexes", "differences"}
+
+
+@pytest.mark.parametrize("method", sorted(methods(Store) - ON_THE_STORE))
+def test_every_method_of_a_store_is_there(method: str) -> None:
+    assert f"store.{method}(" in TEXT
+
+
+@pytest.mark.parametrize("method", sorted(methods(Query) | methods(Scan)))
+def test_every_method_of_a_query_is_there(method: str) -> None:
+    assert f"`.{method}(" in TEXT
+
+
+@pytest.mark.parametrize("member", sorted(public(isotone.Stats)))
+def test_what_is_counted_is_there(member: str) -> None:
+    assert member in ("exhausted", "is_wasteful") or f"`{member}`" in TEXT
+
+
+INTERNAL = {"bind", "encode", "encode_at", "named", "path", "wire", "attribute", "name"}
+
+
+@pytest.mark.parametrize("member", sorted(methods(isotone.Attr) - INTERNAL))
+def test_every_condition_and_change_is_there(member: str) -> None:
+    assert f".{member}(" in TEXT
