@@ -197,9 +197,9 @@ def _restriction(
     ]
     operator: Any = None if condition is None else condition.operator
     operands: Sequence[Any] = () if condition is None else condition.values
-    selection = slot.template.select(
-        leading, operator, [slot.outward(equal, value) for value in operands]
-    )
+    if operator != "begins_with":  # whose operand is a text, whatever the field is
+        operands = [slot.outward(equal, value) for value in operands]
+    selection = slot.template.select(leading, operator, operands)
     if selection.operator is None:
         return None
     texts = tuple({"S": text} for text in selection.operands)
@@ -212,5 +212,5 @@ def _native(slot: NativeSlot, asked: _Asked, condition: Comparison | None) -> Re
         return Restriction(slot.attribute.name, "=", (slot.field.encode(asked.equal[name]),))
     if condition is None:
         return None
-    operands = tuple(slot.field.encode(value) for value in condition.values)
+    operands = tuple(map(condition.wire, condition.values))
     return Restriction(slot.attribute.name, condition.operator, operands)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from isotone.expressions import nodes
+from isotone.values.json import to_wire
 from isotone.values.types import AttributeValue
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ class Comparison(Condition):
         return nodes.Comparison(self.operator, left, right[0])
 
     def wire(self, value: Any) -> AttributeValue:
-        """A value as the compared attribute has it."""
+        """A value as the compared attribute has it; a beginning is a text or bytes of its own."""
+        if self.operator in _FUNCTIONS:
+            return to_wire(value)
         return self.field.encode_at(self.path, value)
 
     def fields(self) -> Iterator[Attr[Any]]:

@@ -169,8 +169,13 @@ class Attr(Generic[T]):
         """Equal to one of up to a hundred values."""
         return self._compare("in", *values)
 
-    def begins_with(self, prefix: T) -> Condition:
+    def begins_with(self, prefix: str | bytes) -> Condition:
         """A text or bytes that begins so."""
+        if not isinstance(prefix, str | bytes):
+            raise UsageError(
+                f"field {self.name!r}: begins_with takes a text or bytes, not {prefix!r}; "
+                "for a range of other values use between"
+            )
         return Comparison(self, "begins_with", (prefix,))
 
     def contains(self, value: Any) -> Condition:

@@ -27,7 +27,7 @@ Order.status.is_in(["PLACED", "LOST"])  # E: Literal['LOST']
 Order.primary.where(Order.status == "LOST")  # E: "bool"; expected "Condition"
 Order.primary.where(Order.status != "LOST")  # E: "bool"; expected "Condition"
 Order.primary.where(Order.number == "157")  # E: "bool"; expected "Condition"
-Order.customer_id.begins_with(3)  # E: expected "str"
+Order.customer_id.begins_with(3)  # E: expected "str | bytes"
 Order.primary.where(Order.total == Order.total)  # E: Unsupported operand types for ==
 Order.tags.size > "2"  # E: Unsupported operand types for > ("Size" and "str")
 Order.primary.where(not Order.number == 1)  # E: "bool"; expected "Condition"
