@@ -11,7 +11,7 @@ from isotone.model.fetching import Fetched, fetch
 from isotone.model.steps import Call, Pause, Steps
 from isotone.model.table import Table
 
-TABLE = Table("t", "PK", None)
+TABLE = Table("tab", "PK", None)
 
 
 def key(number: int) -> dict[str, Any]:
@@ -43,12 +43,12 @@ class Service:
             return end.value
 
     def answer(self, call: Call) -> dict[str, Any]:
-        keys = call.request["RequestItems"]["t"]["Keys"]
+        keys = call.request["RequestItems"]["tab"]["Keys"]
         self.batches.append(len(keys))
         done, left = keys[: self.answers], keys[self.answers :]
         items = [each for each in reversed(done) if int(each["PK"]["S"]) % 2 == 0]
-        unprocessed = {"t": {"Keys": left}} if left else {}
-        return {"Responses": {"t": items}, "UnprocessedKeys": unprocessed}
+        unprocessed = {"tab": {"Keys": left}} if left else {}
+        return {"Responses": {"tab": items}, "UnprocessedKeys": unprocessed}
 
 
 def test_items_come_in_the_order_of_their_keys() -> None:

@@ -253,7 +253,7 @@ def test_what_has_expired_stands_in_nobodys_way(store: Any, clock: ManualClock) 
 
 
 def test_a_local_index_has_the_partition_of_its_table() -> None:
-    table = Table("t", indexes={"LSI": Local("L")})
+    table = Table("tab", indexes={"LSI": Local("L")})
     with pytest.raises(UsageError, match=r"'by_day' is on a local index.* same parts as 'primary'"):
 
         class Wrong(Entity, table=table):

@@ -122,7 +122,7 @@ def test_tables_without_mortal_entities_expire_nothing() -> None:
 
 
 def test_one_attribute_has_one_type() -> None:
-    table = Table("mixed", sort="at", indexes={"G": Global("g", Number("at"))})
+    table = Table("mixed", sort="at", indexes={"GSI": Global("g", Number("at"))})
     with pytest.raises(UsageError, match="'at' is declared as S and as N"):
         table_request(table)
 

@@ -206,7 +206,7 @@ def test_there_must_be_something_to_widen(repos: Any) -> None:
         repos.do(widen(New, repos.clock))
     with pytest.raises(UsageError, match="cannot be widened from 99 to 9"):
 
-        class Narrowed(Entity, table=Table("x")):
+        class Narrowed(Entity, table=Table("other")):
             number: Attr[int] = field(max=9, was=99)
 
             primary = Key("X").sort(number)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from isotone import limits
 from isotone.errors import UsageError
@@ -98,6 +99,17 @@ def _attributes(names: KeyNames) -> tuple[KeyAttribute, ...]:
     return tuple(name if isinstance(name, KeyAttribute) else KeyAttribute(name) for name in each)
 
 
+_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
+
+
+def _check_name(what: str, name: str) -> None:
+    if _NAME.fullmatch(name) is None and not name.startswith("arn:"):
+        raise UsageError(
+            f"{name!r} cannot name {what}: DynamoDB's names have 3 to 255 letters (a-z, A-Z), "
+            "digits, and _ . -"
+        )
+
+
 @dataclass(eq=False)
 class Table:
     """One table, which may hold many kinds of entities.
@@ -116,6 +128,9 @@ class Table:
     ttl: str = "_expires"
 
     def __post_init__(self) -> None:
+        _check_name("a table", self.name)
+        for name in self.indexes:
+            _check_name("an index", name)
         self.keys = KeyLayout(_attributes(self.partition), _attributes(self.sort))
         self.entities: dict[str, EntitySchema] = {}
         """The entities that were defined on this table, by tag."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from isotone import Attr, Entity, Index, Key, Table, desc, field
 
-table = Table("t", partition="PK", sort="SK")
+table = Table("tab", partition="PK", sort="SK")
 
 
 class Wrong(Entity, table="t"):  # E: expected "Table | None"
@@ -24,5 +24,5 @@ class Thing(Entity, table=table):
     by_c = Index("GSI1", "C").sort(desc("c"))  # E: expected "Attr[Any] | Component"
 
 
-Table("t", indexes=["GSI1"])  # E: expected "Mapping[str, IndexLayout]"
-Table("t", sort=3)  # E: expected "str | KeyAttribute | None"
+Table("tab", indexes=["GSI1"])  # E: expected "Mapping[str, IndexLayout]"
+Table("tab", sort=3)  # E: expected "str | KeyAttribute | None"
