@@ -28,7 +28,7 @@ from isotone.errors import (
     WriteRefused,
 )
 from isotone.model.derivation import Unknown
-from isotone.model.former import former_key
+from isotone.model.former import former_key, former_of
 from isotone.model.rewriting import Rewrite
 from isotone.model.steps import Call, Pause, Steps
 from isotone.model.writing import Action, Write, read_item
@@ -57,7 +57,8 @@ def carry_out(write: Write[R], clock: Clock) -> Steps[R]:
 def carry_out_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[Any]]:
     """All of the writes, which are prepared, or none; raises `TransactionFailed` where one was refused."""
     for write in writes:
-        yield from bring(write.schema, write.key, clock)
+        if former_of(write.schema) is not None:
+            yield from bring(write.schema, write.key, clock)
     return (yield from _attempt(writes, clock))
 
 

@@ -15,9 +15,12 @@ def check_sizes(tag: str, key: BoundKey, attributes: Item) -> None:
 
 
 def _check(tag: str, key: BoundKey, slots: tuple[Slot, ...], attributes: Item, limit: int) -> None:
-    texts = [attributes[slot.attribute.name].get("S", "") for slot in slots]
-    if 4 * sum(map(len, texts)) <= limit:  # no character has more than 4 bytes
+    length = 0
+    for slot in slots:
+        length += len(attributes[slot.attribute.name].get("S", ""))
+    if 4 * length <= limit:  # no character has more than 4 bytes
         return
+    texts = [attributes[slot.attribute.name].get("S", "") for slot in slots]
     size = sum(len(text.encode()) for text in texts)
     if size > limit:
         names = ", ".join(repr(slot.attribute.name) for slot in slots)

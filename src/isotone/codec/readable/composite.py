@@ -73,7 +73,8 @@ class Template:
         """The key of one value for each codec. Raises what the codecs' `encode` does."""
         if len(values) != len(self.codecs):
             raise UsageError(f"{self} takes {len(self.codecs)} values, not {len(values)}")
-        return self.prefix(values)
+        texts = [codec.encode(value) for codec, value in zip(self.codecs, values, strict=True)]
+        return self._forms[-1] % tuple(texts)
 
     def prefix(self, values: Sequence[Any] = ()) -> str:
         """What all keys with these leading values begin with: up to the next component.
