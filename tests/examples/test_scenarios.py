@@ -52,6 +52,11 @@ def test_there_is_a_program_for_each_scenario() -> None:
     assert [int(name[:2]) for name in NAMES] == list(range(1, 17))
 
 
+def test_the_page_of_scenarios_names_every_program() -> None:
+    page = (FOLDER.parent / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    assert [name for name in NAMES if f"../examples/{name}.py)" not in page] == []
+
+
 def test_1_text_is_in_the_order_of_its_bytes(example: Example) -> None:
     printed = example("01_text_order")
     words = printed.section("Words").column("word")
