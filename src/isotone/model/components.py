@@ -160,7 +160,14 @@ def conversion(component: Component) -> tuple[Callable[[Any], Any], Callable[[An
     python = _python_type(component.field.annotation)
     if isinstance(python, type) and issubclass(python, Enum):
         by_text = {str(member.value): member for member in python}
-        return (lambda member: str(member.value)), by_text.__getitem__
+
+        def text_of(member: Any) -> str:
+            if not isinstance(member, python):
+                name = component.field.name
+                raise UsageError(f"field {name!r}: {member!r} is no member of {python.__name__}")
+            return str(member.value)
+
+        return text_of, by_text.__getitem__
     if component.form == "declared order":
         by_text = {str(choice): choice for choice in _choices(component.field)}
         return str, by_text.__getitem__

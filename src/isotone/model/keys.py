@@ -111,7 +111,7 @@ class StringSlot:
             found.append(outward(value))
         try:
             return {"S": self.template.render(found)}
-        except OutOfRange:
+        except UsageError:
             self._name_the_field(found)
             raise
 
@@ -122,8 +122,9 @@ class StringSlot:
         ):
             try:
                 codec.encode(value)
-            except OutOfRange as error:
-                raise OutOfRange(f"field {name!r}: {error}") from None
+            except UsageError as error:
+                kind = OutOfRange if isinstance(error, OutOfRange) else UsageError
+                raise kind(f"field {name!r}: {error}") from None
 
     def parse(self, value: AttributeValue) -> dict[str, Any]:
         parsed = self.template.parse(value["S"])

@@ -15,10 +15,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Generator
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from isotone.backends.interface import AsyncBackend, Backend, Request, Response
-from isotone.errors import ApiError
+from isotone.errors import ApiError, ResourceNotFoundException
 
 R = TypeVar("R")
 
@@ -38,6 +38,8 @@ class Pause(NamedTuple):
 
 Steps = Generator[Call | Pause, Response, R]
 
+_ABOUT_TABLES: Final = frozenset({"DescribeTable", "DeleteTable", "UpdateTable"})
+
 
 def run(steps: Steps[R], backend: Backend) -> R:
     """Run a library call to its end; an API error is raised where the call made its request."""
@@ -52,7 +54,7 @@ def run(steps: Steps[R], backend: Backend) -> R:
             try:
                 response = execute(*step)
             except ApiError as error:
-                step = steps.throw(error)
+                step = steps.throw(_explained(error, step))
             else:
                 step = steps.send(response)
     except StopIteration as end:
@@ -72,9 +74,18 @@ async def run_async(steps: Steps[R], backend: AsyncBackend) -> R:
             try:
                 response = await backend.execute(*step)
             except ApiError as error:
-                step = steps.throw(error)
+                step = steps.throw(_explained(error, step))
             else:
                 step = steps.send(response)
     except StopIteration as end:
         result: R = end.value
         return result
+
+
+def _explained(error: ApiError, call: Call) -> ApiError:
+    """The error, in AWS's words, with a note where these leave a newcomer alone."""
+    if isinstance(error, ResourceNotFoundException) and call.operation not in _ABOUT_TABLES:
+        name = call.request.get("TableName")
+        which = f"table {name!r} is" if name else "one of the tables is"
+        error.add_note(f"{which} not there, or an index of it; store.create_tables(…) makes it")
+    return error
