@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from tests.examples.printed import FOLDER, NAMES, Printed, run
 
+import isotone
+
 Example = Callable[[str], Printed]
 
 
@@ -383,6 +385,22 @@ def test_13_promotion_and_demotion_write_the_index_in_the_same_write(example: Ex
     demoted = printed.section("Charlie is demoted")
     assert demoted.heading.endswith("by UpdateItem")
     assert demoted.column("name") == ["user-07", "Warren"]
+
+
+def test_13_the_items_of_admins_alone_have_the_attributes_of_the_index(
+    example: Example, address: str
+) -> None:
+    if address == ":memory:":
+        pytest.skip("what was in memory is gone")
+    example("13_sparse_by_role")
+    with isotone.connect(address) as store:
+        items = store.backend.execute("Scan", {"TableName": "subscriptions"})["Items"]
+    assert len(items) == 53
+    admins = sorted(item["name"]["S"] for item in items if item["role"] == {"S": "Admin"})
+    assert admins == ["Mark", "Warren", "user-07"]
+    for item in items:
+        is_admin = item["role"] == {"S": "Admin"}
+        assert ("GSI1PK" in item, "GSI1SK" in item) == (is_admin, is_admin)
 
 
 def test_14_a_scan_of_the_customers_reads_customers_alone(example: Example) -> None:

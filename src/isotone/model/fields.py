@@ -330,7 +330,7 @@ def version(*, name: str | None = None, init: Literal[False] = False) -> Any:
 
 
 def expires(*, default: Any = MISSING, name: str | None = None) -> Any:
-    """Declare the datetime at which the item expires (the table's TimeToLive attribute)."""
+    """Declare the datetime at which the item expires, to the second (the table's TimeToLive attribute)."""
     return Attr(Options(role="expires", default=default, name=name))
 
 

@@ -130,8 +130,20 @@ def _is_optional(annotation: Any) -> bool:
 
 def _accepted(field: Attr[Any]) -> Any:
     """The type that a field's values may have; None, where the library fills it in."""
-    accepted = _aware(field.annotation)
-    return accepted if field.options.role == "plain" else Optional[accepted]  # noqa: UP045
+    accepted: Any = _aware(field.annotation)
+    if field.options.role == "plain":
+        return accepted
+    optional: Any = Optional[accepted]  # noqa: UP045
+    if field.options.role != "expires":
+        return optional
+    from pydantic import AfterValidator
+
+    return typing.Annotated[optional, AfterValidator(_to_the_second)]
+
+
+def _to_the_second(value: datetime | None) -> datetime | None:
+    """An expiry as TimeToLive knows it, so that nothing follows from a part that is not stored."""
+    return None if value is None else value.replace(microsecond=0)
 
 
 def _aware(annotation: Any) -> Any:
