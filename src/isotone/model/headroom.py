@@ -8,7 +8,6 @@ reported once per process and key: as a `HeadroomWarning`, as a `Notice` to ever
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isotone.codec.readable.interface import Measured
 from isotone.model.keys import StringSlot
+from isotone.model.warning import warn_caller
 
 if TYPE_CHECKING:
     from isotone.model.schema import EntitySchema
@@ -98,7 +98,7 @@ def _report(schema: EntitySchema, gauge: Gauge, value: Any, share: float) -> Non
         _notices[place] = notice
     for listener in tuple(_listeners):
         listener(notice)
-    warnings.warn(str(notice), HeadroomWarning, stacklevel=2)
+    warn_caller(HeadroomWarning(str(notice)))
 
 
 @lru_cache(maxsize=512)

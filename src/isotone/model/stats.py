@@ -6,13 +6,13 @@ throws most of it away is reported together with the index that would answer it 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from isotone import limits
 from isotone.backends.interface import Response
+from isotone.model.warning import warn_caller
 
 LOW_HIT_RATE: Final = 0.35  # of the items read, those returned
 WORTH_REPORTING: Final = 100 * limits.KB  # bytes read below which nobody minds
@@ -108,4 +108,4 @@ Report = Callable[[Waste], None]
 
 def warn(waste: Waste) -> None:
     """Report by a Python warning, which is shown once for each text."""
-    warnings.warn(WastefulRead(str(waste)), stacklevel=2)
+    warn_caller(WastefulRead(str(waste)))

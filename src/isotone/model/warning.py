@@ -1,0 +1,14 @@
+"""Python warnings that point at the line of the program that made the call, not at one of ours."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+
+def warn_caller(message: Warning) -> None:
+    """Warn at the first line outside of the library."""
+    depth, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("isotone."):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(message, stacklevel=depth)
