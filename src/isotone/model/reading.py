@@ -100,6 +100,7 @@ class Reader:
 
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
         """Exactly `size` results, fewer only at the end or where the query's bounds are reached."""
+        _check(read)
         if read.most_results is not None:
             raise UsageError("a page has a size; leave limit(…) to iterate, all and first")
         widening.check_settled(read)
@@ -128,6 +129,7 @@ class Reader:
 
     def first(self, read: Read[E]) -> Steps[E | None]:
         """The first result; None where there is none."""
+        _check(read)
         if widening.former_query(read) is not None:
             return next(iter((yield from self.all(read))), None)
         meter = Meter(read.is_consistent)
@@ -139,6 +141,7 @@ class Reader:
 
     def all(self, read: Read[E], *, at_most: int | None = None) -> Steps[list[E]]:
         """All results; raises `TooMany` where there are more than `at_most`."""
+        _check(read)
         former = widening.former_query(read)
         if former is None:
             return (yield from self._all(read, at_most))
@@ -168,6 +171,7 @@ class Reader:
 
     def count(self, read: Read[E]) -> Steps[int]:
         """How many results there are; costs as much as reading them."""
+        _check(read)
         if read.is_empty:
             return 0
         if widening.former_query(read) is not None:
@@ -192,6 +196,7 @@ class Reader:
         self, query: FamilyQuery[P, C], *, children: int | None = None
     ) -> Steps[Family[P, C]]:
         """A parent and the children nearest to it, at most so many, in one read."""
+        _check(query, FamilyQuery)
         if not query.begins_with_parent and children is not None:
             raise UsageError(
                 f"{query.name} does not begin with the parent in this direction, so a number of "
@@ -235,6 +240,7 @@ class Reader:
 
         Raises `TooLarge` with its size where that is more than `at_most` bytes.
         """
+        _check(read)
         widening.check_settled(read)
         meter, size, start = Meter(read.is_consistent), 0, None
         found: list[requests.Found] = []
@@ -272,6 +278,7 @@ class Reader:
 
     def traverse(self, read: Read[E]) -> Traversal[E]:
         """The results one request's worth at a time, for whoever iterates over all of them."""
+        _check(read)
         widening.check_settled(read)
         return Traversal(read, self._clock, self._judge)
 
@@ -290,6 +297,18 @@ class Reader:
         stats = meter.stats()
         if self._report is not None and stats.is_wasteful:
             self._report(waste_of(read, stats))
+
+
+def _check(read: object, kind: type[Read[Any]] = Read) -> None:
+    """Refuse what is no query; type checkers see it, and others may not use one."""
+    if isinstance(read, kind):
+        return
+    wanted = (
+        "Order.primary.where(…) or, for everything, Order.primary.scan()"
+        if kind is Read
+        else "Parent.primary.with_children(Child.primary).where(…)"
+    )
+    raise UsageError(f"{read!r} does not say what to read; write a query, such as {wanted}")
 
 
 def _turned(read: Read[E], at: Position) -> Read[E]:
