@@ -25,6 +25,9 @@ FILE, FILE_FLOOR = "Isotone client (file, durable)", "raw APSW (file, durable)"
 MOTO = "boto3 on moto in the process"
 
 TARGETS = (
+    # From bytes to bytes, as the floor; then with Python dictionaries at both ends, as boto3's client.
+    Target(GET, RAW_JSON, "at most", 3, FLOOR),
+    Target(PUT, RAW_JSON, "at most", 6, FLOOR),
     Target(GET, OURS, "at most", 3, FLOOR),
     Target(PUT, OURS, "at most", 6, FLOOR),
     Target(GET, OURS, "at most", 1 / 100, MOTO),
