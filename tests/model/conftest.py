@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.oracle import local
 
 import isotone
 from isotone.backends.interface import InProcess, Request, Response
@@ -58,3 +60,12 @@ def desk() -> Iterator[Desk]:
     clock = ManualClock(START)
     with isotone.open(":memory:", clock=clock) as database:
         yield Desk(InProcess(database.execute), clock)
+
+
+@pytest.fixture(scope="session")
+def dynamodb_local() -> Iterator[str]:
+    """Amazon's own DynamoDB Local, where the oracle's tests are asked for."""
+    if not os.environ.get("ISOTONE_ORACLE") or not local.is_here():
+        pytest.skip("set ISOTONE_ORACLE=1 and fetch DynamoDB Local to run this")
+    with local.DynamoDBLocal() as server:
+        yield server.url

@@ -287,10 +287,14 @@ def check(backend: Backend, kept: list[Thing], key: str, asked: Asked) -> None:
     assert run(READER.count(query), backend) == len(meant)
 
 
-@pytest.fixture(params=["file", "http"])
+@pytest.fixture(params=["file", "http", "DynamoDB Local"])
 def other_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
     """The engines behind which the same has to be true as in memory."""
     with ExitStack() as stack:
+        if request.param == "DynamoDB Local":
+            url = request.getfixturevalue("dynamodb_local")
+            yield stack.enter_context(isotone.connect(url)).backend
+            return
         path = tmp_path / "things.db" if request.param == "file" else ":memory:"
         database = stack.enter_context(isotone.open(path, durability="none"))
         if request.param == "http":

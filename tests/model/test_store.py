@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -13,7 +12,6 @@ from typing import Any
 
 import pytest
 from tests.model.orders import START, Order, Session, order, shop
-from tests.oracle import local
 
 import isotone
 from isotone import (
@@ -94,15 +92,6 @@ class _AwaitedTransaction:
 
     def __exit__(self, *raised: Any) -> None:
         self._loop.run_until_complete(self._transaction.__aexit__(*raised))
-
-
-@pytest.fixture(scope="module")
-def dynamodb_local() -> Iterator[str]:
-    """Amazon's own DynamoDB Local, where the oracle's tests are asked for."""
-    if not os.environ.get("ISOTONE_ORACLE") or not local.is_here():
-        pytest.skip("set ISOTONE_ORACLE=1 and fetch DynamoDB Local to run this")
-    with local.DynamoDBLocal() as server:
-        yield server.url
 
 
 @contextmanager

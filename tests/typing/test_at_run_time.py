@@ -157,11 +157,11 @@ WRONG_CALLS: dict[str, tuple[Callable[[Shop], object], str]] = {
     ),
     "a misspelt key": (
         lambda shop: shop.store.get(shop.order, customer="a", number=1),
-        "Order is identified by customer_id, number, not by customer, number",
+        "Order is identified by customer_id, number: customer_id is missing and customer is no part of its key",
     ),
     "half a key": (
         lambda shop: shop.store.get(shop.order, customer_id="a"),
-        "Order is identified by customer_id, number, not by customer_id",
+        "Order is identified by customer_id, number: number is missing",
     ),
     "another entity's field in a key": (
         lambda shop: shop.order.primary.where(shop.customer.customer_id == "a"),

@@ -86,8 +86,12 @@ def identify(schema: EntitySchema, values: Mapping[str, Any]) -> Item:
     """The primary key that these fields make; raises `UsageError` for any other set of fields."""
     wanted = {component.field.name for component in schema.primary.components}
     if values.keys() != wanted:
+        missing = ", ".join(sorted(wanted - values.keys()))
+        foreign = ", ".join(sorted(values.keys() - wanted))
+        faults = [f"{missing} is missing"] if missing else []
+        faults += [f"{foreign} is no part of its key"] if foreign else []
         raise UsageError(
-            f"{schema.tag} is identified by {', '.join(sorted(wanted)) or 'no field at all'}, "
-            f"not by {', '.join(sorted(values)) or 'nothing'}"
+            f"{schema.tag} is identified by {', '.join(sorted(wanted)) or 'no field at all'}: "
+            + " and ".join(faults)
         )
     return schema.primary_key(values)
