@@ -6,6 +6,7 @@ without declared parameters is passed on as it is, for whatever the database beh
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Unpack
 
@@ -15,13 +16,14 @@ from isotone.backends import table_requests as tables
 Response = dict[str, Any]
 
 
-class Actions:
+class Actions(ABC):
     """The methods of a client; each hands its action's name and arguments to `_call`."""
 
     __slots__ = ()
 
+    @abstractmethod
     def _call(self, operation: str, request: Mapping[str, Any]) -> Response:
-        raise NotImplementedError
+        """Answer one action."""
 
     def get_item(self, **request: Unpack[items.GetItemInput]) -> Response:
         """Read one item by its key."""

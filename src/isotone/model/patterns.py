@@ -8,6 +8,7 @@ each give a new one, and handed to a store. What it cannot answer is refused whe
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
@@ -35,7 +36,7 @@ E_co = TypeVar("E_co", bound="Entity", covariant=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Read(Generic[E_co]):
+class Read(ABC, Generic[E_co]):
     """What queries and scans have in common: of which entities, by which key, and how much.
 
     There is a key for each of the schemas, all on the same index.
@@ -130,9 +131,9 @@ class Read(Generic[E_co]):
 
     # What the reader asks
 
+    @abstractmethod
     def request(self) -> Request:
         """The request that is sent; a page adds its Limit and its ExclusiveStartKey."""
-        raise NotImplementedError
 
     @property
     def is_empty(self) -> bool:

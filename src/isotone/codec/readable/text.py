@@ -22,6 +22,7 @@ folded text. The attribute that the value comes from is not touched.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
@@ -84,7 +85,7 @@ _CASES: Final[dict[Case | None, Callable[[str], str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _AnyText(Directed):
+class _AnyText(Directed, ABC):
     """What the two kinds of text have in common: case, direction, and no discreteness."""
 
     case: Case | None = None
@@ -114,11 +115,13 @@ class _AnyText(Directed):
     def after(self, value: str) -> None:
         return None
 
+    @abstractmethod
     def _forward(self, text: str) -> str:
-        raise NotImplementedError
+        """The folded text, written."""
 
+    @abstractmethod
     def _backward(self, text: str) -> str:
-        raise NotImplementedError
+        """The folded text that was written so."""
 
     def beginning(self, prefix: str) -> str:
         """What the texts of exactly those values begin with that begin with `prefix`."""
