@@ -18,17 +18,9 @@ from isotone import limits
 from isotone.backends.interface import AsyncBackend
 from isotone.backends.opening import MEMORY, Target
 from isotone.clock import Clock
-from isotone.model import (
-    batches,
-    connecting,
-    moving,
-    saving,
-    scanning,
-    updating,
-    upserting,
-    widening,
-)
+from isotone.model import batches, connecting, scanning, widening
 from isotone.model import tables as tabling
+from isotone.model.calls import Calls
 from isotone.model.changes import Change
 from isotone.model.collections import Family, FamilyQuery
 from isotone.model.conditions import Condition
@@ -42,7 +34,6 @@ from isotone.model.steps import Steps, run_async
 from isotone.model.table import Table
 from isotone.model.tables import Difference, Throughput
 from isotone.model.transacting import AsyncStoreTransaction
-from isotone.model.transactions import get_together
 
 E = TypeVar("E", bound=Entity)
 P = TypeVar("P", bound=Entity)
@@ -68,7 +59,7 @@ class AsyncStore:
     ) -> None:
         self.backend = backend
         self.clock = clock
-        self._reader = reader
+        self.calls = Calls(reader, clock)
         self._close = close
 
     async def run(self, steps: Steps[R]) -> R:
@@ -85,11 +76,11 @@ class AsyncStore:
         On demand unless `throughput` provisions units. Raises `TableDiffers` where a table is there and
         not as declared; it stays as it is.
         """
-        return await self.run(tabling.create_tables(tables, throughput))
+        return await self.run(self.calls.create_tables(*tables, throughput=throughput))
 
     async def differences(self, *tables: Table) -> list[Difference]:
         """Where tables are not as declared, each point in words; nothing is changed."""
-        return await self.run(tabling.differences(tables))
+        return await self.run(self.calls.differences(*tables))
 
     async def add_indexes(
         self,
@@ -98,11 +89,13 @@ class AsyncStore:
         progress: tabling.Progress | None = None,
     ) -> list[str]:
         """Add the global indexes that tables lack, and wait until they are filled; their names."""
-        return await self.run(tabling.add_indexes(tables, throughput, progress))
+        return await self.run(
+            self.calls.add_indexes(*tables, throughput=throughput, progress=progress)
+        )
 
     async def drop_tables(self, *tables: Table) -> list[str]:
         """Delete tables with all that they hold; the names of those that were there."""
-        return await self.run(tabling.drop_tables(tables))
+        return await self.run(self.calls.drop_tables(*tables))
 
     # Writing
 
@@ -111,15 +104,15 @@ class AsyncStore:
 
         Raises `ConditionFailed`, `VersionConflict`, `NotUnique`.
         """
-        return await self.run(saving.put(entity, self.clock, when))
+        return await self.run(self.calls.put(entity, when=when))
 
     async def create(self, entity: E) -> E:
         """Write an entity that is not there yet; raises `AlreadyExists`. Cost: one write."""
-        return await self.run(saving.create(entity, self.clock))
+        return await self.run(self.calls.create(entity))
 
     async def replace(self, entity: E, *, when: Condition | None = None) -> E:
         """Write over an entity that is there; raises `NotFound` where it is not. Cost: one write."""
-        return await self.run(saving.replace(entity, self.clock, when))
+        return await self.run(self.calls.replace(entity, when=when))
 
     async def update(
         self, target: type[E] | E, /, *changes: Change, when: Condition | None = None, **key: Any
@@ -129,7 +122,7 @@ class AsyncStore:
         Cost: one write, and one read where an index key depends on a value that is not known. Raises
         `NotFound`, `ConditionFailed`, `VersionConflict`, `NotUnique`.
         """
-        return await self.run(updating.update(target, changes, key, self.clock, when))
+        return await self.run(self.calls.update(target, *changes, when=when, **key))
 
     async def upsert(
         self, entity: type[E], /, *changes: Change, when: Condition | None = None, **key: Any
@@ -141,7 +134,7 @@ class AsyncStore:
 
             store.upsert(Counter, Counter.hits.add(1), page="/")
         """
-        return await self.run(upserting.upsert(entity, changes, key, self.clock, when))
+        return await self.run(self.calls.upsert(entity, *changes, when=when, **key))
 
     async def delete(
         self, target: type[E] | E, /, *, when: Condition | None = None, **key: Any
@@ -150,7 +143,7 @@ class AsyncStore:
 
         Cost: one write. Raises `ConditionFailed`, `VersionConflict`.
         """
-        return await self.run(saving.delete(target, key, self.clock, when))
+        return await self.run(self.calls.delete(target, when=when, **key))
 
     async def move(
         self, target: type[E] | E, /, *changes: Change, when: Condition | None = None, **key: Any
@@ -160,7 +153,7 @@ class AsyncStore:
         Cost: one read, and a transaction of two writes. Raises `NotFound`, `AlreadyExists` where the new
         key is taken, and what an update does.
         """
-        return await self.run(moving.move(target, changes, key, self.clock, when))
+        return await self.run(self.calls.move(target, *changes, when=when, **key))
 
     async def put_many(
         self, entities: Iterable[Entity], *, progress: batches.WriteProgress | None = None
@@ -171,7 +164,7 @@ class AsyncStore:
         version or unique values, which take conditions, and `BatchIncomplete` with what the service kept
         refusing.
         """
-        return await self.run(batches.put_many(entities, self.clock, progress))
+        return await self.run(self.calls.put_many(entities, progress=progress))
 
     async def delete_many(
         self,
@@ -184,7 +177,7 @@ class AsyncStore:
 
         Raises as `put_many` does.
         """
-        return await self.run(batches.delete_many(targets, keys, progress))
+        return await self.run(self.calls.delete_many(targets, keys, progress=progress))
 
     def transaction(self) -> AsyncStoreTransaction:
         """Writes to several entities that are made together at the end of the block, or not at all.
@@ -201,13 +194,13 @@ class AsyncStore:
         Goes on where it was stopped. Cost: a scan of the table, and a transaction for each that is
         rewritten.
         """
-        return await self.run(widening.widen(entity, self.clock, progress))
+        return await self.run(self.calls.widen(entity, progress=progress))
 
     # Reading
 
     async def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
         """The entity with this primary key, or None. Cost: one read of its size."""
-        return await self.run(self._reader.get(entity, key, consistent=consistent))
+        return await self.run(self.calls.get(entity, consistent=consistent, **key))
 
     async def get_many(
         self,
@@ -222,7 +215,7 @@ class AsyncStore:
         A hundred to a request; what the service leaves out is asked for again after a pause.
         """
         return await self.run(
-            self._reader.get_many(entity, keys, consistent=consistent, progress=progress)
+            self.calls.get_many(entity, keys, consistent=consistent, progress=progress)
         )
 
     async def get_together(
@@ -232,43 +225,43 @@ class AsyncStore:
 
         Cost: twice that of consistent reads.
         """
-        return await self.run(get_together(targets, self.clock))
+        return await self.run(self.calls.get_together(*targets))
 
     async def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Page[E]:
         """So many results, and the cursors of the pages after and before."""
-        return await self.run(self._reader.page(read, size=size, cursor=cursor))
+        return await self.run(self.calls.page(read, size=size, cursor=cursor))
 
     async def iterate(self, read: Read[E]) -> AsyncIterator[E]:
         """All results one after the other, read as they are asked for: `async for`."""
-        traversal = self._reader.traverse(read)
+        traversal = self.calls.traverse(read)
         while not traversal.is_over:
             for entity in await self.run(traversal.step()):
                 yield entity
 
     async def all(self, read: Read[E], *, at_most: int | None = None) -> list[E]:
         """All results; raises `TooMany` where there are more than `at_most`."""
-        return await self.run(self._reader.all(read, at_most=at_most))
+        return await self.run(self.calls.all(read, at_most=at_most))
 
     async def first(self, read: Read[E]) -> E | None:
         """The first result, or None."""
-        return await self.run(self._reader.first(read))
+        return await self.run(self.calls.first(read))
 
     async def count(self, read: Read[E]) -> int:
         """How many results there are; costs as much as reading them."""
-        return await self.run(self._reader.count(read))
+        return await self.run(self.calls.count(read))
 
     async def family(
         self, query: FamilyQuery[P, C], *, children: int | None = None
     ) -> Family[P, C]:
         """A parent and the children nearest to it, at most so many, in one read."""
-        return await self.run(self._reader.family(query, children=children))
+        return await self.run(self.calls.family(query, children=children))
 
     async def load(self, read: Read[E], *, at_most: int = limits.MB) -> Snapshot[E]:
         """A small collection as a whole, to be filtered and sorted in memory.
 
         Raises `TooLarge` with its size where that is more than `at_most` bytes.
         """
-        return await self.run(self._reader.load(read, at_most=at_most))
+        return await self.run(self.calls.load(read, at_most=at_most))
 
     def scan(
         self, read: Scan[E], *, segments: int = 4, progress: scanning.Progress | None = None
@@ -277,9 +270,7 @@ class AsyncStore:
 
         `progress` is told what was spent so far, after each request.
         """
-        return scanning.together_async(
-            self._reader.segments(read, segments), self.backend, progress
-        )
+        return scanning.together_async(self.calls.segments(read, segments), self.backend, progress)
 
     # The end
 

@@ -19,17 +19,9 @@ from isotone import limits
 from isotone.backends.interface import Backend
 from isotone.backends.opening import MEMORY, Target
 from isotone.clock import Clock
-from isotone.model import (
-    batches,
-    connecting,
-    moving,
-    saving,
-    scanning,
-    updating,
-    upserting,
-    widening,
-)
+from isotone.model import batches, connecting, scanning, widening
 from isotone.model import tables as tabling
+from isotone.model.calls import Calls
 from isotone.model.changes import Change
 from isotone.model.collections import Family, FamilyQuery
 from isotone.model.conditions import Condition
@@ -43,7 +35,6 @@ from isotone.model.steps import Steps, run
 from isotone.model.table import Table
 from isotone.model.tables import Difference, Throughput
 from isotone.model.transacting import StoreTransaction
-from isotone.model.transactions import get_together
 
 E = TypeVar("E", bound=Entity)
 P = TypeVar("P", bound=Entity)
@@ -77,7 +68,7 @@ class Store:
     ) -> None:
         self.backend = backend
         self.clock = clock
-        self._reader = reader
+        self.calls = Calls(reader, clock)
         self._close = close
 
     def run(self, steps: Steps[R]) -> R:
@@ -92,11 +83,11 @@ class Store:
         On demand unless `throughput` provisions units. Raises `TableDiffers` where a table is there and
         not as declared; it stays as it is.
         """
-        return self.run(tabling.create_tables(tables, throughput))
+        return self.run(self.calls.create_tables(*tables, throughput=throughput))
 
     def differences(self, *tables: Table) -> list[Difference]:
         """Where tables are not as declared, each point in words; nothing is changed."""
-        return self.run(tabling.differences(tables))
+        return self.run(self.calls.differences(*tables))
 
     def add_indexes(
         self,
@@ -105,11 +96,11 @@ class Store:
         progress: tabling.Progress | None = None,
     ) -> list[str]:
         """Add the global indexes that tables lack, and wait until they are filled; their names."""
-        return self.run(tabling.add_indexes(tables, throughput, progress))
+        return self.run(self.calls.add_indexes(*tables, throughput=throughput, progress=progress))
 
     def drop_tables(self, *tables: Table) -> list[str]:
         """Delete tables with all that they hold; the names of those that were there."""
-        return self.run(tabling.drop_tables(tables))
+        return self.run(self.calls.drop_tables(*tables))
 
     # Writing
 
@@ -118,15 +109,15 @@ class Store:
 
         Raises `ConditionFailed`, `VersionConflict`, `NotUnique`.
         """
-        return self.run(saving.put(entity, self.clock, when))
+        return self.run(self.calls.put(entity, when=when))
 
     def create(self, entity: E) -> E:
         """Write an entity that is not there yet; raises `AlreadyExists`. Cost: one write."""
-        return self.run(saving.create(entity, self.clock))
+        return self.run(self.calls.create(entity))
 
     def replace(self, entity: E, *, when: Condition | None = None) -> E:
         """Write over an entity that is there; raises `NotFound` where it is not. Cost: one write."""
-        return self.run(saving.replace(entity, self.clock, when))
+        return self.run(self.calls.replace(entity, when=when))
 
     def update(
         self, target: type[E] | E, /, *changes: Change, when: Condition | None = None, **key: Any
@@ -138,7 +129,7 @@ class Store:
 
             store.update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157)
         """
-        return self.run(updating.update(target, changes, key, self.clock, when))
+        return self.run(self.calls.update(target, *changes, when=when, **key))
 
     def upsert(
         self, entity: type[E], /, *changes: Change, when: Condition | None = None, **key: Any
@@ -150,7 +141,7 @@ class Store:
 
             store.upsert(Counter, Counter.hits.add(1), page="/")
         """
-        return self.run(upserting.upsert(entity, changes, key, self.clock, when))
+        return self.run(self.calls.upsert(entity, *changes, when=when, **key))
 
     def delete(
         self, target: type[E] | E, /, *, when: Condition | None = None, **key: Any
@@ -159,7 +150,7 @@ class Store:
 
         Cost: one write. Raises `ConditionFailed`, `VersionConflict`.
         """
-        return self.run(saving.delete(target, key, self.clock, when))
+        return self.run(self.calls.delete(target, when=when, **key))
 
     def move(
         self, target: type[E] | E, /, *changes: Change, when: Condition | None = None, **key: Any
@@ -169,7 +160,7 @@ class Store:
         Cost: one read, and a transaction of two writes. Raises `NotFound`, `AlreadyExists` where the new
         key is taken, and what an update does.
         """
-        return self.run(moving.move(target, changes, key, self.clock, when))
+        return self.run(self.calls.move(target, *changes, when=when, **key))
 
     def put_many(
         self, entities: Iterable[Entity], *, progress: batches.WriteProgress | None = None
@@ -180,7 +171,7 @@ class Store:
         version or unique values, which take conditions, and `BatchIncomplete` with what the service kept
         refusing.
         """
-        return self.run(batches.put_many(entities, self.clock, progress))
+        return self.run(self.calls.put_many(entities, progress=progress))
 
     def delete_many(
         self,
@@ -193,7 +184,7 @@ class Store:
 
         Raises as `put_many` does.
         """
-        return self.run(batches.delete_many(targets, keys, progress))
+        return self.run(self.calls.delete_many(targets, keys, progress=progress))
 
     def transaction(self) -> StoreTransaction:
         """Writes to several entities that are made together at the end of the block, or not at all.
@@ -210,7 +201,7 @@ class Store:
         Goes on where it was stopped. Cost: a scan of the table, and a transaction for each that is
         rewritten.
         """
-        return self.run(widening.widen(entity, self.clock, progress))
+        return self.run(self.calls.widen(entity, progress=progress))
 
     # Reading
 
@@ -219,7 +210,7 @@ class Store:
 
         >>> store.get(Order, customer_id="2b5a41c0", number=157)  # doctest: +SKIP
         """
-        return self.run(self._reader.get(entity, key, consistent=consistent))
+        return self.run(self.calls.get(entity, consistent=consistent, **key))
 
     def get_many(
         self,
@@ -233,49 +224,47 @@ class Store:
 
         A hundred to a request; what the service leaves out is asked for again after a pause.
         """
-        return self.run(
-            self._reader.get_many(entity, keys, consistent=consistent, progress=progress)
-        )
+        return self.run(self.calls.get_many(entity, keys, consistent=consistent, progress=progress))
 
     def get_together(self, *targets: tuple[type[Entity], Mapping[str, Any]]) -> list[Entity | None]:
         """Up to a hundred entities of any kinds as they are at one moment; None for each that is not there.
 
         Cost: twice that of consistent reads.
         """
-        return self.run(get_together(targets, self.clock))
+        return self.run(self.calls.get_together(*targets))
 
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Page[E]:
         """So many results, and the cursors of the pages after and before."""
-        return self.run(self._reader.page(read, size=size, cursor=cursor))
+        return self.run(self.calls.page(read, size=size, cursor=cursor))
 
     def iterate(self, read: Read[E]) -> Iterator[E]:
         """All results one after the other, read as they are asked for."""
-        traversal = self._reader.traverse(read)
+        traversal = self.calls.traverse(read)
         while not traversal.is_over:
             yield from self.run(traversal.step())
 
     def all(self, read: Read[E], *, at_most: int | None = None) -> list[E]:
         """All results; raises `TooMany` where there are more than `at_most`."""
-        return self.run(self._reader.all(read, at_most=at_most))
+        return self.run(self.calls.all(read, at_most=at_most))
 
     def first(self, read: Read[E]) -> E | None:
         """The first result, or None."""
-        return self.run(self._reader.first(read))
+        return self.run(self.calls.first(read))
 
     def count(self, read: Read[E]) -> int:
         """How many results there are; costs as much as reading them."""
-        return self.run(self._reader.count(read))
+        return self.run(self.calls.count(read))
 
     def family(self, query: FamilyQuery[P, C], *, children: int | None = None) -> Family[P, C]:
         """A parent and the children nearest to it, at most so many, in one read."""
-        return self.run(self._reader.family(query, children=children))
+        return self.run(self.calls.family(query, children=children))
 
     def load(self, read: Read[E], *, at_most: int = limits.MB) -> Snapshot[E]:
         """A small collection as a whole, to be filtered and sorted in memory.
 
         Raises `TooLarge` with its size where that is more than `at_most` bytes.
         """
-        return self.run(self._reader.load(read, at_most=at_most))
+        return self.run(self.calls.load(read, at_most=at_most))
 
     def scan(
         self, read: Scan[E], *, segments: int = 4, progress: scanning.Progress | None = None
@@ -286,7 +275,7 @@ class Store:
 
             for order in store.scan(Order.primary.scan(), segments=8): ...
         """
-        return scanning.together(self._reader.segments(read, segments), self.backend, progress)
+        return scanning.together(self.calls.segments(read, segments), self.backend, progress)
 
     # The end
 

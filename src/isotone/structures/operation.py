@@ -1,0 +1,143 @@
+"""One implementation of each structure, for stores that wait and for stores that are awaited.
+
+A structure has its operations as generators of requests (`isotone.model.steps`), marked by `@operation`.
+Over a `Store` such a method gives its result, over an `AsyncStore` something to await, and type checkers
+know which from the store that it was made with:
+
+    class Counter(Structure[S]):
+        @operation
+        def increment(self, by: int = 1) -> Steps[int]:
+            return (yield from self.calls.upsert(…)).value
+
+    Counter(store).increment()              # int
+    await Counter(async_store).increment()  # int
+
+An operation runs; a generator composes. Operations that are made of others call plain generators:
+`yield from self._add(…)`. `@iteration` is for what is read bit by bit: the method yields steps, is sent
+what they read, and its caller sees one result after the other, by `for` or by `async for`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from typing import Any, Concatenate, Generic, ParamSpec, Self, cast, overload
+
+from typing_extensions import TypeVar
+
+from isotone.model.async_store import AsyncStore
+from isotone.model.entity import Entity
+from isotone.model.steps import Steps
+from isotone.model.store import Store
+from isotone.model.table import Table
+
+P = ParamSpec("P")
+R = TypeVar("R")
+E = TypeVar("E", bound=Entity)
+S = TypeVar("S", bound=Store | AsyncStore, default=Store)
+"""The kind of store that a structure is over: `Store` where nothing is said."""
+
+Batches = Generator[Steps[list[R]], list[R], None]
+"""What an iteration is: it yields steps that read some results, and is sent these."""
+
+
+class Structure(Generic[S]):
+    """What every structure has: a store, its calls as steps, and the table in which it lives."""
+
+    def __init__(self, store: S, table: Table) -> None:
+        self.store = store
+        self.calls = store.calls
+        self.table = table
+
+    def now(self) -> float:
+        """Seconds since the epoch, by the store's clock."""
+        return self.calls.clock.now()
+
+    def kept(self, kind: type[E]) -> type[E]:
+        """The entity class of a kind in this structure's table.
+
+        A structure declares its entities without a table, so that it can live in any; here the class with
+        the table's keys is made, once for each table.
+        """
+        known = self.table.entities.get(kind.__name__)
+        if known is not None and issubclass(known.entity, kind):
+            return known.entity
+        return cast("type[E]", type(kind.__name__, (kind,), {}, table=self.table))
+
+
+class operation(Generic[P, R]):  # noqa: N801 - a decorator
+    """A method whose steps are run, or awaited, by the store of its structure."""
+
+    def __init__(self, function: Callable[Concatenate[Any, P], Steps[R]]) -> None:
+        self._function = function
+        functools.update_wrapper(cast("Any", self), function)
+
+    @overload
+    def __get__(self, structure: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, structure: Structure[Store], owner: type) -> Callable[P, R]: ...
+    @overload
+    def __get__(
+        self, structure: Structure[AsyncStore], owner: type
+    ) -> Callable[P, Coroutine[Any, Any, R]]: ...
+    def __get__(self, structure: Structure[Any] | None, owner: type) -> Any:
+        if structure is None:
+            return self
+        function, run = self._function, structure.store.run
+
+        @functools.wraps(function)
+        def perform(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return run(function(structure, *args, **kwargs))
+
+        return perform
+
+
+class iteration(Generic[P, R]):  # noqa: N801 - a decorator
+    """A method whose steps are run one by one, as the caller asks for more."""
+
+    def __init__(self, function: Callable[Concatenate[Any, P], Batches[R]]) -> None:
+        self._function = function
+        functools.update_wrapper(cast("Any", self), function)
+
+    @overload
+    def __get__(self, structure: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, structure: Structure[Store], owner: type) -> Callable[P, Iterator[R]]: ...
+    @overload
+    def __get__(
+        self, structure: Structure[AsyncStore], owner: type
+    ) -> Callable[P, AsyncIterator[R]]: ...
+    def __get__(self, structure: Structure[Any] | None, owner: type) -> Any:
+        if structure is None:
+            return self
+        function, store = self._function, structure.store
+        go_through: Any = _awaited if isinstance(store, AsyncStore) else _waited
+
+        @functools.wraps(function)
+        def perform(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return go_through(store, function(structure, *args, **kwargs))
+
+        return perform
+
+
+def _waited(store: Store, batches: Batches[R]) -> Iterator[R]:
+    try:
+        steps = next(batches)
+        while True:
+            found = store.run(steps)
+            yield from found
+            steps = batches.send(found)
+    except StopIteration:
+        return
+
+
+async def _awaited(store: AsyncStore, batches: Batches[R]) -> AsyncIterator[R]:
+    try:
+        steps = next(batches)
+        while True:
+            found = await store.run(steps)
+            for each in found:
+                yield each
+            steps = batches.send(found)
+    except StopIteration:
+        return

@@ -1,0 +1,71 @@
+"""Stores of every kind for the tests of structures: in memory, in a file, over HTTP, DynamoDB Local."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+
+import pytest
+from tests.oracle import local
+
+import isotone
+from isotone import ManualClock, Store
+from isotone.server import running_server
+
+START = 1_800_000_000  # 2027-01-15 08:00:00 UTC
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """The time of every store of the test."""
+    return ManualClock(START)
+
+
+@pytest.fixture(scope="session")
+def dynamodb_local() -> Iterator[str]:
+    """Amazon's own DynamoDB Local, where the oracle's tests are asked for."""
+    if not os.environ.get("ISOTONE_ORACLE") or not local.is_here():
+        pytest.skip("set ISOTONE_ORACLE=1 and fetch DynamoDB Local to run this")
+    with local.DynamoDBLocal() as server:
+        yield server.url
+
+
+@pytest.fixture(params=["memory", "file", "http", "dynamodb-local"])
+def address(
+    request: pytest.FixtureRequest, tmp_path: object, clock: ManualClock
+) -> Iterator[object]:
+    """Where the store keeps its tables; servers of ours go by the test's clock, Amazon's by its own."""
+    if request.param == "memory":
+        with isotone.open(clock=clock) as database:
+            yield database
+    elif request.param == "file":
+        with isotone.open(f"{tmp_path}/structures.db", clock=clock) as database:
+            yield database
+    elif request.param == "http":
+        with isotone.open(clock=clock) as database, running_server(database) as url:
+            yield url
+    else:
+        yield request.getfixturevalue("dynamodb_local")
+
+
+@pytest.fixture
+def store(address: object, clock: ManualClock) -> Iterator[Store]:
+    """A store at the address."""
+    with isotone.connect(address, clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+def memory(clock: ManualClock) -> Iterator[Store]:
+    """A store in memory, for what is the same everywhere."""
+    with isotone.connect(clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+def table_name() -> str:
+    """A name that no other test uses: DynamoDB Local keeps its tables for the whole session."""
+    return f"structures-{next(_numbers)}"
