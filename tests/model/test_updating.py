@@ -305,3 +305,60 @@ def test_hooks_see_the_changes(shopping: Any) -> None:
     shopping.do(put(Doc(name="a"), shopping.clock))
     after = shopping.do(update(Doc, [Doc.text.set("x")], {"name": "a"}, shopping.clock))
     assert (after.text, after.edits) == ("x", 1)
+
+
+class Case(Entity, table=Table("shop", indexes=shop.indexes)):
+    code: Attr[str] = field()
+    closed: Attr[bool] = field(default=False)
+
+    primary = Key("CASE", code).sort("CASE")
+    waiting = Index("GSI1", "WAITING", when=closed == False).sort("CASE", code)  # noqa: E712
+
+
+class CaseNow(Entity, table=Table("shop", indexes=shop.indexes), tag="Case", version=2):
+    code: Attr[str] = field()
+    closed: Attr[bool] = field(default=False)
+    notes: Attr[int] = field(default=0)
+
+    primary = Key("CASE", code).sort("CASE")
+    waiting = Index("GSI1", "WAITING", when=closed == False).sort("CASE", code)  # noqa: E712
+
+    @staticmethod
+    @upgrade(1)
+    def count_notes(item: dict[str, Any]) -> dict[str, Any]:
+        return {**item, "notes": 0}
+
+
+def test_an_item_of_an_older_version_leaves_an_index_by_its_first_update(shopping: Any) -> None:
+    shopping.do(put(Case(code="1"), shopping.clock))
+    close = [CaseNow.closed.set(True)]
+    after = shopping.do(update(CaseNow, close, {"code": "1"}, shopping.clock))
+    assert shopping.item(after) == CaseNow.__schema__.to_item(after.__dict__)
+
+
+class Contact(Entity, table=shop):
+    code: Attr[str] = field()
+    company: Attr[str] = field()
+    domain: Attr[str] = computed(lambda contact: contact.company.lower())
+    name: Attr[str] = field(unique=(domain,))
+    nick: Attr[str | None] = field(default=None)
+    shout: Attr[str | None] = computed(lambda contact: contact.nick and contact.nick.upper())
+
+    primary = Key("CONTACT", code).sort("CONTACT")
+
+
+def test_a_unique_value_within_a_computed_one_moves_with_it(shopping: Any) -> None:
+    clock = shopping.clock
+    shopping.do(create(Contact(code="1", company="Acme", name="ann"), clock))
+    shopping.do(update(Contact, [Contact.company.set("Other")], {"code": "1"}, clock))
+    shopping.do(create(Contact(code="2", company="Acme", name="ann"), clock))
+    with pytest.raises(NotUnique):
+        shopping.do(create(Contact(code="3", company="Other", name="ann"), clock))
+
+
+def test_an_update_with_unique_values_gives_the_entity_as_it_is_stored(shopping: Any) -> None:
+    clock = shopping.clock
+    shopping.do(create(Contact(code="1", company="Acme", name="ann", nick="a"), clock))
+    changes = [Contact.name.set("bob"), Contact.nick.remove()]
+    after = shopping.do(update(Contact, changes, {"code": "1"}, clock))
+    assert (after.name, after.nick, after.shout) == ("bob", None, None)

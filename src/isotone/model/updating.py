@@ -26,7 +26,7 @@ from isotone.model.changes import Change
 from isotone.model.conditions import Condition
 from isotone.model.derivation import Derived, Known, Unknown, derive, told_by
 from isotone.model.rendering import conjunction, equal, expressions, update_of
-from isotone.model.rewriting import pins
+from isotone.model.rewriting import pins, rewritten
 from isotone.model.saving import (
     as_read,
     described,
@@ -125,16 +125,16 @@ class Update(Write[E | None]):
         if current is None or is_gone(schema, current, self._now):
             raise NotFound(f"{described(schema, self.key)} does not exist")
         item = schema.upgraded(current)
-        self._after = after = applied(changes, item)
+        after = applied(changes, item)
+        self._after = rewritten(schema, after)
         known = Known(schema.from_item(after).__dict__)
         derived = derive(schema, known, names(changes))
         markers: list[Action] = []
         if touches_unique_values(schema, changes):
             before = values_of(schema, current)
             markers = uniqueness.changes(schema, self.key, before, known, self._now)
-        self._after = {**after, **derived.attributes}
         if item is not current:
-            return [self._rewrite(known, after, current), *markers]
+            return [self._rewrite(self._after, current), *markers]
         used = current.keys() | after.keys() if markers else self._used(known, changes)
         return [self._action(changes, derived, known, pins(schema, current, used)), *markers]
 
@@ -173,9 +173,9 @@ class Update(Write[E | None]):
         }
         return Action("Update", members, self._explain)
 
-    def _rewrite(self, known: Known, after: Item, current: Item) -> Action:
+    def _rewrite(self, item: Item, current: Item) -> Action:
         """The whole item, of an item that an older version of the entity wrote."""
-        self._after = item = {**after, **self.schema.to_item(dict(known))}
+        headroom.watch(self.schema, self.schema.from_item(item).__dict__)
         same = pins(self.schema, current, set(current))
         members = {
             "TableName": self.schema.table.name,
@@ -249,4 +249,5 @@ def touches_unique_values(schema: EntitySchema, changes: Sequence[Change]) -> bo
     fields = {field.name for field in uniqueness.fields_of(schema)}
     if fields and "expires" in schema.by_role:
         fields.add(schema.by_role["expires"].name)
-    return bool(fields & names(changes))
+    # A computed field may follow from whatever is changed.
+    return bool(fields & (names(changes) | schema.computations.keys()))
