@@ -8,6 +8,7 @@ import pytest
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, ManualClock, Table, expires, field
+from isotone.errors import UsageError
 from isotone.model.validation import InvalidEntity
 
 web = Table("web", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
@@ -49,3 +50,19 @@ def test_an_expiry_that_is_not_optional_is_wanted() -> None:
     with pytest.raises(InvalidEntity, match="Ticket: ends is missing"):
         Ticket(number=1)  # type: ignore[call-arg]
     assert Session(token="a").ends is None
+
+
+def test_tables_of_one_base_expire_by_one_attribute() -> None:
+    class Kept(Entity):
+        id: Attr[str] = field()
+        until: Attr[datetime] = expires()
+
+        primary = Key("KEPT", id).sort("KEPT")
+
+    class Here(Kept, table=Table("here", ttl="until_then")): ...
+
+    class There(Kept, table=Table("there", ttl="until_then")): ...
+
+    with pytest.raises(UsageError, match=r"declare Table\(ttl='until_then'\)"):
+
+        class Elsewhere(Kept, table=Table("elsewhere")): ...

@@ -82,12 +82,13 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
 
 def _check_expiry(field: Attr[Any], table: Table) -> None:
     """A table has one TimeToLive attribute, and the field that says when to expire lives there."""
-    if field.options.name is None:
+    declared = field.options.name is not None or field.attribute != field.name
+    if not declared:  # by this class, or by another one with the same base
         field.attribute = table.ttl
     elif field.attribute != table.ttl:
         raise UsageError(
-            f"field {field.name!r} expires items by {field.attribute!r}, but the table by {table.ttl!r}; "
-            f"leave name= out, or declare Table(ttl={field.attribute!r})"
+            f"field {field.name!r} expires items by {field.attribute!r}, as its name= or a class with the "
+            f"same base says, but the table by {table.ttl!r}; declare Table(ttl={field.attribute!r})"
         )
 
 
