@@ -54,10 +54,10 @@ def test_an_expiry_that_is_not_optional_is_wanted() -> None:
 
 def test_tables_of_one_base_expire_by_one_attribute() -> None:
     class Kept(Entity):
-        id: Attr[str] = field()
+        name: Attr[str] = field()
         until: Attr[datetime] = expires()
 
-        primary = Key("KEPT", id).sort("KEPT")
+        primary = Key("KEPT", name).sort("KEPT")
 
     class Here(Kept, table=Table("here", ttl="until_then")): ...
 
