@@ -24,9 +24,11 @@ from isotone.model.entity import Entity
 from isotone.model.fields import Attr, computed, created, expires, field, updated, version
 from isotone.model.keys import Index, Key
 from isotone.model.saving import create, delete, put, replace
-from isotone.model.steps import Steps, run
+from isotone.model.steps import Call, Steps, run
 from isotone.model.table import Global, Local, Table
 from isotone.model.tables import create_tables
+from isotone.model.updating import update
+from isotone.model.upserting import upsert
 from isotone.model.writing import read_item
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -290,3 +292,38 @@ def test_uniqueness_needs_keys_and_values_of_strings() -> None:
             tags: Attr[list[str]] = field(unique=True)
 
             primary = Key("WRONG", name).sort("WRONG")
+
+
+def keep_the_expired(store: Any) -> None:
+    """DynamoDB may take two days to remove them."""
+    never = {"AttributeName": shop.ttl, "Enabled": False}
+    request = {"TableName": shop.name, "TimeToLiveSpecification": never}
+
+    def steps() -> Steps[None]:
+        yield Call("UpdateTimeToLive", request)
+
+    store(steps())
+
+
+def test_the_values_of_what_has_expired_belong_to_whoever_took_them(
+    store: Any, clock: ManualClock
+) -> None:
+    keep_the_expired(store)
+    late, soon = START - timedelta(hours=1), START + timedelta(hours=1)
+    for write in (
+        lambda: delete(Session, {"token": "t"}, clock),
+        lambda: put(Session(token="t", seat="9Z"), clock),
+        lambda: update(Session, [Session.seat.set("9Z")], {"token": "u"}, clock),
+        lambda: upsert(Session, [Session.seat.set("8Z")], {"token": "t"}, clock),
+    ):
+        store(put(Session(token="t", seat="1A", until=late), clock))  # and nobody has removed it
+        store(put(Session(token="u", seat="1A", until=soon), clock))
+        store(write())
+        store(delete(Session, {"token": "u"}, clock))
+        store(delete(Session, {"token": "t"}, clock))
+
+
+def test_a_delete_does_not_give_what_has_expired(store: Any, clock: ManualClock) -> None:
+    keep_the_expired(store)
+    store(put(Session(token="t", until=START - timedelta(hours=1)), clock))
+    assert store(delete(Session, {"token": "t"}, clock)) is None

@@ -56,7 +56,7 @@ def replace(entity: E, clock: Clock, when: Condition | None = None) -> Steps[E]:
 def delete(
     target: type[E] | E, key: Mapping[str, Any], clock: Clock, when: Condition | None = None
 ) -> Steps[E | None]:
-    """Delete an entity and give it as it was, None where there was none. Cost: one write.
+    """Delete an entity and give it as it was; None where there was none, or it had expired. Cost: one write.
 
     By its key's fields, or the entity itself, whose version, where it has one, is checked.
     """
@@ -103,7 +103,7 @@ class Put(Write[E]):
             "Item": item,
             **expressions(ConditionExpression=condition),
         }
-        before = values_of(schema, self.current)
+        before = values_held(schema, self.current, now)
         markers = uniqueness.changes(schema, self._key_of(item), before, values, now)
         return [Action("Put", members, self._explain), *markers]
 
@@ -151,6 +151,7 @@ class Delete(Write[E | None]):
 
     def plan(self, now: datetime) -> list[Action]:
         schema = self.schema
+        self._now = now
         condition = conjunction(
             [
                 None if self.entity is None else read_version(schema, self.entity.__dict__),
@@ -164,7 +165,7 @@ class Delete(Write[E | None]):
             "Key": self.key,
             **expressions(ConditionExpression=condition),
         }
-        before = values_of(schema, self.current)
+        before = values_held(schema, self.current, now)
         markers = uniqueness.changes(schema, self.key, before, None, now)
         return [Action("Delete", members, self._explain), *markers]
 
@@ -172,7 +173,9 @@ class Delete(Write[E | None]):
         return refusal(self, item, {} if self.entity is None else as_read(self.entity))
 
     def finish(self, attributes: Item | None) -> E | None:
-        return cast("E | None", entity_of(self.schema, attributes or self.current))
+        item = attributes or self.current
+        gone = is_gone(self.schema, item, self._now)
+        return None if gone else cast("E | None", entity_of(self.schema, item))
 
 
 class Check(Write[None]):
@@ -343,6 +346,11 @@ def entity_of(schema: EntitySchema, item: Item | None) -> Entity | None:
 def values_of(schema: EntitySchema, item: Item | None) -> dict[str, Any] | None:
     """The values of an item's fields."""
     return None if item is None else schema.from_item(item).__dict__
+
+
+def values_held(schema: EntitySchema, item: Item | None, now: datetime) -> dict[str, Any] | None:
+    """The values of an item that others cannot take; one that has expired has given up all of its own."""
+    return None if is_gone(schema, item, now) else values_of(schema, item)
 
 
 def described(schema: EntitySchema, key: Item) -> str:
