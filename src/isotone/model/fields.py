@@ -114,8 +114,10 @@ class Attr(Generic[T]):
 
     def _wire_type(self) -> WireType:
         if self.options.role == "expires":
-            return expiry_type()
-        return epoch_type() if self.options.epoch else wire_type(self.annotation)
+            return expiry_type(self.annotation)
+        if self.options.epoch:
+            return epoch_type(self.annotation)
+        return wire_type(self.annotation)
 
     def encode(self, value: Any) -> AttributeValue:
         """A value as the item has it; raises `UsageError` that names the field."""

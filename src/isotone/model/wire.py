@@ -63,14 +63,19 @@ def wire_type(annotation: Any) -> WireType:
     return _by_pydantic(annotation)
 
 
-def epoch_type() -> WireType:
+def epoch_type(annotation: Any) -> WireType:
     """A datetime as seconds since the epoch, to the microsecond."""
-    return WireType("N", _encode_epoch, _decode_epoch)
+    return _in_place_of(annotation, WireType("N", _encode_epoch, _decode_epoch, python=datetime))
 
 
-def expiry_type() -> WireType:
+def expiry_type(annotation: Any) -> WireType:
     """A datetime as whole seconds since the epoch, which is what TimeToLive reads."""
-    return WireType("N", _encode_expiry, _decode_epoch)
+    return _in_place_of(annotation, WireType("N", _encode_expiry, _decode_epoch, python=datetime))
+
+
+def _in_place_of(annotation: Any, inner: WireType) -> WireType:
+    """Another wire type for an annotation, which may have None as it did."""
+    return _optional(inner) if wire_type(annotation).optional else inner
 
 
 def _wrong(value: Any, expected: str) -> UsageError:
@@ -227,8 +232,10 @@ def _union(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
     rest = tuple(argument for argument in arguments if argument is not type(None))
     if len(rest) == len(arguments):
         return _by_pydantic(annotation)
-    inner = wire_type(rest[0] if len(rest) == 1 else Union[rest])  # noqa: UP007 - made at run time
+    return _optional(wire_type(rest[0] if len(rest) == 1 else Union[rest]))  # noqa: UP007 - made at run time
 
+
+def _optional(inner: WireType) -> WireType:
     def encode(value: Any) -> AttributeValue:
         return NULL if value is None else inner.encode(value)
 

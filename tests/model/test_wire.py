@@ -1,0 +1,45 @@
+"""How values are written and read back, where the type alone does not tell."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Table, expires, field
+from isotone.errors import Unanswerable
+
+START = datetime(2126, 1, 1, tzinfo=UTC)
+
+events = Table("events", indexes={"by_end": Global("GPK", "GSK")})
+
+
+class Event(Entity, table=events):
+    name: Attr[str] = field()
+    area: Attr[str] = field(default="x")
+    starts: Attr[datetime | None] = field(epoch=True, default=START)
+    ends: Attr[datetime | None] = field(epoch=True, default=None)
+    gone: Attr[datetime | None] = expires(default=START)
+
+    primary = Key("EVENT", name).sort("EVENT")
+    by_end = Index("by_end", "AREA", area).sort("END", ends)
+
+
+def test_none_for_seconds_since_the_epoch_is_read_back() -> None:
+    with isotone.connect() as store:
+        store.create_tables(events)
+        event = store.put(Event(name="a", starts=None, gone=None))
+        assert store.get(Event, name="a") == event
+
+
+def test_none_may_be_set_for_seconds_since_the_epoch() -> None:
+    with isotone.connect() as store:
+        store.create_tables(events)
+        store.put(Event(name="a", ends=START))
+        assert store.update(Event, Event.ends.remove(), name="a").ends is None
+
+
+def test_an_index_lacks_what_has_none_for_seconds_since_the_epoch() -> None:
+    with pytest.raises(Unanswerable, match="lacks entities without ends"):
+        Event.find(Event.area == "x")
