@@ -16,7 +16,7 @@ from isotone.clock import Clock, SystemClock
 from isotone.errors import TooLarge, TooMany, UsageError
 from isotone.model import requests, widening
 from isotone.model.advice import waste_of
-from isotone.model.collecting import Traversal, collect, continued, is_spent, spent
+from isotone.model.collecting import Pace, Traversal, collect, continued, is_spent, spent
 from isotone.model.collections import Family, FamilyQuery
 from isotone.model.cursors import Position, Signer
 from isotone.model.fetching import FetchProgress, fetch
@@ -179,16 +179,20 @@ class Reader:
         if not requests.can_be_counted(read):
             return len((yield from self.all(read.select())))
         request = requests.counting(read, self._clock.now())
-        meter, start = Meter(read.is_consistent), None
+        meter, start, most = Meter(read.is_consistent), None, read.most_results
+        pace = Pace(read, meter)
         while meter.requests == 0 or start is not None:
-            response = yield Call(read.operation, continued(request, start, None))
+            missing = None if most is None else most - meter.returned
+            limit = pace.next(missing, meter.returned)
+            response = yield Call(read.operation, continued(request, start, limit))
             meter.count(response)
             meter.returned += response["Count"]
+            if most is not None and meter.returned >= most:
+                meter.returned = most
+                break
             start = response.get("LastEvaluatedKey")
             if start is not None and is_spent(read, meter):
                 raise spent(read, meter)
-            if read.most_results is not None and meter.returned >= read.most_results:
-                return read.most_results
         self._judge(read, meter)
         return meter.returned
 

@@ -48,19 +48,26 @@ def scan(read: Scan[Any]) -> dict[str, Any]:
 
 
 def can_be_counted(read: Read[Any]) -> bool:
-    """Whether the database can judge all that decides which items are meant."""
-    bounds = _bounds(read)
-    if bounds is not None and bounds.excluded:
-        return False
+    """Whether the database can judge all that decides which items are meant.
+
+    A filter of a query cannot look at the key that is queried by, nor one of a scan at the form of a key,
+    which tells kinds apart that have no tag.
+    """
     has = projected_attributes(read.table, read.index)
-    judged = [schema.by_role["expires"].attribute for schema in _mortal(read)]
-    return has is None or has.issuperset([read.table.tag, *judged])
+    judged = {read.table.tag} | {schema.by_role["expires"].attribute for schema in _mortal(read)}
+    if has is not None and not has >= judged:
+        return False
+    bounds = _bounds(read)
+    if bounds is None:
+        return len(read.table.entities) == 1
+    keyed = {each.name for each in read.table.layout(read.index).attributes}
+    return not bounds.excluded and keyed.isdisjoint(judged)
 
 
 def counting(read: Read[Any], now: float) -> dict[str, Any]:
     """The request that counts, with everything judged by the database."""
     request = dict(read.request())
-    further = [_of_kind(read)] if len(read.table.entities) > 1 else []
+    further = [_of_kind(read)]
     further += [] if read.with_expired else [_unexpired(schema, now) for schema in _mortal(read)]
     for name in ("ProjectionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues"):
         request.pop(name, None)
@@ -223,10 +230,9 @@ def _of_kind(read: Read[Any]) -> nodes.ConditionNode:
 
 
 def _unexpired(schema: EntitySchema, now: float) -> nodes.ConditionNode:
+    """The opposite of having expired, and so also true of an item that has no expiry, or NULL in its place."""
     path = schema.by_role["expires"].path()
-    missing = nodes.Call("attribute_not_exists", (path,))
-    later = nodes.Comparison(">", path, nodes.Literal({"N": str(int(now))}))
-    return nodes.Or((missing, later))
+    return nodes.Not(nodes.Comparison("<=", path, nodes.Literal({"N": str(int(now))})))
 
 
 def _tag_path(read: Read[Any]) -> nodes.Path:
