@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.model.conftest import START
 
 from isotone.backends.interface import Tape
 from isotone.errors import (
@@ -21,7 +24,7 @@ from isotone.errors import (
 from isotone.model import batches
 from isotone.model.batches import Written, delete_many, put_many
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, computed, field, version
+from isotone.model.fields import Attr, computed, expires, field, version
 from isotone.model.keys import Index, Key
 from isotone.model.moving import move
 from isotone.model.saving import create, put
@@ -299,6 +302,21 @@ def test_what_is_left_of_a_batch_is_sent_again(banking: Any) -> None:
     assert sent == [requests, requests[1:], requests[1:]]
 
 
+def test_what_is_left_comes_in_any_order_and_after_a_pause(
+    banking: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "_LONGEST_PAUSE", 0)
+    entries = [Entry(code=str(number)) for number in range(3)]
+    requests = [{"PutRequest": {"Item": Entry.__schema__.to_item(vars(each))}} for each in entries]
+    tape = Tape([{"UnprocessedItems": {"log": each}} for each in (requests[::-1], requests) * 9])
+    with pytest.raises(BatchIncomplete):
+        run(put_many(entries, banking.clock), tape)
+    assert len(tape.asked) == batches._ATTEMPTS
+    steps = put_many(entries, banking.clock)
+    next(steps)
+    assert isinstance(steps.send({"UnprocessedItems": {"log": requests[:1]}}), Pause)
+
+
 def test_a_batch_that_gets_nowhere_says_what_is_left(banking: Any) -> None:
     steps = put_many([Entry(code="a")], banking.clock)
     pauses = []
@@ -316,3 +334,67 @@ def test_a_batch_that_gets_nowhere_says_what_is_left(banking: Any) -> None:
         serve_nothing()
     assert len(pauses) == batches._ATTEMPTS - 1
     assert failure.value.remaining[0]["PutRequest"]["Item"]["code"] == {"S": "a"}
+
+
+class Pass(Entity, table=bank):
+    code: Attr[str] = field()
+    is_used: Attr[bool] = field(default=False)
+    until: Attr[datetime | None] = expires()
+
+    primary = Key("PASS", code).sort("PASS")
+
+
+def test_nothing_is_insisted_on_that_has_expired(banking: Any) -> None:
+    soon = START + timedelta(hours=1)
+    banking.do(put(Pass(code="a", until=soon), banking.clock))
+    for moment, allowed in ((START, True), (soon, False)):
+        banking.clock.set(moment)
+        t = Transaction(banking.clock)
+        t.put(Entry(code=str(moment)))
+        t.check(Pass, Pass.is_used == False, code="a")  # noqa: E712
+        with contextlib.nullcontext() if allowed else pytest.raises(TransactionFailed):
+            banking.do(t.commit())
+
+
+def test_what_a_transaction_writes_twice_is_said(banking: Any) -> None:
+    clock = banking.clock
+    banking.do(create(Account(**key(3), iban="DE1"), clock))
+    both = Transaction(clock)
+    both.create(Account(**key(4), iban="DE4"))
+    both.create(Account(**key(5), iban="DE4"))
+    with pytest.raises(UsageError, match=r"entries 0 and 1 .* the value of a unique field"):
+        banking.do(both.commit())
+    handed = Transaction(clock)
+    handed.delete(Account, **key(3))
+    handed.create(Account(**key(4), iban="DE1"))
+    with pytest.raises(UsageError, match="one after the other"):
+        banking.do(handed.commit())
+    moved = Transaction(clock)
+    moved.move(Account, Account.number.set(8), **key(1))
+    moved.create(Account(**key(8)))
+    with pytest.raises(UsageError, match=r"entries 0 and 1 .* the same Account"):
+        banking.do(moved.commit())
+    assert balances(banking) == [10, 0]
+
+
+def test_a_place_that_was_seen_to_be_free_can_be_moved_to(banking: Any) -> None:
+    t = Transaction(banking.clock)
+    assert banking.do(t.get(Account, key(8))) is None
+    t.move(Account, Account.number.set(8), **key(1))
+    banking.do(t.commit())
+    assert banking.item(Account(**key(8))) is not None
+
+
+def test_reads_together_may_repeat_and_be_none(banking: Any) -> None:
+    found = banking.do(get_together([(Account, key(1)), (Account, key(1))], banking.clock))
+    assert [account.balance for account in found] == [10, 10]
+    assert banking.do(get_together([], banking.clock)) == []
+
+
+def test_a_read_in_the_middle_of_a_transaction_is_tried_again(banking: Any) -> None:
+    def conflict() -> None:
+        reasons = [{"Code": "None"}, {"Code": "TransactionConflict"}]
+        raise TransactionCanceledException("…", CancellationReasons=reasons)
+
+    banking.before["TransactGetItems"] = conflict
+    assert balances(banking) == [10, 0]

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from isotone.errors import NotUnique, OutOfRange, UsageError
+from isotone.errors import AlreadyExists, NotUnique, OutOfRange, TransactionFailed, UsageError
 from isotone.model import widening
+from isotone.model.batches import delete_many, put_many
 from isotone.model.components import desc
 from isotone.model.cursors import Signer
 from isotone.model.entity import Entity
 from isotone.model.fields import Attr, field, version
 from isotone.model.keys import Index, Key
+from isotone.model.moving import move
 from isotone.model.reading import Reader
 from isotone.model.saving import create, delete, put
 from isotone.model.table import Global, Table
@@ -131,6 +133,50 @@ def test_writes_bring_the_item_first(repos: Any) -> None:
     repos.do(put(issue, clock))
     assert keys(repos) == sorted(["ISSUE#000", "ISSUE#998", "ISSUE#999842", "ISSUE#999997"])
     repos.do(create(Issue(repo="r", number=3, title="t2"), clock))
+
+
+class Plain(Entity, table=before):
+    repo: Attr[str] = field()
+    number: Attr[int] = field(max=999, alert=2)
+
+    primary = Key("PLAIN", repo).sort("PLAIN", number)
+
+
+class PlainNow(Entity, table=during, tag="Plain"):
+    repo: Attr[str] = field()
+    number: Attr[int] = field(max=999_999, was=999, alert=2)
+
+    primary = Key("PLAIN", repo).sort("PLAIN", number)
+
+
+def plain(desk: Any) -> list[str]:
+    items = desk.backend.execute("Scan", {"TableName": "repos"})["Items"]
+    return sorted(item["SK"]["S"] for item in items if item["_type"]["S"] == "Plain")
+
+
+def test_batches_leave_nothing_under_the_former_key(repos: Any) -> None:
+    clock = repos.clock
+    repos.do(put_many([Plain(repo="r", number=number) for number in range(60)], clock))
+    changed = [PlainNow(repo="r", number=number) for number in range(30)]
+    assert repos.do(put_many(changed, clock)) == 30
+    wide, narrow = (lambda n: f"PLAIN#{n:06}"), (lambda n: f"PLAIN#{n:03}")
+    assert plain(repos) == sorted([*map(wide, range(30)), *map(narrow, range(30, 60))])
+    keys = [{"repo": "r", "number": number} for number in range(20, 50)]
+    assert repos.do(delete_many(PlainNow, keys)) == 30
+    assert plain(repos) == sorted([*map(wide, range(20)), *map(narrow, range(50, 60))])
+    repos.do(put_many([PlainNow(repo="r", number=100_000)], clock))
+    assert wide(100_000) in plain(repos)
+
+
+def test_a_place_is_taken_by_what_lies_under_its_former_key(repos: Any) -> None:
+    clock, change = repos.clock, [Issue.number.set(10)]
+    repos.do(put(Issue(repo="r", number=5000, title="t5000"), clock))
+    with pytest.raises(AlreadyExists):
+        repos.do(move(Issue, change, {"repo": "r", "number": 5000}, clock))
+    t = Transaction(clock)
+    t.move(Issue, *change, repo="r", number=5000)
+    with pytest.raises(TransactionFailed, match="exists already"):
+        repos.do(t.commit())
 
 
 def test_transactions_bring_what_they_read(repos: Any) -> None:

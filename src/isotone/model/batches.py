@@ -1,7 +1,8 @@
 """Many writes without conditions: BatchWriteItem, until nothing of each batch is left.
 
 The service carries out as much of a batch as throughput lets it and hands the rest back, which is sent
-again; where nothing at all was done, after a pause that doubles, of random length.
+again after a pause of random length; its bound doubles where nothing at all was done. While keys are being
+widened, an entry also deletes what lies under the former key.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
-
 from isotone import limits
 from isotone.clock import Clock
 from isotone.errors import (
@@ -23,6 +22,8 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.model import headroom
+from isotone.model.carrying import place_of
+from isotone.model.former import former_key
 from isotone.model.saving import key_of, stamped
 from isotone.model.steps import Call, Pause, Steps
 from isotone.values.types import Item
@@ -47,11 +48,11 @@ WriteProgress = Callable[[Written], None]
 
 
 class _Entry(NamedTuple):
-    """One write of a batch, and what to do once it is made."""
+    """One write of a batch, the requests that make it, and what to do once it is made."""
 
     table: str
     place: bytes
-    request: dict[str, Any]
+    requests: tuple[dict[str, Any], ...]
     settle: Callable[[], None]
 
 
@@ -110,8 +111,9 @@ def _deleting(target: type[Entity] | Entity, key: Mapping[str, Any]) -> _Entry:
 def _entry(
     schema: EntitySchema, key: Item, request: dict[str, Any], settle: Callable[[], None]
 ) -> _Entry:
-    place = msgspec.json.encode((schema.table.name, key), order="sorted")
-    return _Entry(schema.table.name, place, request, settle)
+    former = former_key(schema, key)
+    requests = (request,) if former is None else (request, {"DeleteRequest": {"Key": former}})
+    return _Entry(schema.table.name, place_of(schema, key), requests, settle)
 
 
 def _check_unconditional(schema: EntitySchema) -> None:
@@ -133,7 +135,10 @@ def _write(
     total = len(given) if isinstance(given, Sequence) else None
     done = 0
     while chunk := list(islice(entries, limits.BATCH_WRITE_ITEMS)):
-        yield from _write_chunk(list({each.place: each for each in chunk}.values()))
+        last = {each.place: each for each in chunk}.values()
+        requests = [(entry.table, request) for entry in last for request in entry.requests]
+        for start in range(0, len(requests), limits.BATCH_WRITE_ITEMS):
+            yield from _write_together(requests[start : start + limits.BATCH_WRITE_ITEMS])
         for entry in chunk:
             entry.settle()
         done += len(chunk)
@@ -142,23 +147,25 @@ def _write(
     return done
 
 
-def _write_chunk(entries: Sequence[_Entry]) -> Steps[None]:
+def _write_together(requests: Sequence[tuple[str, dict[str, Any]]]) -> Steps[None]:
     pending: dict[str, list[Any]] = {}
-    for entry in entries:
-        pending.setdefault(entry.table, []).append(entry.request)
+    for table, request in requests:
+        pending.setdefault(table, []).append(request)
     attempt = 0
-    while pending:
-        left = yield from _send(pending)
-        attempt = attempt + 1 if left == pending else 0
+    while left := (yield from _send(pending)):
+        attempt = attempt + 1 if _count(left) == _count(pending) else 0
         pending = left
         if attempt == _ATTEMPTS:
             raise BatchIncomplete(
-                f"after {attempt} attempts that wrote nothing, {sum(map(len, left.values()))} of "
-                f"{len(entries)} entries of a batch are not written; the table has too little throughput",
+                f"after {attempt} attempts that wrote nothing, {_count(left)} of {len(requests)} "
+                "entries of a batch are not written; the table has too little throughput",
                 [request for requests in left.values() for request in requests],
             )
-        if attempt:
-            yield Pause(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)))
+        yield Pause(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)))
+
+
+def _count(pending: Mapping[str, Sequence[Any]]) -> int:
+    return sum(map(len, pending.values()))
 
 
 def _send(pending: dict[str, list[Any]]) -> Steps[dict[str, list[Any]]]:

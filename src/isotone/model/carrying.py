@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+import msgspec
+
 from isotone import limits
 from isotone.clock import Clock
 from isotone.errors import (
@@ -27,6 +29,7 @@ from isotone.errors import (
     UsageError,
     WriteRefused,
 )
+from isotone.model import uniqueness
 from isotone.model.derivation import Unknown
 from isotone.model.former import former_key, former_of
 from isotone.model.rewriting import Rewrite
@@ -58,7 +61,9 @@ def carry_out_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list
     """All of the writes, which are prepared, or none; raises `TransactionFailed` where one was refused."""
     for write in writes:
         if former_of(write.schema) is not None:
-            yield from bring(write.schema, write.key, clock)
+            for key in (write.key, write.target):
+                if key is not None:
+                    yield from bring(write.schema, key, clock)
     return (yield from _attempt(writes, clock))
 
 
@@ -89,11 +94,12 @@ def _attempt(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[Any]]:
     """Plan and send until nothing overtakes."""
     for attempt in range(ATTEMPTS):
         plans = yield from _planned(writes, datetime.fromtimestamp(clock.now(), UTC))
+        _check_distinct(writes, plans)
         try:
             attributes = yield from _send([action for plan in plans for action in plan])
         except _Refused as refused:
             _take_note(writes, plans, refused)
-            yield Pause(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)))
+            yield pause_after(attempt)
         else:
             return [write.finish(attributes) for write in writes]
     raise Contended(
@@ -118,6 +124,42 @@ def _planned(writes: Sequence[Write[Any]], now: datetime) -> Steps[list[list[Act
             raise TransactionFailed(f"nothing was written: {failure}", {place: failure}) from None
         plans.append(plan)
     return plans
+
+
+def _check_distinct(writes: Sequence[Write[Any]], plans: Sequence[Sequence[Action]]) -> None:
+    """DynamoDB refuses two actions on one item."""
+    seen: dict[bytes, int] = {}
+    for place, (write, plan) in enumerate(zip(writes, plans, strict=True)):
+        for action in plan:
+            key = _key_of(write.schema, action)
+            where = place_of(write.schema, key)
+            if where in seen:
+                raise UsageError(
+                    f"entries {seen[where]} and {place} of the transaction are about "
+                    + (
+                        "the value of a unique field, which one alone can have; write one after the other"
+                        if uniqueness.is_marker(key)
+                        else f"the same {write.schema.tag}; join them into one update, or put a "
+                        "condition into when="
+                    )
+                )
+            seen[where] = place
+
+
+def _key_of(schema: EntitySchema, action: Action) -> Item:
+    members = action.members
+    whole: Item = members["Item"] if action.kind == "Put" else members["Key"]
+    return {each.name: whole[each.name] for each in schema.table.keys.attributes}
+
+
+def place_of(schema: EntitySchema, key: Item) -> bytes:
+    """What tells an item from all others, of any table."""
+    return msgspec.json.encode((schema.table.name, key), order="sorted")
+
+
+def pause_after(attempt: int) -> Pause:
+    """How long to wait after attempt 0, 1, … that others overtook."""
+    return Pause(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)))
 
 
 class _Refused(Exception):
@@ -217,7 +259,7 @@ def _send_together(actions: Sequence[Action]) -> Steps[None]:
     try:
         yield Call("TransactWriteItems", request)
     except TransactionCanceledException as error:
-        reasons = [_reason(each) for each in error.members.get("CancellationReasons", ())]
+        reasons = reasons_of(error)
         if len(reasons) != len(actions) or not any(reasons):
             raise
         raise _Refused(reasons) from error
@@ -234,8 +276,12 @@ _PASSING: Final = frozenset(
 )
 
 
+def reasons_of(error: TransactionCanceledException) -> list[_Reason | None]:
+    """Why each action was refused; None for one that was not to blame, or cannot be helped."""
+    return [_reason(each) for each in error.members.get("CancellationReasons", ())]
+
+
 def _reason(member: Mapping[str, Any]) -> _Reason | None:
-    """One of CancellationReasons; None for an action that was not to blame, or cannot be helped."""
     code = member.get("Code")
     if code == "ConditionalCheckFailed":
         return _Reason(True, member.get("Item"))

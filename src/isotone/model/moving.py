@@ -27,7 +27,7 @@ from isotone.model.saving import (
     values_of,
 )
 from isotone.model.steps import Steps
-from isotone.model.updating import applied, stamps
+from isotone.model.updating import applied, settled, stamps
 from isotone.model.writing import Action, Write
 from isotone.values.types import Item
 
@@ -71,10 +71,22 @@ class Move(Write[E]):
         self._given = changes
         self._changes: list[Change] = []
         self._after: Item = {}
+        values = key if self.entity is None else self.entity.__dict__
+        self._identity = {each.name: values[each.name] for each in self.schema.primary.fields}
 
     @property
     def key(self) -> Item:
         return self._key
+
+    @property
+    def target(self) -> Item | None:
+        schema = self.schema
+        unknown = {each.field.name for each in self._changes if not each.is_known}
+        if any(each.name in unknown | schema.computations.keys() for each in schema.primary.fields):
+            return None
+        values = {**self._identity, **settled(schema, self._changes)}
+        key = schema.primary_key(values)
+        return None if key == self.key else key
 
     def prepare(self) -> None:
         given = self.schema.entity.before_update(self._given)
@@ -104,7 +116,8 @@ class Move(Write[E]):
         return Action("Delete", members, self._explain)
 
     def _put(self, item: Item, *, in_place: bool) -> Action:
-        condition = self._as_seen() if in_place else vacant(self.schema, self._now)
+        vacancy = conjunction([vacant(self.schema, self._now), self.at_target])
+        condition = self._as_seen() if in_place else vacancy
         members = {
             "TableName": self.schema.table.name,
             "Item": item,

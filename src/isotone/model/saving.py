@@ -185,10 +185,10 @@ class Check(Write[None]):
         self,
         target: type[Entity] | Entity,
         key: Mapping[str, Any],
-        condition: nodes.ConditionNode,
+        when: Condition | None = None,
     ) -> None:
         self.schema = target.__schema__
-        self._condition = condition
+        self.when = when
         self._key = key_of(target, key)
 
     @property
@@ -199,9 +199,14 @@ class Check(Write[None]):
         members = {
             "TableName": self.schema.table.name,
             "Key": self.key,
-            **expressions(ConditionExpression=self._condition),
+            **expressions(ConditionExpression=self._condition(now)),
         }
         return [Action("ConditionCheck", members, lambda item: refusal(self, item, {}))]
+
+    def _condition(self, now: datetime) -> nodes.ConditionNode | None:
+        if self.when is None:
+            return self.further
+        return conjunction([unexpired(self.schema, now), self.when.node(), self.further])
 
     def finish(self, attributes: Item | None) -> None:
         return None
@@ -235,13 +240,18 @@ def stamped(entity: Entity, now: datetime) -> dict[str, Any]:
 def standing(schema: EntitySchema, now: datetime) -> nodes.ConditionNode:
     """There is an item, and it has not expired."""
     here = present(schema.table.keys.attributes[0].name)
+    alive = unexpired(schema, now)
+    return here if alive is None else nodes.And((here, alive))
+
+
+def unexpired(schema: EntitySchema, now: datetime) -> nodes.ConditionNode | None:
+    """Whatever is there has not expired; None where nothing can."""
     expiry = schema.by_role.get("expires")
     if expiry is None:
-        return here
-    later = nodes.Comparison(
-        ">", nodes.Path((expiry.attribute,)), nodes.Literal(expiry.encode(now))
-    )
-    return nodes.And((here, nodes.Or((absent(expiry.attribute), later))))
+        return None
+    path = nodes.Path((expiry.attribute,))
+    later = nodes.Comparison(">", path, nodes.Literal(expiry.encode(now)))
+    return nodes.Or((absent(expiry.attribute), later))
 
 
 def vacant(schema: EntitySchema, now: datetime) -> nodes.ConditionNode:

@@ -16,13 +16,19 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
-import msgspec
-
 from isotone import limits
+from isotone.backends.interface import Request, Response
 from isotone.clock import Clock
-from isotone.errors import UsageError
+from isotone.errors import Contended, TransactionCanceledException, UsageError
 from isotone.expressions import nodes
-from isotone.model.carrying import bring, carry_out_together
+from isotone.model.carrying import (
+    ATTEMPTS,
+    bring,
+    carry_out_together,
+    pause_after,
+    place_of,
+    reasons_of,
+)
 from isotone.model.changes import Change
 from isotone.model.conditions import Condition
 from isotone.model.moving import Move
@@ -93,7 +99,7 @@ class Transaction:
 
     def check(self, target: type[Entity] | Entity, condition: Condition, /, **key: Any) -> None:
         """Insist on a condition on an entity that the transaction does not write."""
-        self._add(Check(target, key, condition.node()))
+        self._add(Check(target, key, condition))
 
     def _add(self, write: Write[Any]) -> None:
         self._check_open()
@@ -112,7 +118,7 @@ class Transaction:
         where = key_of(entity, key)
         yield from bring(schema, where, self._clock)
         item = yield from read_item(schema, where)
-        self._read[_place(schema, where)] = _Read(entity, key, item)
+        self._read[place_of(schema, where)] = _Read(entity, key, item)
         return cast("E | None", _alive(schema, item, self._clock))
 
     # The end
@@ -126,16 +132,25 @@ class Transaction:
         self._is_over = True
         for write in self._writes:
             write.prepare()
+        checks = self._hold_what_was_read()
+        if self._writes:
+            yield from carry_out_together([*self._writes, *checks], self._clock)
+
+    def _hold_what_was_read(self) -> list[Check]:
+        """Have the writes insist on what was read where they write; gives a check for each place else."""
         unwritten = dict(self._read)
         for write in self._writes:
-            read = unwritten.pop(_place(write.schema, write.key), None)
-            if read is not None:
-                write.further = read.as_seen()
-        checks = [Check(read.entity, read.key, read.as_seen()) for read in unwritten.values()]
-        writes = [*self._writes, *checks]
-        _check_distinct(writes)
-        if self._writes:
-            yield from carry_out_together(writes, self._clock)
+            if here := unwritten.pop(place_of(write.schema, write.key), None):
+                write.further = here.as_seen()
+            if write.target is None:
+                continue
+            if there := unwritten.pop(place_of(write.schema, write.target), None):
+                write.at_target = there.as_seen()
+        checks = []
+        for read in unwritten.values():
+            checks.append(check := Check(read.entity, read.key))
+            check.further = read.as_seen()
+        return checks
 
 
 class _Read(NamedTuple):
@@ -161,23 +176,6 @@ def _alive(schema: EntitySchema, item: Item | None, clock: Clock) -> Entity | No
     return None if gone else entity_of(schema, item)
 
 
-def _place(schema: EntitySchema, key: Item) -> bytes:
-    return msgspec.json.encode((schema.table.name, key), order="sorted")
-
-
-def _check_distinct(writes: Sequence[Write[Any]]) -> None:
-    """DynamoDB refuses two actions on one item."""
-    seen: dict[bytes, int] = {}
-    for place, write in enumerate(writes):
-        where = _place(write.schema, write.key)
-        if where in seen:
-            raise UsageError(
-                f"entries {seen[where]} and {place} of the transaction are about the same "
-                f"{write.schema.tag}; join them into one update, or put a condition into when="
-            )
-        seen[where] = place
-
-
 _READS: Final = limits.TRANSACTION_ITEMS
 
 
@@ -188,16 +186,38 @@ def get_together(
 
     Cost: twice that of consistent reads. Raises `UsageError` for more than a hundred.
     """
-    if len(targets) > _READS:
-        raise UsageError(f"a transaction reads at most {_READS} items, not {len(targets)}")
-    entries = [
-        {"Get": {"TableName": entity.__schema__.table.name, "Key": key_of(entity, key)}}
-        for entity, key in targets
-    ]
-    for entity, key in targets:
-        yield from bring(entity.__schema__, key_of(entity, key), clock)
-    response = yield Call("TransactGetItems", {"TransactItems": entries})
+    wanted = [(entity.__schema__, key_of(entity, key)) for entity, key in targets]
+    places = [place_of(schema, key) for schema, key in wanted]
+    gets = {
+        place: {"Get": {"TableName": schema.table.name, "Key": key}}
+        for place, (schema, key) in zip(places, wanted, strict=True)
+    }
+    if len(gets) > _READS:
+        raise UsageError(f"a transaction reads at most {_READS} items, not {len(gets)}")
+    for schema, key in wanted:
+        yield from bring(schema, key, clock)
+    answers = dict(zip(gets, (yield from _read_together(list(gets.values()))), strict=True))
     return [
-        _alive(entity.__schema__, answer.get("Item"), clock)
-        for (entity, _), answer in zip(targets, response["Responses"], strict=True)
+        _alive(schema, answers[place].get("Item"), clock)
+        for place, (schema, _) in zip(places, wanted, strict=True)
     ]
+
+
+def _read_together(gets: Sequence[Request]) -> Steps[list[Response]]:
+    """The answers of one TransactGetItems, which the service refuses while the items are written."""
+    if not gets:
+        return []
+    for attempt in range(ATTEMPTS):
+        try:
+            response = yield Call("TransactGetItems", {"TransactItems": gets})
+        except TransactionCanceledException as error:
+            if not any(reasons_of(error)):
+                raise
+            yield pause_after(attempt)
+        else:
+            answers: list[Response] = response["Responses"]
+            return answers
+    raise Contended(
+        f"others wrote the items that are read together during each of {ATTEMPTS} attempts; "
+        "try again later"
+    )

@@ -81,6 +81,11 @@ def changes(
     ] + [_release(schema, text, former) for text in old if text not in new]
 
 
+def is_marker(key: Item) -> bool:
+    """Whether a primary key is that of a marker."""
+    return str(next(iter(key.values())).get("S", "")).startswith(f"{MARK}#")
+
+
 def _scope(field: Attr[Any]) -> tuple[Attr[Any], ...]:
     unique = field.options.unique
     return () if isinstance(unique, bool) else unique

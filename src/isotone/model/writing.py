@@ -41,7 +41,8 @@ class Write(ABC, Generic[R]):
     """One write of the library, to be carried out once.
 
     `reads` says whether the item has to be known before the write can be planned. `current` is the item
-    as it was last seen, where `is_seen`. `further` is a condition besides the write's own.
+    as it was last seen, where `is_seen`. `further` is a condition besides the write's own, `at_target`
+    one on what lies at its target.
     """
 
     schema: EntitySchema
@@ -49,11 +50,17 @@ class Write(ABC, Generic[R]):
     is_seen: bool = False
     current: Item | None = None
     further: nodes.ConditionNode | None = None
+    at_target: nodes.ConditionNode | None = None
 
     @property
     @abstractmethod
     def key(self) -> Item:
         """The primary key of the item."""
+
+    @property
+    def target(self) -> Item | None:
+        """The primary key that the item goes to, where it is another one, and known beforehand."""
+        return None
 
     def prepare(self) -> None:
         """Run the hooks that come before."""
