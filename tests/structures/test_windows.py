@@ -1,0 +1,105 @@
+"""Windows of time against what calendars and clocks say, on days of 23, 24 and 25 hours."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isotone.errors import UsageError
+from isotone.structures.windows import Every, Window, Windows
+
+NEW_YORK = ZoneInfo("America/New_York")
+ZONES = [UTC, NEW_YORK, ZoneInfo("Europe/Brussels"), ZoneInfo("Asia/Kathmandu")]
+ZONES += [ZoneInfo("Australia/Lord_Howe"), ZoneInfo("America/Sao_Paulo")]
+
+moments = st.datetimes(datetime(2015, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))
+starts = st.sampled_from([time(0), time(4), time(2, 30), time(23, 59)])
+lengths: st.SearchStrategy[Every] = st.sampled_from(
+    [
+        *("quarter-hour", "hour", "day", "week"),
+        *(timedelta(minutes=7), timedelta(hours=5), timedelta(days=3), timedelta(days=7)),
+    ]
+)
+
+
+@given(moments, lengths, starts, st.sampled_from(ZONES))
+def test_windows_follow_one_another_without_gap_or_overlap(
+    moment: datetime, every: Every, day_starts: time, zone: ZoneInfo
+) -> None:
+    windows = Windows(every, day_starts=day_starts, zone=zone)
+    window = windows.at(moment)
+    assert window.start is not None
+    assert window.end is not None
+    assert window.start <= moment < window.end
+    assert windows.at(window.start) == windows.at(window.end - timedelta(microseconds=1)) == window
+    after, before = windows.at(window.end), windows.before(window)
+    assert before is not None
+    assert (after.start, before.end) == (window.end, window.start)
+    assert len({before.label, window.label, after.label}) == 3
+
+
+@given(moments, st.sampled_from(ZONES))
+def test_a_business_day_is_from_four_to_four_by_the_clock(moment: datetime, zone: ZoneInfo) -> None:
+    windows = Windows("day", day_starts=time(4), zone=zone)
+    clock = moment.astimezone(zone).replace(tzinfo=None)
+    expected = (clock - timedelta(hours=4)).date()
+    assert windows.business_date(moment) == expected
+    assert windows.at(moment) == windows.day(expected)
+    assert windows.at(moment).label == expected.isoformat()
+
+
+@pytest.mark.parametrize(
+    ("day", "hours"),
+    # Clocks go forward on Sunday 2022-03-13 and back on Sunday 2022-11-06, at 2 am, in Saturday's business.
+    [(date(2022, 3, 12), 23), (date(2022, 3, 13), 24), (date(2022, 11, 5), 25)],
+)
+def test_days_on_which_the_clock_is_changed(day: date, hours: int) -> None:
+    windows = Windows("quarter-hour", day_starts=time(4), zone=NEW_YORK)
+    whole = windows.day(day)
+    assert whole.start is not None
+    assert whole.end is not None
+    assert whole.end - whole.start == timedelta(hours=hours)
+    found, at = [], whole.start
+    while at < whole.end:
+        window = windows.at(at)
+        found.append(window.label)
+        assert window.end is not None
+        at = window.end
+    assert found == [f"{day}#{number}" for number in range(hours * 4)]
+
+
+def test_labels() -> None:
+    at = datetime(2022, 8, 13, 0, 31, tzinfo=UTC)  # a Saturday
+    assert Windows("quarter-hour").at(at).label == "2022-08-13#2"
+    assert Windows("hour").at(at).label == "2022-08-13#0"
+    assert Windows("day").at(at).label == "2022-08-13"
+    assert Windows("week").at(at).label == "2022-W32"
+    assert Windows(timedelta(weeks=1)).at(at).label == "2022-08-08"
+    assert Windows(timedelta(minutes=10)).at(at).label == "2022-08-13#3"
+    assert Windows().at(at) == Window("ALL")
+    four = Windows("quarter-hour", day_starts=time(4))
+    assert four.at(at).label == "2022-08-12#82"
+
+
+def test_the_last_windows() -> None:
+    at = datetime(2022, 8, 13, 0, 31, tzinfo=UTC)
+    found = [each.label for each in Windows("quarter-hour").last(4, at)]
+    assert found == ["2022-08-13#2", "2022-08-13#1", "2022-08-13#0", "2022-08-12#95"]
+    assert Windows().last(4, at) == [Window("ALL")]
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(UsageError, match="is no window"):
+        Windows("fortnight")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="does not return with the day"):
+        Windows(timedelta(hours=36))
+    with pytest.raises(UsageError, match="does not return with the day"):
+        Windows(timedelta(0))
+    with pytest.raises(UsageError, match="without a zone"):
+        Windows("day", day_starts=time(4, tzinfo=UTC))
+    with pytest.raises(UsageError, match="naive"):
+        Windows("day").at(datetime(2022, 8, 13))
