@@ -22,7 +22,7 @@ from isotone.model.changes import Change
 from isotone.model.entity import Entity, upgrade
 from isotone.model.fields import Attr, computed, expires, field, updated, version
 from isotone.model.keys import Index, Key
-from isotone.model.saving import create, put
+from isotone.model.saving import create, delete, put
 from isotone.model.table import Global, Table
 from isotone.model.tables import create_tables
 from isotone.model.updating import update
@@ -362,3 +362,38 @@ def test_an_update_with_unique_values_gives_the_entity_as_it_is_stored(shopping:
     changes = [Contact.name.set("bob"), Contact.nick.remove()]
     after = shopping.do(update(Contact, changes, {"code": "1"}, clock))
     assert (after.name, after.nick, after.shout) == ("bob", None, None)
+
+
+class Letter(Entity, table=shop):
+    code: Attr[str] = field()
+    lines: Attr[list[str]] = field(default_factory=list)
+    tags: Attr[set[str]] = field(default_factory=set)
+
+    primary = Key("LETTER", code).sort("LETTER")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (Letter.lines.append("abc"), r"append and prepend take a list, not 'abc'"),  # type: ignore[arg-type]
+        (Letter.lines.prepend({"a": 1}), r"append and prepend take a list"),  # type: ignore[arg-type]
+        (Letter.tags.add(set()), "an empty set changes nothing"),
+        (Letter.tags.discard(set()), "an empty set changes nothing"),
+    ],
+)
+def test_changes_that_cannot_be_meant_are_refused(
+    shopping: Any, change: Change, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        shopping.do(update(Letter, [change], {"code": "1"}, shopping.clock))
+
+
+def test_a_condition_is_about_the_entity_that_is_written(shopping: Any) -> None:
+    clock, foreign = shopping.clock, Member.name == "ann"
+    for steps in (
+        update(Order, [Order.note.set("x")], KEY, clock, foreign),
+        put(Order(**KEY, status="PLACED", placed=PLACED), clock, foreign),
+        delete(Order, KEY, clock, foreign),
+    ):
+        with pytest.raises(UsageError, match="'name' in the condition is not a field of Order"):
+            shopping.do(steps)

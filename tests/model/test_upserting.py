@@ -70,6 +70,18 @@ def test_a_default_counts(upserts: Any) -> None:
     assert upserts.item(counter) == Counter.__schema__.to_item(counter.__dict__)
 
 
+def test_what_a_field_begins_with_may_be_said(upserts: Any) -> None:
+    def begin(entity: Any, changes: list[Any], key: dict[str, str]) -> Any:
+        return upserts.do(upsert(entity, changes, key, upserts.clock))
+
+    changes = [Counter.step.set_default(5), Counter.count.set_default(7)]
+    for _ in range(2):
+        counter = begin(Counter, changes, {"name": "a"})
+        assert (counter.step, counter.count) == (5, 7)
+    score = begin(Score, [Score.level.set("x"), Score.points.set_default(5)], {"game": "g"})
+    assert score.points == 5
+
+
 def test_a_map_is_begun(upserts: Any) -> None:
     for day in ("mon", "tue", "mon"):
         changes = [Counter.by_day[day].add(1)]
@@ -97,6 +109,12 @@ def test_a_condition_is_asked(upserts: Any) -> None:
     with pytest.raises(ConditionFailed) as failure:
         upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock, low))
     assert failure.value.current.points == 5
+
+
+def test_a_condition_on_what_is_not_there_does_not_hold(upserts: Any) -> None:
+    changes = [Score.level.set("x"), Score.points.add(5)]
+    with pytest.raises(ConditionFailed, match="there is no such item"):
+        upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock, Score.points > 3))
 
 
 def test_what_has_expired_begins_anew(upserts: Any) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from isotone.errors import UsageError
-from isotone.model.changes import Change, Remove, Set, SetDefault
+from isotone.model.changes import Add, Change, Discard, Extend, Remove, Set, SetDefault
 
 if TYPE_CHECKING:
     from isotone.model.fields import Attr
@@ -62,6 +62,7 @@ def _check_together(changes: Sequence[Change]) -> None:
 
 
 def _validated(schema: EntitySchema, change: Change) -> Change:
+    _check_members(change)
     if change.path:
         return change
     if isinstance(change, Remove):
@@ -72,6 +73,18 @@ def _validated(schema: EntitySchema, change: Change) -> Change:
             return _removal(schema, change.field)
         return replace(change, value=value)
     return change
+
+
+def _check_members(change: Change) -> None:
+    if isinstance(change, Extend) and isinstance(change.values, str | bytes | Mapping):
+        raise UsageError(
+            f"field {change.field.name!r}: append and prepend take a list, not {change.values!r}; "
+            "write a list of one element"
+        )
+    if isinstance(change, Add | Discard) and change.value == set():
+        raise UsageError(
+            f"field {change.field.name!r}: an empty set changes nothing; leave the change out"
+        )
 
 
 def _removal(schema: EntitySchema, field: Attr[Any]) -> Change:

@@ -19,6 +19,7 @@ from isotone.model.saving import (
     as_read,
     described,
     entity_of,
+    insisted,
     is_gone,
     key_of,
     read_version,
@@ -130,7 +131,7 @@ class Move(Write[E]):
         return conjunction(
             [
                 None if self.entity is None else read_version(self.schema, self.entity.__dict__),
-                None if self.when is None else self.when.node(),
+                insisted(self.schema, self.when),
                 self.further,
                 pins(self.schema, current, set(current)),
             ]

@@ -93,7 +93,7 @@ class Put(Write[E]):
             [
                 self._expectation(now),
                 expected_version(schema, self.entity.__dict__, now),
-                None if self.when is None else self.when.node(),
+                insisted(self.schema, self.when),
                 self.further,
                 uniqueness.pins(schema, self.current) if self.reads else None,
             ]
@@ -155,7 +155,7 @@ class Delete(Write[E | None]):
         condition = conjunction(
             [
                 None if self.entity is None else read_version(schema, self.entity.__dict__),
-                None if self.when is None else self.when.node(),
+                insisted(self.schema, self.when),
                 self.further,
                 uniqueness.pins(schema, self.current) if self.reads else None,
             ]
@@ -206,7 +206,8 @@ class Check(Write[None]):
     def _condition(self, now: datetime) -> nodes.ConditionNode | None:
         if self.when is None:
             return self.further
-        return conjunction([unexpired(self.schema, now), self.when.node(), self.further])
+        asked = insisted(self.schema, self.when)
+        return conjunction([unexpired(self.schema, now), asked, self.further])
 
     def finish(self, attributes: Item | None) -> None:
         return None
@@ -235,6 +236,17 @@ def stamped(entity: Entity, now: datetime) -> dict[str, Any]:
 
 
 # Conditions that every kind of write knows
+
+
+def insisted(schema: EntitySchema, when: Condition | None) -> nodes.ConditionNode | None:
+    """The caller's own condition; raises `UsageError` where it is about another entity."""
+    for field in () if when is None else when.fields():
+        if schema.fields.get(field.name) is not field:
+            raise UsageError(
+                f"{field.name!r} in the condition is not a field of {schema.tag}; "
+                "for a condition on another entity use check() of a transaction"
+            )
+    return None if when is None else when.node()
 
 
 def standing(schema: EntitySchema, now: datetime) -> nodes.ConditionNode:

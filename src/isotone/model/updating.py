@@ -30,6 +30,7 @@ from isotone.model.rewriting import pins, rewritten
 from isotone.model.saving import (
     as_read,
     described,
+    insisted,
     is_gone,
     key_of,
     read_version,
@@ -189,7 +190,7 @@ class Update(Write[E | None]):
             [
                 standing(self.schema, self._now),
                 None if self.entity is None else read_version(self.schema, self.entity.__dict__),
-                None if self.when is None else self.when.node(),
+                insisted(self.schema, self.when),
                 self.further,
                 further,
             ]

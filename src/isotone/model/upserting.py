@@ -22,7 +22,7 @@ from isotone.model.conditions import Condition
 from isotone.model.derivation import Known, Unknown, derive
 from isotone.model.rendering import conjunction, expressions
 from isotone.model.rewriting import rewritten
-from isotone.model.saving import is_gone, vacant
+from isotone.model.saving import insisted, is_gone, refusal, vacant
 from isotone.model.steps import Steps
 from isotone.model.updating import Update, applied, names, stamps
 from isotone.model.writing import Action
@@ -79,6 +79,8 @@ class Upsert(Update[E]):
             self.schema, self.current, self._now
         ):
             return None
+        if is_gone(self.schema, item, self._now):
+            return refusal(self, item, {})
         return super()._explain(item)
 
     # Without reading
@@ -121,7 +123,11 @@ class Upsert(Update[E]):
     def _check_beginning(changes: Sequence[Change], name: str, begins: Any) -> None:
         """The database counts from nothing, which an entity's default may not be."""
         for change in changes:
-            if change.field.name == name and (change.path or (begins and not change.is_known)):
+            if (
+                change.field.name == name
+                and not _is_default(change)
+                and (change.path or (begins and not change.is_known))
+            ):
                 raise Unknown("whether the default counts")
 
     # Of an item that is not there
@@ -132,16 +138,16 @@ class Upsert(Update[E]):
         values = {**{n: schema.absent(f) for n, f in schema.fields.items()}, **self._identity}
         if "created" in schema.by_role:
             values[schema.by_role["created"].name] = now
+        begun = {each.field.name for each in self._changes if _is_default(each)}
         base: Item = {}
         for name, field in schema.fields.items():
-            base.update(schema.encoded(field, values[name]))
+            if name not in begun:
+                base.update(schema.encoded(field, values[name]))
         changed = applied([*self._changes, *stamps(schema, now)], {**base, **schema.marks})
         self._after = item = rewritten(schema, changed)
         after = schema.from_item(item).__dict__
         headroom.watch(schema, after)
-        condition = conjunction(
-            [vacant(schema, now), None if self.when is None else self.when.node(), self.further]
-        )
+        condition = conjunction([vacant(schema, now), insisted(schema, self.when), self.further])
         members = {
             "TableName": schema.table.name,
             "Item": item,
@@ -149,3 +155,8 @@ class Upsert(Update[E]):
         }
         markers = uniqueness.changes(schema, self.key, None, after, now)
         return [Action("Put", members, self._explain), *markers]
+
+
+def _is_default(change: Change) -> bool:
+    """Whether a change says what a field begins with, in place of the field's own default."""
+    return isinstance(change, kinds.SetDefault) and not change.path
