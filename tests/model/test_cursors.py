@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Table, field
 from isotone.clock import ManualClock
 from isotone.errors import InvalidCursor, UsageError
 from isotone.model.cursors import Position, Signer
@@ -70,3 +72,41 @@ def test_a_cursor_expires() -> None:
 def test_a_short_secret_is_refused() -> None:
     with pytest.raises(UsageError, match="16 bytes"):
         Signer(b"short", ManualClock())
+
+
+@given(st.lists(st.none() | st.booleans() | st.text()))
+def test_a_sealed_state_opens_for_what_it_is_of(state: Any) -> None:
+    cursor = SIGNER.seal(state, {"board": "a", "shards": 4})
+    assert SIGNER.unseal(cursor, {"shards": 4, "board": "a"}) == state
+    with pytest.raises(InvalidCursor, match="another query"):
+        SIGNER.unseal(cursor, {"board": "b", "shards": 4})
+    with pytest.raises(InvalidCursor, match="another query"):
+        SIGNER.read(cursor, REQUEST)
+
+
+notes = Table("notes", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+
+class Note(Entity, table=notes):
+    book: Attr[str] = field()
+    number: Attr[int] = field(max=99)
+    title: Attr[str] = field()
+
+    primary = Key("BOOK", book).sort("NOTE", number)
+    by_title = Index("GSI1", "BOOK", book).sort(title)
+
+
+def test_a_page_goes_on_behind_any_place() -> None:
+    with isotone.connect() as store:
+        store.create_tables(notes)
+        for number, title in enumerate("abbbc"):
+            store.put(Note(book="x", number=number, title=title))
+        query = Note.by_title.where(Note.book == "x")
+        for direction, behind, expected in [
+            (query, 2, [3, 4]),
+            (query.reversed(), 2, [1, 0]),
+            (query, 9, [4]),  # where there is nothing
+        ]:
+            cursor = store.calls.cursor_behind(direction, book="x", number=behind, title="b")
+            page = store.page(direction, size=9, cursor=cursor)
+            assert [each.number for each in page] == expected

@@ -27,7 +27,7 @@ from isotone.model.collections import Family, FamilyQuery
 from isotone.model.conditions import Condition
 from isotone.model.entity import Entity
 from isotone.model.fetching import FetchProgress
-from isotone.model.patterns import Read, Scan
+from isotone.model.patterns import Query, Read, Scan
 from isotone.model.reading import Page, Reader
 from isotone.model.snapshot import Snapshot
 from isotone.model.steps import Steps
@@ -146,6 +146,25 @@ class Calls:
 
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
         return self._reader.page(read, size=size, cursor=cursor)
+
+    def cursor_behind(self, query: Query[Any], /, **values: Any) -> str:
+        """The cursor of the page that follows a place in a query, whether or not something is there.
+
+        `values` are the fields of the entity's primary key and of the key that is asked. So pages of
+        several queries can be merged, and gone on with behind what was taken of each.
+        """
+        return self._reader.cursor_behind(query, values)
+
+    def seal(self, state: Any, /, **of: Any) -> str:
+        """Where a read of several queries ended, as JSON, in a cursor that is signed like the store's.
+
+        It opens for the same `of` alone: what identifies the read.
+        """
+        return self._reader.signer.seal(state, of)
+
+    def unseal(self, cursor: str, /, **of: Any) -> Any:
+        """What was sealed; raises `InvalidCursor`."""
+        return self._reader.signer.unseal(cursor, of)
 
     def traverse(self, read: Read[E]) -> Traversal[E]:
         """All results, some with each `step()`: what `iterate` goes through."""

@@ -66,6 +66,14 @@ class Signer:
         )
         return urlsafe_b64encode(self._sign(payload) + payload).decode().rstrip("=")
 
+    def seal(self, state: Any, of: Mapping[str, Any]) -> str:
+        """A place that is none of one query's, as JSON: `of` says what it is bound to."""
+        return self.write(Position("forward", state), {"sealed": of})
+
+    def unseal(self, cursor: str, of: Mapping[str, Any]) -> Any:
+        """What was sealed; raises `InvalidCursor` as `read` does."""
+        return self.read(cursor, {"sealed": of}).key
+
     def read(self, cursor: str, request: Mapping[str, Any]) -> Position:
         """The position of a cursor; raises `InvalidCursor` that says what is wrong with it."""
         made_for, is_back, key, expiry = self._payload(cursor)

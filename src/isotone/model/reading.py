@@ -64,7 +64,7 @@ class Reader:
     def __init__(
         self, signer: Signer, clock: Clock | None = None, report: Report | None = warn
     ) -> None:
-        self._signer = signer
+        self.signer = signer
         self._clock = clock or SystemClock()
         self._report = report
 
@@ -109,7 +109,7 @@ class Reader:
         if read.is_empty:
             return Page([], None, None, Stats())
         request = read.request()
-        at = Position("forward", None) if cursor is None else self._signer.read(cursor, request)
+        at = Position("forward", None) if cursor is None else self.signer.read(cursor, request)
         meter = Meter(read.is_consistent)
         # Backwards one more is read, which tells whether this is the first page.
         spare = 1 if at.direction == "back" else 0
@@ -122,10 +122,16 @@ class Reader:
         ahead, behind = _surroundings(read, found, at, end)
 
         def written(place: Position | None) -> str | None:
-            return None if place is None else self._signer.write(place, request)
+            return None if place is None else self.signer.write(place, request)
 
         items = [each for each, _ in (reversed(found) if at.direction == "back" else found)]
         return Page(cast("list[E]", items), written(ahead), written(behind), meter.stats())
+
+    def cursor_behind(self, query: Query[Any], values: Mapping[str, Any]) -> str:
+        """The cursor of the page behind an entity of which the fields of its keys are given."""
+        (schema,) = query.schemas
+        place = {**schema.primary_key(values), **schema.key_attributes(query.keys[0], values, {})}
+        return self.signer.write(Position("forward", position(query, place)), query.request())
 
     def first(self, read: Read[E]) -> Steps[E | None]:
         """The first result; None where there is none."""
