@@ -1,7 +1,8 @@
 """What the entries of an index have: all attributes of their items, or some, or the keys alone.
 
 A global index gives nothing else, and no index can be filtered by anything else. Fields that are part of
-a key are there in any case, because they are read back from the key.
+a key are there in any case, because they are read back from the key; but for texts whose case the key
+does not keep.
 """
 
 from __future__ import annotations
@@ -38,14 +39,19 @@ def projected_fields(schema: EntitySchema, key: BoundKey) -> frozenset[str] | No
     if attributes is None:
         return None
     named = {name for name, each in schema.fields.items() if each.attribute in attributes}
-    in_keys = {each.field.name for own in (schema.primary, key) for each in own.components}
-    return frozenset(named | in_keys)
+    parts = [each.field for own in (schema.primary, key) for each in own.components]
+    return frozenset(named | {each.name for each in parts if each.options.case is None})
 
 
 def check_selected(schema: EntitySchema, key: BoundKey, names: frozenset[str]) -> None:
-    """Raise `UsageError` for fields that a global index does not have."""
+    """Raise `UsageError` for fields that an index does not have.
+
+    A local index has the others fetched from the table; but for an upgrade, which looks at whole items.
+    """
     available = projected_fields(schema, key)
-    if available is None or schema.table.indexes[str(key.index)].kind == "local":
+    if available is None:
+        return
+    if schema.table.indexes[str(key.index)].kind == "local" and schema.version == 1:
         return
     missing = sorted((names & schema.fields.keys()) - available)
     if missing:

@@ -81,6 +81,7 @@ class Selection:
         self._table = read.table
         self._by_tag = {schema.tag: schema for schema in read.schemas}
         self._keyed = tuple(zip(read.schemas, read.keys, strict=True))
+        self._is_whole = projected_attributes(read.table, read.index) is None
         self._is_alone = len(read.table.entities) == 1
         bounds = _bounds(read)
         self._excluded = () if bounds is None else bounds.excluded
@@ -100,7 +101,8 @@ class Selection:
                 continue
             schema = self._schema_of(item)
             if schema is not None:
-                yield schema.from_item(item, only=self._only[schema.tag]), item
+                only = self._only[schema.tag]
+                yield schema.from_item(item, only=only, is_whole=self._is_whole), item
 
     def _schema_of(self, item: Item) -> EntitySchema | None:
         tag = item.get(self._table.tag)
@@ -241,18 +243,26 @@ def _tag_path(read: Read[Any]) -> nodes.Path:
 
 def _paths(read: Read[Any]) -> tuple[nodes.Path, ...] | None:
     """The attributes to bring: the selected ones, and those that reading itself needs."""
-    if read.selected is None or any(schema.version > 1 for schema in read.schemas):
-        return None  # an upgrade looks at the whole item
-    names: dict[str, None] = {}
-    for schema in read.schemas:
-        names.update(dict.fromkeys(key_attributes(schema.table, read.index)))
-        names.update(dict.fromkeys((schema.table.tag, VERSION_ATTRIBUTE)))
-        wanted = [schema.fields[name] for name in read.selected if name in schema.fields]
-        names.update(dict.fromkeys(sorted(each.attribute for each in wanted)))
-        if "expires" in schema.by_role:
-            names[schema.by_role["expires"].attribute] = None
     has = projected_attributes(read.table, read.index)
-    return tuple(nodes.Path((name,)) for name in names if has is None or name in has)
+    is_upgraded = has is None and any(schema.version > 1 for schema in read.schemas)
+    if read.selected is None or is_upgraded:
+        return None  # an upgrade looks at the whole item
+    names = dict.fromkeys(_own_attributes(read, has))
+    for schema, key in zip(read.schemas, read.keys, strict=True):
+        there = projected_fields(schema, key)
+        for name in sorted(read.selected & schema.fields.keys()):
+            attribute = schema.fields[name].attribute
+            # What a local index does not have is fetched from the table; a key tells the rest.
+            if has is None or attribute in has or (there is not None and name not in there):
+                names[attribute] = None
+    return tuple(nodes.Path((name,)) for name in names)
+
+
+def _own_attributes(read: Read[Any], has: frozenset[str] | None) -> list[str]:
+    """The attributes that reading itself needs, as far as an index has them."""
+    names = [*key_attributes(read.table, read.index), read.table.tag, VERSION_ATTRIBUTE]
+    names += [schema.by_role["expires"].attribute for schema in _mortal(read)]
+    return [name for name in names if has is None or name in has]
 
 
 # Whose fields a condition is on

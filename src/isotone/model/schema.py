@@ -10,7 +10,7 @@ from isotone.errors import UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.model.fields import Attr
 from isotone.model.key_sizes import check_sizes
-from isotone.model.keys import BoundKey
+from isotone.model.keys import BoundKey, Slot
 from isotone.model.table import Table
 from isotone.model.validation import Validator, default_of
 from isotone.model.wire import NULL
@@ -148,39 +148,54 @@ class EntitySchema:
         )
 
     def from_item(
-        self, item: Item, *, validate: bool = False, only: Collection[str] | None = None
+        self,
+        item: Item,
+        *,
+        validate: bool = False,
+        only: Collection[str] | None = None,
+        is_whole: bool = True,
     ) -> Entity:
         """The entity of an item. An item that the library wrote needs no validation.
 
-        `only` names the fields that were read; reading another one of the entity raises.
+        `only` names the fields that were read; reading another one of the entity raises. What is not
+        whole, an entry of an index that lacks attributes, is not upgraded.
         """
-        item = self.upgraded(item)
+        if is_whole:
+            item = self.upgraded(item)
         values = {}
         for name, attribute, decode in self._decoders:
             if only is None or name in only:
                 value = item.get(attribute)
-                values[name] = self._missing(name, item) if value is None else decode(value)
+                if value is not None:
+                    values[name] = decode(value)
+                else:
+                    values[name] = self._missing(name, item, is_whole)
         if validate:
             values = self.validator.all(values)
         return self.entity.from_trusted(values)
 
-    def _missing(self, name: str, item: Item) -> Any:
-        """The value of a field whose attribute the item does not have: as a key tells it, or the default."""
-        field = self.fields[name]
-        if field.options.required:
-            parsed = self._parsed_from_keys(item)
-            if name in parsed:
-                return parsed[name]
-        return self.absent(field)
+    def _missing(self, name: str, item: Item, is_whole: bool) -> Any:
+        """The value of a field whose attribute the item does not have: as a key tells it, or the default.
 
-    def _parsed_from_keys(self, item: Item) -> dict[str, Any]:
-        """The fields that the keys hold, for an index that has nothing but keys."""
-        found: dict[str, Any] = {}
-        for key in self.keys.values():
-            for slot in key.slots:
+        Of a whole item absence tells the default. An entry of an index has its attributes or not, whatever
+        their values, so there the keys are asked first.
+        """
+        field = self.fields[name]
+        if field.options.required or not is_whole:
+            for slot in self._slots_of.get(name, ()):
                 value = item.get(slot.attribute.name)
                 if value is not None:
-                    found.update(slot.parse(value))
+                    return slot.parse(value)[name]
+        return self.absent(field)
+
+    @cached_property
+    def _slots_of(self) -> dict[str, list[Slot]]:
+        """The key attributes that hold a field."""
+        found: dict[str, list[Slot]] = {}
+        for key in self.keys.values():
+            for slot in key.slots:
+                for component in slot.components:
+                    found.setdefault(component.field.name, []).append(slot)
         return found
 
     def upgraded(self, item: Item) -> Item:
