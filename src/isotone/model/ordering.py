@@ -1,0 +1,40 @@
+"""Numbers of any magnitude, and texts, as text that sorts as they do: for keys that no field declares.
+
+A number in a declared key has a declared width. Where none can be declared, as of scores, this writes
+DynamoDB's whole range: all Decimals of up to 38 digits, from -9.99…E+125 to 9.99…E+125, exactly.
+
+    >>> ordered_number(Decimal("-1234.5")) < ordered_number(Decimal(5)) < ordered_number(Decimal(10))
+    True
+    >>> number_of(ordered_number(Decimal("1234.5")))
+    Decimal('1234.5')
+
+The text is that of the engine's own keys (docs/design/format.md) in hexadecimal. None begins another, so
+anything may follow. `escape` is what texts in keys are written with: no character up to `#` is left.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from isotone import codec
+from isotone.codec.readable.text import escape, unescape
+from isotone.errors import MalformedKey, StorageCorrupt
+from isotone.values.number import canonical_number
+
+__all__ = ["escape", "number_of", "ordered_number", "unescape"]
+
+
+def ordered_number(number: Decimal | int) -> str:
+    """The number as text that sorts by value; raises `ValidationException` beyond DynamoDB's range."""
+    return codec.encode_number(canonical_number(str(number))).hex()
+
+
+def number_of(text: str) -> Decimal:
+    """The number of a text that `ordered_number` made; raises `MalformedKey` for any other text."""
+    try:
+        value, end = codec.decode(bytes.fromhex(text))
+        if 2 * end == len(text):
+            return Decimal(value["N"])
+    except (StorageCorrupt, ValueError, KeyError, IndexError):
+        pass
+    raise MalformedKey(f"{text!r} is no number as ordered_number writes it")
