@@ -47,6 +47,14 @@ class Score(Entity, table=things):
     by_points = Index("GSI1", "SCORES").sort(points)
 
 
+class Visits(Entity, table=things):
+    page: Attr[str] = field()
+    count: Attr[int] = field(default=0)
+    until: Attr[datetime | None] = expires()
+
+    primary = Key("VISITS", page).sort("VISITS")
+
+
 @pytest.fixture
 def upserts(desk: Any) -> Any:
     desk.do(create_tables([things]))
@@ -123,6 +131,18 @@ def test_what_has_expired_begins_anew(upserts: Any) -> None:
     upserts.clock.advance(timedelta(2))
     changes[2] = Score.until.set(START + timedelta(3))
     assert upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock)).points == 5
+
+
+def test_a_counter_that_expires_is_one_write_and_another_where_it_has_expired(upserts: Any) -> None:
+    changes = [Visits.count.add(1), Visits.until.set(START + timedelta(1))]
+    for _ in range(2):
+        steps = upsert(Visits, changes, {"page": "a"}, upserts.clock)
+        assert upserts.operations(steps) == ["UpdateItem"]
+    upserts.clock.advance(timedelta(2))
+    changes[1] = Visits.until.set(START + timedelta(3))
+    steps = upsert(Visits, changes, {"page": "a"}, upserts.clock)
+    assert upserts.operations(steps) == ["UpdateItem", "PutItem"]
+    assert upserts.do(upsert(Visits, changes, {"page": "a"}, upserts.clock)).count == 2
 
 
 def test_an_upsert_that_is_overtaken_by_the_making_updates(upserts: Any) -> None:

@@ -22,7 +22,7 @@ from isotone.model.conditions import Condition
 from isotone.model.derivation import Known, Unknown, derive
 from isotone.model.rendering import conjunction, expressions
 from isotone.model.rewriting import rewritten
-from isotone.model.saving import insisted, is_gone, refusal, vacant
+from isotone.model.saving import insisted, is_gone, refusal, unexpired, vacant
 from isotone.model.steps import Steps
 from isotone.model.updating import Update, applied, names, stamps
 from isotone.model.writing import Action
@@ -43,8 +43,9 @@ def upsert(
 ) -> Steps[E]:
     """Change some fields of an entity, which begins with its defaults where there is none.
 
-    Cost: one write; one read more where an update would have it, or where an index key, an expiry, a unique
-    value or a condition has to be looked at. Raises what an update does, but `NotFound`.
+    Cost: one write; one read more where an update would have it, or where an index key, a unique value or a
+    condition has to be looked at, and a second write where what is there has expired. Raises what an update
+    does, but `NotFound`.
     """
     return cast("E", (yield from carry_out(Upsert(entity, changes, key, when), clock)))
 
@@ -75,9 +76,9 @@ class Upsert(Update[E]):
         return super().plan(now)
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
-        if self.is_seen and is_gone(self.schema, item, self._now) != is_gone(
-            self.schema, self.current, self._now
-        ):
+        if not self.is_seen:
+            return None  # it has expired, so another one begins
+        if is_gone(self.schema, item, self._now) != is_gone(self.schema, self.current, self._now):
             return None
         if is_gone(self.schema, item, self._now):
             return refusal(self, item, {})
@@ -87,12 +88,7 @@ class Upsert(Update[E]):
 
     def _plan_blindly(self, now: datetime) -> Action:
         schema = self.schema
-        if (
-            schema.unique
-            or schema.version > 1
-            or "expires" in schema.by_role
-            or self.when is not None
-        ):
+        if schema.unique or schema.version > 1 or self.when is not None:
             raise Unknown("whether there is an item")
         self._now = now
         changes = [*self._changes, *stamps(schema, now)]
@@ -103,7 +99,7 @@ class Upsert(Update[E]):
         written = {**derived.attributes, **schema.marks}
         actions += [nodes.Set(nodes.Path((n,)), nodes.Literal(v)) for n, v in written.items()]
         actions += [nodes.Remove(nodes.Path((n,))) for n in sorted(derived.removed)]
-        return self._request(actions, None)
+        return self._request(actions, unexpired(schema, now))
 
     def _beginnings(self, changes: Sequence[Change], now: datetime) -> list[Change]:
         """The changes that give a new entity its key's fields and its defaults."""
