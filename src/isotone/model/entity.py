@@ -80,12 +80,13 @@ class Entity:
         return entity
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with some fields changed."""
+        """A copy with some fields changed; raises `UsageError` where not all fields were read."""
         return type(self)(**{**self._given(), **changes})
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields and their values."""
-        return {name: self.__dict__[name] for name in self.__schema__.fields}
+        """The fields that were read, which is all unless some were selected, and their values."""
+        values = self.__dict__
+        return {name: values[name] for name in self.__schema__.fields if name in values}
 
     # Hooks, for entities to override. None of them may do I/O.
 
@@ -105,9 +106,12 @@ class Entity:
 
     def _given(self) -> dict[str, Any]:
         """The fields that the constructor takes: all but the computed ones."""
+        schema, values = self.__schema__, self.__dict__
+        if not schema.fields.keys() <= values.keys():
+            raise schema.partial(values)
         return {
-            name: self.__dict__[name]
-            for name, field in self.__schema__.fields.items()
+            name: values[name]
+            for name, field in schema.fields.items()
             if field.options.role != "computed"
         }
 

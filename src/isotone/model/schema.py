@@ -80,6 +80,8 @@ class EntitySchema:
     def to_item(self, values: Mapping[str, Any]) -> Item:
         """The item of an entity, with all key attributes; raises `UsageError` for what does not fit."""
         item: Item = {}
+        if not self.fields.keys() <= values.keys():
+            raise self.partial(values)
         for name, attribute, encode in self._encoders:
             value = values[name]
             if value is None or value == _EMPTY:
@@ -93,6 +95,14 @@ class EntitySchema:
         for key in self.keys.values():
             item.update(self.key_attributes(key, values, item))
         return item
+
+    def partial(self, values: Mapping[str, Any]) -> UsageError:
+        """The error about an entity of which only some fields were read, where all are needed."""
+        missing = ", ".join(name for name in self.fields if name not in values)
+        return UsageError(
+            f"{self.entity.__name__} was read without its fields {missing}; read it whole, without "
+            "select(…), by its primary key or by an index that projects all attributes"
+        )
 
     def encoded(self, field: Attr[Any], value: Any) -> Item:
         """The attribute that says the value of a field; no attribute where absence says it."""
