@@ -36,6 +36,7 @@ from isotone.model.rendering import absent, unchanged
 from isotone.model.saving import Check, Delete, Put, entity_of, is_gone, key_of
 from isotone.model.steps import Call, Steps
 from isotone.model.updating import Update
+from isotone.model.upserting import Upsert
 from isotone.model.writing import Write, read_item
 from isotone.values.types import Item
 
@@ -85,6 +86,12 @@ class Transaction:
     ) -> None:
         """Change some fields of an entity that must be there."""
         self._add(Update(target, changes, key, when))
+
+    def upsert(
+        self, entity: type[Entity], /, *changes: Change, when: Condition | None = None, **key: Any
+    ) -> None:
+        """Change some fields of an entity, which begins with its defaults where there is none."""
+        self._add(Upsert(entity, changes, key, when))
 
     def move(
         self,

@@ -13,11 +13,24 @@ are first used.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_HOMES: dict[str, str] = {}
+if TYPE_CHECKING:
+    from isotone.structures.counter import Counter as Counter
+    from isotone.structures.counter import Sequence as Sequence
+    from isotone.structures.counter import ShardedCounter as ShardedCounter
 
-__all__: list[str] = []
+_HOMES: dict[str, str] = {
+    "Counter": "isotone.structures.counter",
+    "Sequence": "isotone.structures.counter",
+    "ShardedCounter": "isotone.structures.counter",
+}
+
+__all__ = [
+    "Counter",
+    "Sequence",
+    "ShardedCounter",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,93 @@
+"""Stores for tests of what waits and what fails: pauses pass at once on the test's clock, and requests are
+counted, or lost after they were carried out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from isotone import ManualClock, Observation, Store
+from isotone.backends.interface import Request, Response
+from isotone.errors import ApiError
+from isotone.model.steps import Pause, Steps, _explained
+
+R = TypeVar("R")
+
+WRITES = {"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"}
+
+
+class Hasty(Store):
+    """A store on a `ManualClock` whose pauses move the clock instead of taking time.
+
+    `between` is called at each pause, for what others do meanwhile.
+    """
+
+    between: Callable[[], None] | None = None
+
+    @classmethod
+    def over(cls, store: Store) -> Hasty:
+        hasty = cls(store.backend, store.calls._reader, store.clock, lambda: None)
+        assert isinstance(store.clock, ManualClock)
+        return hasty
+
+    def run(self, steps: Steps[R]) -> R:
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, Pause):
+                    self.clock.advance(step.seconds)  # type: ignore[attr-defined]
+                    if self.between is not None:
+                        self.between()
+                    step = steps.send({})
+                    continue
+                try:
+                    response = self.backend.execute(*step)
+                except ApiError as error:
+                    step = steps.throw(_explained(error, step))
+                else:
+                    step = steps.send(response)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+class Repeating:
+    """A backend whose answers to writes are lost once, so that each is sent twice, as stores send it."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+
+    def execute(self, operation: str, request: Request) -> Response:
+        response: Response = self._backend.execute(operation, request)
+        return self._backend.execute(operation, request) if operation in WRITES else response
+
+
+class Requests:
+    """Counts the requests of a store that is made with `observe=[requests]`, by operation."""
+
+    def __init__(self) -> None:
+        self.count: Counter[str] = Counter()
+
+    def see(self, observation: Observation) -> None:
+        self.count[observation.operation] += 1
+
+    def taken(self) -> dict[str, int]:
+        """What was asked since the last time."""
+        found = dict(self.count)
+        self.count.clear()
+        return found
+
+
+def together(program: Path, *arguments: str, processes: int) -> list[str]:
+    """What so many processes of a program print, which run at the same time."""
+    command = [sys.executable, str(program), *arguments]
+    running = [
+        subprocess.Popen([*command, str(number)], stdout=subprocess.PIPE, text=True)
+        for number in range(processes)
+    ]
+    printed = [each.communicate(timeout=120)[0] for each in running]
+    assert [each.returncode for each in running] == [0] * processes
+    return printed
