@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+from email.utils import formatdate
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.backends.scripted import answer, with_checksum
+from tests.backends.scripted import answer, refusal, with_checksum
 
 from isotone import errors
 from isotone.backends.credentials import ANYBODY, always
@@ -106,3 +107,17 @@ def test_a_message_is_one_http_request() -> None:
     assert len(names) == len(set(names))
     assert b"Content-Length: 7" in lines
     assert body == b'{"a":1}'
+
+
+def test_requests_at_once_correct_a_wrong_clock_once() -> None:
+    signer = Signer(always(ANYBODY), "eu-west-1", "localhost", lambda: 0.0)
+    talk = Conversation("localhost", signer, compressed=False)
+    date = formatdate(3600, usegmt=True)
+    refused = [refusal("InvalidSignatureException", "Signature expired", Date=date)] * 3
+    for raw in refused:  # all were signed before the first of them was answered
+        with pytest.raises(ConnectionFailed, match="clock is -3600 s off"):
+            talk.answer(received(raw))
+    assert signer.skew == 3600
+    wrong = refusal("InvalidSignatureException", "The signature does not match", Date=date)
+    with pytest.raises(ApiError, match="does not match"):
+        talk.answer(received(wrong))

@@ -27,8 +27,11 @@ _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 # Refusals of the signature's time, after which the service's own time is taken from its answer.
-_SKEWED: Final = frozenset(("InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed"))
+_SKEWED: Final = frozenset(("RequestExpired", "RequestTimeTooSkewed"))
+_SKEWED_SIGNATURE: Final = ("Signature expired", "Signature not yet current")
 _TOLERATED_SKEW: Final = 60.0  # seconds of difference that cannot be the reason of a refusal
+# What a proxy answers in place of DynamoDB, and what may be otherwise a moment later.
+_PASSING: Final = frozenset((200, 408, 425, 429))
 
 
 def encode_request(operation: str, request: Request) -> bytes:
@@ -70,10 +73,17 @@ class Conversation:
     def _noting_skew(self, error: ApiError, reply: Reply) -> Exception:
         """A refusal that this machine's clock is the reason of is as good as a lost answer."""
         skew = reply.skew(self._signer)
-        if error.code not in _SKEWED or skew is None or abs(skew) < _TOLERATED_SKEW:
+        if not _is_about_time(error) or skew is None or abs(skew) < _TOLERATED_SKEW:
             return error
-        self._signer.skew += skew
+        self._signer.skew = skew
         return ConnectionFailed(f"this machine's clock is {-skew:.0f} s off: {error.message}")
+
+
+def _is_about_time(error: ApiError) -> bool:
+    """Whether a refusal may be this machine's clock's fault; a wrong key has the same code, and other words."""
+    return error.code in _SKEWED or (
+        error.code == "InvalidSignatureException" and error.message.startswith(_SKEWED_SIGNATURE)
+    )
 
 
 class Reply:
@@ -102,12 +112,12 @@ class Reply:
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
     def skew(self, signer: Signer) -> float | None:
-        """How far the sender's clock is before this machine's, by the answer's date."""
+        """How far the sender's clock is ahead of this machine's, by the answer's date."""
         date = self.headers.get(b"date")
         if date is None:
             return None
         try:
-            return parsedate_to_datetime(date.decode("latin-1")).timestamp() - signer.time()
+            return parsedate_to_datetime(date.decode("latin-1")).timestamp() - signer.now()
         except ValueError:
             return None
 
@@ -142,7 +152,7 @@ def _checked(reply: Reply) -> bytes:
 def _not_json(reply: Reply) -> Exception:
     """A proxy's or load balancer's own answer, mostly: worth another try where it is about a moment."""
     said = f"status {reply.status} and {reply.body[:200]!r}"
-    if reply.status >= 500 or reply.status == 200:
+    if reply.status >= 500 or reply.status in _PASSING:
         return ConnectionFailed(f"the answer is no DynamoDB response: {said}")
     return errors.UsageError(f"what answers is no DynamoDB: {said}; check the address")
 

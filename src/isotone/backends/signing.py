@@ -33,7 +33,7 @@ class Signer:
     `skew` is what has to be added to this machine's time to get the service's.
     """
 
-    __slots__ = ("_credentials", "_derived", "_host", "_now", "_region", "_stamp", "skew")
+    __slots__ = ("_credentials", "_derived", "_host", "_region", "_stamp", "now", "skew")
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Signer:
         self._credentials = credentials
         self._region = region
         self._host = host
-        self._now = now
+        self.now = now
         self._stamp: tuple[int, str] = (-1, "")
         self._derived: tuple[tuple[str, Credentials], bytes] | None = None
         self.skew = 0.0
@@ -78,7 +78,7 @@ class Signer:
 
     def time(self) -> float:
         """The service's time, as far as it is known."""
-        return self._now() + self.skew
+        return self.now() + self.skew
 
     def _timestamp(self) -> str:
         second = int(self.time())
