@@ -216,6 +216,29 @@ def test_a_second_loop_opens_its_own_connections() -> None:
     assert server.connections == 2
 
 
+def test_loops_of_several_threads_share_no_connection() -> None:
+    def talk(remote: AsyncRemote, name: str) -> list[str]:
+        async def ask() -> list[str]:
+            said = []
+            for number in range(20):
+                try:
+                    await remote.execute("DescribeTable", {"TableName": f"{name}{number}"})
+                except ResourceNotFoundException as error:
+                    said.append(error.message)
+            return said
+
+        return asyncio.run(ask())
+
+    with isotone.open() as database, running_server(database) as url:
+        remote = AsyncRemote(endpoint_of(url), retries=Retries.none())
+        with ThreadPoolExecutor(4) as pool:
+            names = ["ann", "bob", "cat", "dan"]
+            found = list(pool.map(talk, [remote] * 4, names))
+        remote.close()
+    for name, said in zip(names, found, strict=True):
+        assert [f"{name}{number}" in text for number, text in enumerate(said)] == [True] * 20
+
+
 def test_a_cancelled_request_leaves_no_answer_behind() -> None:
     async def talk(url: str) -> dict[str, Any]:
         remote = AsyncRemote(endpoint_of(url))
@@ -306,6 +329,7 @@ def test_a_certificate_that_nobody_trusts(client: Client, certificate: tuple[Pat
         pytest.param(refusal("ProvisionedThroughputExceededException"), id="over capacity"),
         pytest.param(refusal("InternalServerError", status=500), id="server error"),
         pytest.param(answer(raw=b"<html>", status=503), id="proxy"),
+        pytest.param(answer(raw=b"<html>", status=429), id="proxy with a limit"),
     ],
 )
 def test_passing_trouble_is_repeated(client: Client, trouble: bytes) -> None:
@@ -342,6 +366,30 @@ def test_silence_ends_with_a_time_out(client: Client) -> None:
         pytest.raises(ConnectionFailed, match=r"gave no answer for 0\.05 s"),
     ):
         client(server.url, timeouts=timeouts, retries=Retries.none())("ListTables", {})
+
+
+def test_a_slow_answer_may_take_longer_than_the_time_out_in_all(client: Client) -> None:
+    def drip(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65536)
+            for start in range(0, len(OK), 10):
+                connection.sendall(OK[start : start + 10])
+                time.sleep(0.05)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,), daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        ask = client(url, timeouts=Timeouts(read=0.15), retries=Retries.none())
+        assert ask("ListTables", {}) == FOUND
+        thread.join()
+
+
+def test_a_connection_that_takes_too_long_says_so() -> None:
+    endpoint = endpoint_of("http://localhost:8000")
+    for error in (TimeoutError(), TimeoutError("timed out")):
+        assert "(timed out)" in str(endpoint.unreachable(error))
 
 
 def test_a_transaction_keeps_its_token(client: Client) -> None:

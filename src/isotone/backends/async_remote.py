@@ -1,7 +1,7 @@
 """`Remote` with answers that are awaited: the same messages and retries over an event loop's transports.
 
-Connections belong to the loop that opened them. One that is used from another loop (a second
-`asyncio.run`) starts with new ones.
+Connections belong to the loop that opened them, and no other takes them: neither a second `asyncio.run`
+nor the loop of another thread.
 """
 
 from __future__ import annotations
@@ -68,26 +68,25 @@ class AsyncRemote:
 
 
 class _Pool:
-    """Open connections of the running loop that nobody uses, the last used on top."""
+    """Open connections of each loop that nobody uses, the last used on top."""
 
-    __slots__ = ("_endpoint", "_idle", "_kept", "_loop", "_timeouts", "_tls")
+    __slots__ = ("_endpoint", "_idle", "_kept", "_timeouts", "_tls")
 
     def __init__(self, endpoint: Endpoint, timeouts: Timeouts, kept: int) -> None:
         self._endpoint = endpoint
         self._timeouts = timeouts
         self._kept = kept
-        self._idle: list[_Connection] = []
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._idle: dict[asyncio.AbstractEventLoop, list[_Connection]] = {}
         self._tls = ssl.create_default_context() if endpoint.is_tls else None
 
     async def take(self) -> _Connection:
         loop = asyncio.get_running_loop()
-        if loop is not self._loop:
-            self.close()
-            self._loop = loop
+        if loop not in self._idle:
+            self._forget_closed_loops()
+        idle = self._idle.setdefault(loop, [])
         oldest = loop.time() - idleness.LONGEST_IDLE
-        while self._idle:
-            connection = self._idle.pop()
+        while idle:
+            connection = idle.pop()
             if connection.used > oldest and connection.is_quiet:
                 return connection
             connection.close()
@@ -108,16 +107,22 @@ class _Pool:
         return connection
 
     def give_back(self, connection: _Connection, reply: Reply) -> None:
-        if reply.keep_alive and connection.is_open and len(self._idle) < self._kept:
+        idle = self._idle.setdefault(connection.loop, [])
+        if reply.keep_alive and connection.is_open and len(idle) < self._kept:
             connection.used = connection.loop.time()
-            self._idle.append(connection)
+            idle.append(connection)
         else:
             connection.close()
 
     def close(self) -> None:
-        idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        idle, self._idle = self._idle, {}
+        for connections in idle.values():
+            for connection in connections:
+                connection.close()
+
+    def _forget_closed_loops(self) -> None:
+        for loop in [each for each in tuple(self._idle) if each.is_closed()]:
+            self._idle.pop(loop, None)
 
 
 class _Connection(asyncio.Protocol):
@@ -137,7 +142,7 @@ class _Connection(asyncio.Protocol):
     async def exchange(self, message: bytes) -> Reply:
         self._reply = Reply()
         self._waiting = self.loop.create_future()
-        self._alarm = self.loop.call_later(self._timeout, self._give_up)
+        self._set_alarm()
         if self._transport is None or not self.is_open:
             self._fail(f"{self._address} closed the connection")
         else:
@@ -146,7 +151,8 @@ class _Connection(asyncio.Protocol):
             return await self._waiting
         finally:
             self._waiting = None
-            self._alarm.cancel()
+            if self._alarm is not None:
+                self._alarm.cancel()
 
     @property
     def is_quiet(self) -> bool:
@@ -157,8 +163,18 @@ class _Connection(asyncio.Protocol):
 
     def close(self) -> None:
         self.is_open = False
-        if self._transport is not None and not self.loop.is_closed():
+        if self._transport is None or self.loop.is_closed():
+            return
+        if self.loop.is_running() and self.loop is not _running_loop():
+            self.loop.call_soon_threadsafe(self._transport.abort)
+        else:
             self._transport.abort()
+
+    def _set_alarm(self) -> None:
+        """Give the next part of the answer its time."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self.loop.call_later(self._timeout, self._give_up)
 
     def _give_up(self) -> None:
         self._fail(f"{self._address} gave no answer for {self._timeout} s")
@@ -183,9 +199,18 @@ class _Connection(asyncio.Protocol):
         except ConnectionFailed as error:
             self._fail(str(error))
             return
-        if self._reply.complete and not self._waiting.done():
+        if not self._reply.complete:
+            self._set_alarm()
+        elif not self._waiting.done():
             self._waiting.set_result(self._reply)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_open = False
         self._fail(f"{self._address} closed the connection without an answer")
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

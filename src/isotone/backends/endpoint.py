@@ -54,8 +54,9 @@ class Endpoint:
         """What to raise where no connection came about."""
         if isinstance(error, ssl.SSLError):
             return ConnectionFailed(f"there is no safe connection to {self.url}: {error}")
+        reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or error
         return ConnectionFailed(
-            f"nothing answers at {self.url} ({error.strerror or error}); `isotone serve` starts a server"
+            f"nothing answers at {self.url} ({reason}); `isotone serve` starts a server"
         )
 
 
