@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import isotone
-from isotone import Attr, Entity, Key, Table, field
-from isotone.errors import UsageError
+from isotone import Attr, Entity, Key, Query, Scan, Table, field
+from isotone.errors import BudgetSpent, UsageError
 
 shelf = Table("shelf")
 
@@ -17,6 +17,19 @@ class Book(Entity, table=shelf):
     number: Attr[int] = field(max=9)
 
     primary = Key("BOOKS").sort("BOOK", number)
+
+
+class Shelf(Entity, table=shelf):
+    name: Attr[str] = field()
+
+    primary = Key("SHELF", name).sort("SHELF")
+
+
+class Volume(Entity, table=shelf):
+    shelf: Attr[str] = field()
+    number: Attr[int] = field(max=9)
+
+    primary = Shelf.primary.children(shelf).after("VOLUME", number)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +57,58 @@ def test_what_is_no_query_of_a_family() -> None:
         pytest.raises(UsageError, match=r"with_children\(Child\.primary\)\.where\("),
     ):
         store.family(query)
+
+
+def test_what_is_no_scan() -> None:
+    query: Any = Book.primary.where()
+    with isotone.connect() as store, pytest.raises(UsageError, match=r"Order\.primary\.scan\(\)"):
+        store.scan(query)
+
+
+@pytest.mark.parametrize(
+    "scan",
+    [
+        Book.primary.scan().limit(1),
+        Book.primary.scan().max_units(1),
+        Book.primary.scan().max_requests(1),
+        Book.primary.scan().segment(0, of=2),
+    ],
+)
+def test_bounds_of_a_whole_scan_are_not_taken_for_those_of_its_segments(scan: Scan[Book]) -> None:
+    with isotone.connect() as store, pytest.raises(UsageError, match="iterate over it"):
+        store.scan(scan)
+
+
+def test_numbers_that_ask_for_nothing() -> None:
+    family: Any = Shelf.primary.with_children(Volume.primary).where(Shelf.name == "a")
+    with isotone.connect() as store:
+        with pytest.raises(UsageError, match="0 segments reads nothing"):
+            store.scan(Book.primary.scan(), segments=0)
+        with pytest.raises(UsageError, match="at_most=-1 allows no result"):
+            store.all(Book.primary.where(), at_most=-1)
+        with pytest.raises(UsageError, match="no -1 children"):
+            store.family(family, children=-1)
+
+
+def test_a_limit_is_no_part_of_what_is_read_as_a_whole() -> None:
+    family: Any = Shelf.primary.with_children(Volume.primary).where(Shelf.name == "a")
+    with isotone.connect() as store:
+        with pytest.raises(
+            UsageError, match="a snapshot has the whole of a collection; leave limit"
+        ):
+            store.load(Book.primary.where().limit(2))
+        with pytest.raises(UsageError, match="a family has a number of children; leave limit"):
+            store.family(family.limit(2))
+
+
+@pytest.mark.parametrize(
+    "bounded",
+    [Book.primary.where().max_requests(2), Book.primary.where().max_units(1)],
+)
+def test_a_snapshot_that_would_be_incomplete_raises(bounded: Query[Book]) -> None:
+    with isotone.connect() as store:
+        store.create_tables(shelf)
+        for number in range(5):
+            store.put(Book(number=number))
+        with pytest.raises(BudgetSpent):
+            store.load(bounded.page_size(1))

@@ -101,8 +101,7 @@ class Reader:
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
         """Exactly `size` results, fewer only at the end or where the query's bounds are reached."""
         _check(read)
-        if read.most_results is not None:
-            raise UsageError("a page has a size; leave limit(…) to iterate, all and first")
+        _check_unlimited(read, "a page has a size")
         widening.check_settled(read)
         if size < 1:
             raise UsageError(f"a page of size {size} has no place for anything; give 1 or more")
@@ -160,6 +159,8 @@ class Reader:
 
     def _all(self, read: Read[E], at_most: int | None) -> Steps[list[E]]:
         wanted = read.most_results
+        if at_most is not None and at_most < 0:
+            raise UsageError(f"at_most={at_most} allows no result; give 0 or more")
         if at_most is not None and (wanted is None or wanted > at_most):
             wanted = at_most + 1
         meter = Meter(read.is_consistent)
@@ -212,6 +213,11 @@ class Reader:
                 f"{query.name} does not begin with the parent in this direction, so a number of "
                 "children would be those farthest from it; leave the direction as it is"
             )
+        _check_unlimited(query, "a family has a number of children")
+        if children is not None and children < 0:
+            raise UsageError(
+                f"a family has no {children} children; give 0 or more, or None for all"
+            )
         widening.check_settled(query)
         wanted = None if children is None else children + 1
         meter = Meter(query.is_consistent)
@@ -251,6 +257,7 @@ class Reader:
         Raises `TooLarge` with its size where that is more than `at_most` bytes.
         """
         _check(read)
+        _check_unlimited(read, "a snapshot has the whole of a collection")
         widening.check_settled(read)
         meter, size, start = Meter(read.is_consistent), 0, None
         found: list[requests.Found] = []
@@ -262,6 +269,8 @@ class Reader:
             start = response.get("LastEvaluatedKey")
             if size > at_most:
                 yield from self._refuse(read, size, meter, start, at_most)
+            if start is not None and is_spent(read, meter):
+                raise spent(read, meter)
             found += read.takes.entities(response["Items"], self._clock.now())
         meter.returned = len(found)
         return Snapshot([cast(E, each) for each, _ in found], [item for _, item in found], size)
@@ -294,6 +303,8 @@ class Reader:
 
     def segments(self, read: Scan[E], count: int) -> list[Traversal[E]]:
         """As many parts of a scan, each to be read on its own, at the same time."""
+        _check(read, Scan)
+        _check_parallel(read, count)
         return [self.traverse(read.segment(number, of=count)) for number in range(count)]
 
     # What they are made of
@@ -311,14 +322,33 @@ class Reader:
 
 def _check(read: object, kind: type[Read[Any]] = Read) -> None:
     """Refuse what is no query; type checkers see it, and others may not use one."""
-    if isinstance(read, kind):
-        return
-    wanted = (
-        "Order.primary.where(…) or, for everything, Order.primary.scan()"
-        if kind is Read
-        else "Parent.primary.with_children(Child.primary).where(…)"
-    )
-    raise UsageError(f"{read!r} does not say what to read; write a query, such as {wanted}")
+    if not isinstance(read, kind):
+        raise UsageError(f"{read!r} does not say what to read; write {_SUCH_AS[kind]}")
+
+
+_SUCH_AS: Final[Mapping[Any, str]] = {
+    Read: "a query, such as Order.primary.where(…) or, for everything, Order.primary.scan()",
+    Scan: "a scan, such as Order.primary.scan(); a query is read by iterate, all or page",
+    FamilyQuery: "a query, such as Parent.primary.with_children(Child.primary).where(…)",
+}
+
+
+def _check_unlimited(read: Read[Any], why: str) -> None:
+    if read.most_results is not None:
+        raise UsageError(f"{why}; leave limit(…) to iterate, all and first")
+
+
+def _check_parallel(read: Scan[Any], count: int) -> None:
+    """Refuse what would hold for each part of a scan instead of the whole."""
+    if count < 1:
+        raise UsageError(f"a scan in {count} segments reads nothing; give 1 or more")
+    if read.part is not None:
+        raise UsageError(f"{read.name} is one segment already; iterate over it")
+    if (read.most_results, read.most_units, read.most_requests) != (None, None, None):
+        raise UsageError(
+            f"{read.name} is read in {count} segments, for each of which its bounds would hold; iterate "
+            "over it, or leave limit(…), max_units(…) and max_requests(…)"
+        )
 
 
 def _turned(read: Read[E], at: Position) -> Read[E]:
