@@ -41,30 +41,6 @@ Batches = Generator[Steps[list[R]], list[R], None]
 """What an iteration is: it yields steps that read some results, and is sent these."""
 
 
-class Structure(Generic[S]):
-    """What every structure has: a store, its calls as steps, and the table in which it lives."""
-
-    def __init__(self, store: S, table: Table) -> None:
-        self.store = store
-        self.calls = store.calls
-        self.table = table
-
-    def now(self) -> float:
-        """Seconds since the epoch, by the store's clock."""
-        return self.calls.clock.now()
-
-    def kept(self, kind: type[E]) -> type[E]:
-        """The entity class of a kind in this structure's table.
-
-        A structure declares its entities without a table, so that it can live in any; here the class with
-        the table's keys is made, once for each table.
-        """
-        known = self.table.entities.get(kind.__name__)
-        if known is not None and issubclass(known.entity, kind):
-            return known.entity
-        return cast("type[E]", type(kind.__name__, (kind,), {}, table=self.table))
-
-
 class operation(Generic[P, R]):  # noqa: N801 - a decorator
     """A method whose steps are run, or awaited, by the store of its structure."""
 
@@ -118,6 +94,35 @@ class iteration(Generic[P, R]):  # noqa: N801 - a decorator
             return go_through(store, function(structure, *args, **kwargs))
 
         return perform
+
+
+class Structure(Generic[S]):
+    """What every structure has: a store, its calls as steps, and the table in which it lives."""
+
+    def __init__(self, store: S, table: Table) -> None:
+        self.store = store
+        self.calls = store.calls
+        self.table = table
+
+    def now(self) -> float:
+        """Seconds since the epoch, by the store's clock."""
+        return self.calls.clock.now()
+
+    def kept(self, kind: type[E]) -> type[E]:
+        """The entity class of a kind in this structure's table.
+
+        A structure declares its entities without a table, so that it can live in any; here the class with
+        the table's keys is made, once for each table.
+        """
+        known = self.table.entities.get(kind.__name__)
+        if known is not None and issubclass(known.entity, kind):
+            return known.entity
+        return cast("type[E]", type(kind.__name__, (kind,), {}, table=self.table))
+
+    @operation
+    def create_table(self) -> Steps[None]:
+        """Make the structure's table where it is missing."""
+        yield from self.calls.create_tables(self.table)
 
 
 def _waited(store: Store, batches: Batches[R]) -> Iterator[R]:
