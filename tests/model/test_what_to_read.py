@@ -14,7 +14,7 @@ shelf = Table("shelf")
 
 
 class Book(Entity, table=shelf):
-    number: Attr[int] = field(max=9)
+    number: Attr[int] = field(max=9, alert=2)
 
     primary = Key("BOOKS").sort("BOOK", number)
 
