@@ -13,6 +13,7 @@ from isotone.backends.boto_client import AsyncBotoClient, BotoClient
 from isotone.backends.opening import open_async_backend, open_backend
 from isotone.errors import (
     ConditionalCheckFailedException,
+    ConnectionFailed,
     ResourceNotFoundException,
     TransactionCanceledException,
 )
@@ -101,3 +102,18 @@ def test_an_aioboto3_client_is_awaited() -> None:
 
     with isotone.open() as database:
         asyncio.run(talk(database))
+
+
+def test_a_connection_that_fails_is_told_as_of_any_backend() -> None:
+    from botocore.config import Config
+
+    made = boto3.client(
+        "dynamodb",
+        region_name="eu-west-1",
+        endpoint_url="http://127.0.0.1:1",
+        aws_access_key_id="a",
+        aws_secret_access_key="b",
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+    with pytest.raises(ConnectionFailed, match=r"127\.0\.0\.1:1"):
+        open_backend(made).backend.execute("ListTables", {})

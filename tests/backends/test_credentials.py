@@ -17,6 +17,7 @@ VARIABLES = (
     "AWS_PROFILE",
     "AWS_REGION",
     "AWS_DEFAULT_REGION",
+    "AWS_ENDPOINT_URL",
     "AWS_ENDPOINT_URL_DYNAMODB",
 )
 
@@ -123,6 +124,9 @@ def test_the_environment_may_name_the_endpoint(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://localhost:4566")
     endpoint = endpoint_of("dynamodb://eu-west-1")
     assert (endpoint.host, endpoint.region) == ("localhost", "eu-west-1")
+    monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
+    assert endpoint_of("dynamodb://eu-west-1").host == "127.0.0.1"
 
 
 def test_the_environment_may_name_the_region(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +137,31 @@ def test_the_environment_may_name_the_region(monkeypatch: pytest.MonkeyPatch) ->
     assert endpoint_of(amazon, credentials=Credentials("a", "b")).region == "ap-south-1"
 
 
-@pytest.mark.parametrize("url", ["http://", "http://host:port", "ftp://host", "http://host/path"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://",
+        "http://host:port",
+        "ftp://host",
+        "http://host/path",
+        "http://[::1:8000",
+        "http://host:8000?region=eu-west-1",
+        "http://key:secret@host:8000",
+        "dynamodb://eu-west-1/table",
+    ],
+)
 def test_wrong_addresses(url: str) -> None:
-    with pytest.raises(UsageError, match="is no address of a server"):
+    with pytest.raises(UsageError, match="is no address of a server") as raised:
         endpoint_of(url)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_misspelt_profile_is_not_passed_over() -> None:
+    with pytest.raises(UsageError, match=r"profil is nothing that an address says; .*\?profile="):
+        endpoint_of("dynamodb://eu-west-1?profil=work")
+
+
+def test_a_profile_that_there_is_not() -> None:
+    pytest.importorskip("botocore")
+    with pytest.raises(NoCredentials, match="nobody"):
+        endpoint_of("dynamodb://eu-west-1?profile=nobody")

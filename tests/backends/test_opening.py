@@ -11,6 +11,7 @@ from isotone.backends.async_remote import AsyncRemote
 from isotone.backends.interface import InThread, Tape
 from isotone.backends.opening import MEMORY, AtOnce, open_async_backend, open_backend
 from isotone.backends.remote import Remote
+from isotone.backends.retry import Retries
 from isotone.errors import ResourceNotFoundException, UsageError
 
 NONE: dict[str, Any] = {"TableNames": []}
@@ -96,4 +97,9 @@ def test_options_that_do_not_fit_the_address(tmp_path: Path) -> None:
         open_backend(tmp_path / "shop.db", profile="work")
     with pytest.raises(UsageError, match="durability= is for a file"):
         open_backend("http://localhost:8000", durability="none")
+    with pytest.raises(UsageError, match="connections= is for a server"):
+        open_backend(tmp_path / "shop.db", connections=3)
     assert not (tmp_path / "shop.db").exists()
+    for open_target in (open_backend, open_async_backend):
+        with pytest.raises(UsageError, match="retries= is for an address"):
+            open_target(Tape(), retries=Retries.none())

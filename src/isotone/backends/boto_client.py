@@ -7,13 +7,15 @@ call costs what botocore costs, about a millisecond more than `Remote`.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final
 
 from isotone.backends.exchange import error_of
 from isotone.backends.interface import Request, Response
 from isotone.backends.responses import restore_binary
+from isotone.errors import ConnectionFailed
 
 _FRAME: Final = frozenset({"ResponseMetadata", "Error", "message", "Message"})
 
@@ -27,14 +29,9 @@ class BotoClient:
         self._client = client
 
     def execute(self, operation: str, request: Request) -> Response:
-        """Answer one action; raises `ApiError` where botocore raises `ClientError`."""
-        from botocore.exceptions import ClientError
-
-        try:
-            answer = self._client._make_api_call(operation, _outward(request))
-        except ClientError as error:
-            raise _api_error(error.response) from error
-        return _inward(answer)
+        """Answer one action; raises what `Remote` does where botocore raises its own."""
+        with _translated_errors():
+            return _inward(self._client._make_api_call(operation, _outward(request)))
 
 
 class AsyncBotoClient:
@@ -46,14 +43,21 @@ class AsyncBotoClient:
         self._client = client
 
     async def execute(self, operation: str, request: Request) -> Response:
-        """Answer one action; raises `ApiError` where botocore raises `ClientError`."""
-        from botocore.exceptions import ClientError
+        """Answer one action; raises what `Remote` does where botocore raises its own."""
+        with _translated_errors():
+            return _inward(await self._client._make_api_call(operation, _outward(request)))
 
-        try:
-            answer = await self._client._make_api_call(operation, _outward(request))
-        except ClientError as error:
-            raise _api_error(error.response) from error
-        return _inward(answer)
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004
+
+    try:
+        yield
+    except ClientError as error:
+        raise _api_error(error.response) from error
+    except (ConnectionError, HTTPClientError) as error:
+        raise ConnectionFailed(str(error)) from error
 
 
 def _outward(request: Request) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def for_amazon(profile: str | None = None) -> CredentialSource:
     if given is not None:
         return always(given)
     session = botocore_session(profile)
-    found = None if session is None else session.get_credentials()
+    found = None if session is None else _asked(session.get_credentials)
     if found is None:
         raise NoCredentials(
             "no AWS credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, pass "
@@ -75,7 +75,8 @@ def region_of_environment(profile: str | None = None) -> str:
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if profile is not None or not region:
         session = botocore_session(profile)
-        region = (session.get_config_variable("region") if session else None) or region
+        found = _asked(lambda: session.get_config_variable("region")) if session else None
+        region = found or region
     if not region:
         raise UsageError("no AWS region is set; write it in the address: dynamodb://eu-west-1")
     return region
@@ -94,9 +95,20 @@ def botocore_session(profile: str | None) -> Any:
     return botocore.session.Session(profile=profile)
 
 
+def _asked(ask: Callable[[], Any]) -> Any:
+    """What botocore says; raises `NoCredentials` for a profile that is not there, or a login that has ended."""
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        return ask()
+    except BotoCoreError as error:
+        raise NoCredentials(f"AWS's own tools cannot tell: {error}") from error
+
+
 def _from_botocore(found: Any) -> CredentialSource:
     def source() -> Credentials:
-        frozen = found.get_frozen_credentials()  # renews temporary keys that are about to expire
+        # Temporary keys that are about to expire are renewed.
+        frozen = _asked(found.get_frozen_credentials)
         return Credentials(frozen.access_key, frozen.secret_key, frozen.token)
 
     return source

@@ -7,7 +7,7 @@ import re
 import ssl
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from isotone.backends import credentials as keys
 from isotone.backends.credentials import Credentials, CredentialSource
@@ -71,27 +71,50 @@ def endpoint_of(
 
     Raises `UsageError` for another address, and where there is no region or no credentials for AWS.
     """
-    parts = urlsplit(url)
+    parts = _parts_of(url)
     if parts.scheme == "dynamodb":
-        profile = profile or parse_qs(parts.query).get("profile", [None])[0]
+        profile = profile or _profile_in(parts)
         region = region or parts.hostname or keys.region_of_environment(profile)
-        url = os.environ.get("AWS_ENDPOINT_URL_DYNAMODB") or _amazon_url(region)
-        parts = urlsplit(url)
-    try:
-        port = parts.port or _PORTS[parts.scheme]
-    except (KeyError, ValueError):
-        raise _not_an_address(url) from None
-    if not parts.hostname or parts.path not in ("", "/"):
+        url = _url_of_environment() or _amazon_url(region)
+        parts = _parts_of(url)
+    if parts.scheme not in _PORTS or not parts.hostname or parts.query:
         raise _not_an_address(url)
     amazon = _AMAZON.search(parts.hostname)
     return Endpoint(
         url=url,
         host=parts.hostname,
-        port=port,
+        port=parts.port or _PORTS[parts.scheme],
         is_tls=parts.scheme == "https",
         region=region or (amazon[1] if amazon else _usual_region()),
         credentials=_source(credentials, profile, is_amazon=amazon is not None),
     )
+
+
+def _parts_of(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - looks whether it is a number
+    except ValueError:
+        raise _not_an_address(url) from None
+    if parts.path not in ("", "/") or parts.fragment or "@" in parts.netloc:
+        raise _not_an_address(url)
+    return parts
+
+
+def _profile_in(parts: SplitResult) -> str | None:
+    said = parse_qs(parts.query)
+    for name in said.keys() - {"profile"}:
+        raise UsageError(
+            f"{name} is nothing that an address says; it looks like dynamodb://eu-west-1?profile=work"
+        )
+    return said.get("profile", [None])[0]
+
+
+def _url_of_environment() -> str | None:
+    """The endpoint that AWS's tools would take instead of Amazon's own."""
+    if os.environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").lower() == "true":
+        return None
+    return os.environ.get("AWS_ENDPOINT_URL_DYNAMODB") or os.environ.get("AWS_ENDPOINT_URL")
 
 
 def _usual_region() -> str:
@@ -118,7 +141,8 @@ def _source(
 
 
 def _not_an_address(url: str) -> UsageError:
+    shown = re.sub("//.*@", "//…@", url)  # what stands before it may be a secret
     return UsageError(
-        f"{url!r} is no address of a server; it looks like http://localhost:8000, "
+        f"{shown!r} is no address of a server; it looks like http://localhost:8000, "
         "https://example.com or dynamodb://eu-west-1"
     )

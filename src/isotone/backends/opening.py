@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MEMORY: Final = ":memory:"
 _SERVERS: Final = ("http", "https", "dynamodb")
+_OF_SERVERS: Final = {"profile", "credentials", "retries", "timeouts", "connections"}
 _FORGOTTEN_SCHEME: Final = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+):\d+/?")
 
 Target = Any
@@ -66,6 +67,7 @@ class OpenedAsync(NamedTuple):
 def open_backend(target: Target, **options: Unpack[Options]) -> Opened:
     """The backend of an address; raises `UsageError` for what is none."""
     if not isinstance(target, str | PathLike):
+        _check_no_address_needed(options)
         return Opened(_backend_of(target), _nothing)
     address = _address(target)
     if _is_server(address):
@@ -79,6 +81,7 @@ def open_backend(target: Target, **options: Unpack[Options]) -> Opened:
 def open_async_backend(target: Target, **options: Unpack[Options]) -> OpenedAsync:
     """The same, with answers that are awaited."""
     if not isinstance(target, str | PathLike):
+        _check_no_address_needed(options)
         return OpenedAsync(_async_backend_of(target), _nothing)
     address = _address(target)
     if _is_server(address):
@@ -106,7 +109,7 @@ class AtOnce:
 def _open_database(address: str, options: Options) -> Opened:
     from isotone.backends import embedded
 
-    wrong = sorted({"profile", "credentials", "retries", "timeouts"} & options.keys())
+    wrong = sorted(_OF_SERVERS & options.keys())
     if wrong:
         raise UsageError(f"{wrong[0]}= is for a server; {address!r} is a database in this process")
     used: Any = {name: options.get(name) for name in ("durability", "clock", "region")}
@@ -154,6 +157,14 @@ def _is_server(address: str) -> bool:
 
 
 # What already answers
+
+
+def _check_no_address_needed(options: Options) -> None:
+    wrong = sorted(options.keys() - {"clock"})
+    if wrong:
+        raise UsageError(
+            f"{wrong[0]}= is for an address; what already answers is used as it was opened"
+        )
 
 
 def _backend_of(target: Any) -> Backend:

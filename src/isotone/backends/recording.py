@@ -109,11 +109,10 @@ class Player:
         self._path = Path(path)
         self._answers: dict[bytes, deque[dict[str, Any]]] = defaultdict(deque)
         self._lock = Lock()
-        header, *lines = self._path.read_bytes().splitlines() or [b"null"]
-        if msgspec.json.decode(header) != _HEADER:
+        header, *entries = self._lines()
+        if header != _HEADER:
             raise UsageError(f"{self._path} is no tape of Isotone's; delete it to record anew")
-        for line in lines:
-            entry = msgspec.json.decode(line)
+        for entry in entries:
             self._answers[_identity(entry["operation"], entry["request"])].append(entry)
 
     def execute(self, operation: str, request: Request) -> Response:
@@ -132,6 +131,14 @@ class Player:
             raise error_of(said, said.pop("status"))
         response: Response = entry["response"]
         return response
+
+    def _lines(self) -> list[Any]:
+        try:
+            return [msgspec.json.decode(line) for line in self._path.read_bytes().splitlines()] or [
+                None
+            ]
+        except msgspec.DecodeError:
+            return [None]
 
     @property
     def unused(self) -> int:
