@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from enum import Enum
+from typing import Any, Literal
 
 import pytest
 
 import isotone
-from isotone import Attr, Entity, Key, Store, Table, desc, field
+from isotone import Attr, Entity, Global, Index, Key, Store, Table, desc, field, in_order
 from isotone.errors import TooLarge, UsageError
 
-office = Table("office")
+office = Table("office", indexes={"keys": Global("KPK", "KSK", projection="KEYS_ONLY")})
 DAY = datetime(2026, 3, 2, tzinfo=UTC)
 
 
@@ -24,6 +26,19 @@ class Appointment(Entity, table=office):
     price: Attr[Decimal] = field(default=Decimal(0))
 
     primary = Key("ROOM", room).sort("AT", starts)
+
+
+class Room(Entity, table=office):
+    room: Attr[str] = field()
+
+    primary = Key("PLACE", room).sort("ROOM")
+
+
+class Plant(Entity, table=office):
+    room: Attr[str] = field()
+    name: Attr[str] = field()
+
+    primary = Room.primary.children(room).after("PLANT", name)
 
 
 @pytest.fixture
@@ -119,3 +134,80 @@ def test_a_field_that_was_not_loaded_says_so(store: Store) -> None:
     loaded = store.load(ROOM.select(Appointment.starts))
     with pytest.raises(UsageError, match="'price'"):
         loaded.sorted_by(Appointment.price)
+
+
+class Size(Enum):
+    LARGE = "L"
+    SMALL = "S"
+    MIDDLE = "M"
+
+
+class Desk(Entity, table=office):
+    room: Attr[str] = field()
+    number: Attr[int] = field(max=999, alert=2)
+    name: Attr[str] = field(case="lower")
+    size: Attr[Size | None] = field()
+    state: Attr[Literal["NEW", "GOOD", "BAD"]] = field(default="NEW")
+    tags: Attr[set[str]] = field(default_factory=set)
+    extra: Attr[dict[str, int]] = field(default_factory=dict)
+
+    primary = Key("ROOM", room).sort("DESK", number)
+    keys = Index("keys", "ROOM", room).sort("DESK", number, state)
+
+
+@pytest.fixture
+def desks(store: Store) -> Store:
+    sizes = [Size.SMALL, Size.MIDDLE, None, Size.LARGE]
+    states: list[Literal["NEW", "GOOD", "BAD"]] = ["BAD", "NEW", "GOOD", "NEW"]
+    names = ["banana", "Cherry", "apple", "BANANA"]
+    for number, (size, state, name) in enumerate(zip(sizes, states, names, strict=True)):
+        store.put(Desk(room="r1", number=number, size=size, state=state, name=name))
+    store.put_many([Room(room="r1"), Plant(room="r1", name="fern")])
+    return store
+
+
+DESKS = Desk.primary.where(Desk.room == "r1")
+
+
+@pytest.mark.parametrize(
+    ("part", "numbers"),
+    [
+        (Desk.size, [3, 1, 0, 2]),
+        (in_order(Desk.size), [3, 0, 1, 2]),
+        (desc(in_order(Desk.size)), [1, 0, 3, 2]),
+        (Desk.state, [0, 2, 1, 3]),
+        (in_order(Desk.state), [1, 3, 2, 0]),
+        (Desk.name, [2, 0, 3, 1]),
+    ],
+)
+def test_an_order_is_that_of_a_key(desks: Store, part: Any, numbers: list[int]) -> None:
+    assert [each.number for each in desks.load(DESKS).sorted_by(part)] == numbers
+
+
+@pytest.mark.parametrize("part", [Desk.tags, Desk.extra])
+def test_what_has_no_order_is_no_order(desks: Store, part: Any) -> None:
+    with pytest.raises(UsageError, match="have no order; sort by another field"):
+        desks.load(DESKS).sorted_by(part)
+
+
+def test_a_condition_on_what_was_not_loaded_is_refused(desks: Store) -> None:
+    loaded = desks.load(DESKS.select(Desk.number))
+    with pytest.raises(UsageError, match="the field 'state' was not loaded"):
+        loaded.where(Desk.state == "NEW")
+    with pytest.raises(UsageError, match="nothing that was loaded has the field who"):
+        loaded.where(Appointment.who == "ann")
+    wrong: Any = "who"
+    with pytest.raises(UsageError, match="'who' is no condition"):
+        loaded.where(wrong)
+
+
+def test_a_condition_sees_what_a_key_tells(desks: Store) -> None:
+    loaded = desks.load(Desk.keys.where(Desk.room == "r1"))
+    assert [each.number for each in loaded.where(Desk.number > 1)] == [2, 3]
+
+
+def test_a_condition_is_satisfied_by_its_own_kind(desks: Store) -> None:
+    both = desks.load(Room.primary.with_children(Plant.primary).where(Room.room == "r1"))
+    assert [type(each) for each in both] == [Room, Plant]
+    assert [type(each) for each in both.where(Room.room == "r1")] == [Room]
+    assert [type(each) for each in both.where(Plant.name == "fern")] == [Plant]

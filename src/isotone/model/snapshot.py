@@ -6,12 +6,14 @@ Conditions mean here what they mean in the database, because they judge the very
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args, get_origin, overload
 
 from isotone.errors import UsageError
 from isotone.expressions import Condition as Predicate
-from isotone.model.components import Component
+from isotone.model.components import Component, component_of
 from isotone.model.conditions import Condition
 from isotone.model.fields import Attr
 from isotone.model.showing import table_text
@@ -49,24 +51,31 @@ class Snapshot(Sequence[E], Generic[E]):
         return iter(self._entities)
 
     def where(self, *conditions: Condition) -> Snapshot[E]:
-        """Those that satisfy the conditions. O(n), and nothing is read."""
-        judges = [Predicate.from_node(condition.node()) for condition in conditions]
+        """Those that satisfy the conditions, as the database would judge their items. O(n), nothing is read.
+
+        A condition on the fields of one kind is satisfied by that kind alone. Raises `UsageError` for one
+        on a field that was not loaded.
+        """
+        judges = [self._judge(condition) for condition in conditions]
         return self._of(
-            place
-            for place, item in enumerate(self._items)
-            if all(judge.matches(item, {}) for judge in judges)
+            place for place in range(len(self)) if all(judge(place) for judge in judges)
         )
 
     def sorted_by(self, *parts: Attr[Any] | Component) -> Snapshot[E]:
-        """In the order of fields, the most significant first; `desc(field)` turns one round.
+        """In the order that fields have in a key, the most significant first.
 
-        Entities without a value come last.
+        `desc(field)` turns one round, `in_order(field)` takes the order of its declaration. Entities
+        without a value come last.
         """
         places = list(range(len(self)))
         for part in reversed(parts):
-            component = part if isinstance(part, Component) else Component(part)
+            component = component_of(part)
+            rank, value = _rank(component), self._values(component.field.name)
             known, unknown = self._by_presence(places, component.field.name)
-            known.sort(key=self._values(component.field.name), reverse=component.descending)
+            try:
+                known.sort(key=lambda place: rank(value(place)), reverse=component.descending)
+            except TypeError:
+                raise _orderless(component.field) from None
             places = known + unknown
         return self._of(places)
 
@@ -107,6 +116,38 @@ class Snapshot(Sequence[E], Generic[E]):
             self.size,
         )
 
+    def _judge(self, condition: Condition) -> Callable[[int], bool]:
+        """Whether the entity in a place satisfies a condition."""
+        if not isinstance(condition, Condition):
+            raise UsageError(
+                f"{condition!r} is no condition; write one such as Order.number == 157"
+            )
+        fields = list(condition.fields())
+        owners = {
+            schema
+            for schema in {each.__schema__ for each in self._entities}
+            if all(schema.fields.get(each.name) is each for each in fields)
+        }
+        names = ", ".join(dict.fromkeys(each.name for each in fields))
+        if self._entities and not owners:
+            raise UsageError(
+                f"nothing that was loaded has the field {names}; ask by its own fields"
+            )
+        matches = Predicate.from_node(condition.node()).matches
+
+        def judge(place: int) -> bool:
+            entity, item = self._entities[place], self._items[place]
+            if entity.__schema__ not in owners:
+                return False
+            for each in fields:
+                if each.name not in entity.__dict__:
+                    raise UsageError(f"the field {each.name!r} was not loaded; select it as well")
+                if each.options.required and each.attribute not in item:  # the key told its value
+                    item = {**item, **entity.__schema__.encoded(each, entity.__dict__[each.name])}
+            return matches(item, {})
+
+        return judge
+
     def _values(self, name: str) -> Callable[[int], Any]:
         return lambda place: getattr(self._entities[place], name)
 
@@ -120,3 +161,31 @@ class Snapshot(Sequence[E], Generic[E]):
 
     def __repr__(self) -> str:
         return f"<snapshot of {len(self)} entities, {self.size} bytes>"
+
+
+def _rank(component: Component) -> Callable[[Any], Any]:
+    """What a value is sorted by: as in a key, an enum by its value and a text in its case there."""
+    field = component.field
+    if field.wire.python in (set, frozenset):
+        raise _orderless(field)  # which Python would compare by inclusion
+    if component.form == "declared order":
+        return {choice: place for place, choice in enumerate(_declared(field))}.__getitem__
+    if field.options.case is not None:
+        return operator.methodcaller(field.options.case)
+    return lambda value: value.value if isinstance(value, Enum) else value
+
+
+def _declared(field: Attr[Any]) -> tuple[Any, ...]:
+    """The values of an enum or a Literal in the order of its declaration."""
+    for each in (field.annotation, *get_args(field.annotation)):
+        if get_origin(each) is Literal:
+            return get_args(each)
+        if isinstance(each, type) and issubclass(each, Enum):
+            return tuple(each)
+    raise UsageError(
+        f"in_order({field.name}) needs an enum or a Literal, whose values have an order"
+    )
+
+
+def _orderless(field: Attr[Any]) -> UsageError:
+    return UsageError(f"the values of {field.name!r} have no order; sort by another field")
