@@ -23,9 +23,13 @@
     │   ├── BudgetSpent               its bound of units or requests was reached
     │   ├── TooMany                   there are more results than the caller can take
     │   └── TooLarge                  there is more data than can be held in memory
+    ├── Locked                        somebody else holds it; `owner` and `until` say who, and how long
+    │   └── InProgress                another attempt at the same work has not ended
+    ├── LeaseLost                     what was held was not renewed in time, and is held no longer
     ├── MalformedKey                  a key, or a part of it, that is not as it was declared
     └── UsageError                    Isotone's own Python interface was used wrongly
         ├── Unanswerable              no range of a key's order answers the conditions
+        ├── PayloadDiffers            an idempotency key was used again for something else
         ├── InvalidCursor             a cursor that was changed, has expired, or is another query's
         ├── NoCredentials             there is no access key to sign requests with
         └── OutOfRange                a value that does not fit what was declared for it
@@ -37,6 +41,7 @@ know it. All others are ours and say what was wrong, with which value, and what 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, ClassVar, Final
 
 _DYNAMODB: Final = "com.amazonaws.dynamodb.v20120810#"
@@ -74,6 +79,10 @@ class OutOfRange(UsageError):
 
 class Unanswerable(UsageError):
     """A condition that a key cannot answer by a range of its order."""
+
+
+class PayloadDiffers(UsageError):
+    """An idempotency key was used before, with another payload."""
 
 
 class InvalidCursor(UsageError):
@@ -178,6 +187,25 @@ class TooMany(ReadIncomplete):
 
 class TooLarge(ReadIncomplete):
     """There is more data than a collection that is filtered in memory may have."""
+
+
+class Locked(IsotoneError):
+    """Somebody else holds it: `owner` says who, `until` the time to which it is held unless renewed."""
+
+    def __init__(
+        self, message: str, owner: str | None = None, until: datetime | None = None
+    ) -> None:
+        super().__init__(message)
+        self.owner = owner
+        self.until = until
+
+
+class InProgress(Locked):
+    """Another attempt at the same work has begun and not ended; its result is not known yet."""
+
+
+class LeaseLost(IsotoneError):
+    """What was held by a lease was not renewed in time, and may be somebody else's by now."""
 
 
 class MalformedKey(IsotoneError, ValueError):

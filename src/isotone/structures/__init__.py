@@ -19,15 +19,21 @@ if TYPE_CHECKING:
     from isotone.structures.counter import Counter as Counter
     from isotone.structures.counter import Sequence as Sequence
     from isotone.structures.counter import ShardedCounter as ShardedCounter
+    from isotone.structures.lock import Lock as Lock
+    from isotone.structures.lock import LockHolder as LockHolder
 
 _HOMES: dict[str, str] = {
     "Counter": "isotone.structures.counter",
+    "Lock": "isotone.structures.lock",
+    "LockHolder": "isotone.structures.lock",
     "Sequence": "isotone.structures.counter",
     "ShardedCounter": "isotone.structures.counter",
 }
 
 __all__ = [
     "Counter",
+    "Lock",
+    "LockHolder",
     "Sequence",
     "ShardedCounter",
 ]

@@ -1,0 +1,298 @@
+"""A lock that processes on many machines agree on: owner, lease, and a fencing token.
+
+    lock = Lock(store, "nightly-report")
+    with lock.held() as lock:           # async with, over an AsyncStore
+        write(report, fence=lock.fence)
+
+There is one item for a lock. Whoever has it must renew it within its lease; otherwise others may take it.
+Each acquisition gets a greater number, the fencing token: what is guarded can refuse one that is less than
+the greatest it has seen, and so an owner that has lost its lease without knowing it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from isotone.errors import ConditionFailed, LeaseLost, Locked, NotFound, UsageError
+from isotone.model.changes import Change
+from isotone.model.conditions import Condition
+from isotone.model.entity import Entity
+from isotone.model.fields import Attr, field, version
+from isotone.model.keys import Key
+from isotone.model.steps import Pause, Steps
+from isotone.model.table import Table
+from isotone.structures.holding import Holding
+from isotone.structures.operation import S, Structure, operation
+
+LOCKS: Final = Table("locks")
+_FIRST_PAUSE: Final = 0.05  # seconds; doubled with each look, with jitter
+
+
+class LockState(Entity):
+    """A lock; it stays when it is released, because its fence must go on rising."""
+
+    lock: Attr[str] = field()
+    holder: Attr[str | None] = field(default=None)
+    owner: Attr[str | None] = field(default=None)
+    until: Attr[datetime | None] = field(default=None)
+    lease: Attr[float] = field()
+    fence: Attr[int] = field()
+    revision: Attr[int] = version()
+
+    primary = Key("LOCK", lock).sort("LOCK")
+
+
+class LockHolder(NamedTuple):
+    """Who has a lock: as it calls itself, until when unless it renews, and with which fencing token."""
+
+    owner: str
+    until: datetime
+    fence: int
+
+
+class _Grip(NamedTuple):
+    """What this process knows of its own hold."""
+
+    fence: int
+    until: float
+
+
+class Lock(Structure[S]):
+    """One owner of a lock, or one who wants to be; give each thread and task a Lock of its own.
+
+    `lease` is for how many seconds it is held without being renewed, `owner` what others are told. A lease
+    that has run out may be taken over `skew` seconds later: by so much the clocks of the machines may
+    differ. Where they cannot be trusted at all, `trust_clocks=False` takes a lock over only after its item
+    has not changed for a whole lease, watched by one's own clock.
+    """
+
+    def __init__(
+        self,
+        store: S,
+        name: str,
+        *,
+        lease: float = 30.0,
+        owner: str | None = None,
+        skew: float = 1.0,
+        trust_clocks: bool = True,
+        table: Table | None = None,
+    ) -> None:
+        super().__init__(store, table or LOCKS)
+        if lease <= 0 or skew < 0:
+            raise UsageError(
+                f"a lease is longer than 0 seconds and a skew not less: {lease}, {skew}"
+            )
+        self.name = name
+        self.lease = lease
+        self.owner = owner or f"{socket.gethostname()}/{os.getpid()}"
+        self.skew = skew
+        self.trust_clocks = trust_clocks
+        self._holder = uuid.uuid4().hex
+        self._kind = self.kept(LockState)
+        self._grip: _Grip | None = None
+        self._watched: tuple[int, float] | None = None
+
+    @staticmethod
+    def layout(name: str = "locks") -> Table:
+        """A table in which locks can live."""
+        return Table(name)
+
+    @operation
+    def create_table(self) -> Steps[None]:
+        """Make the table where it is missing."""
+        yield from self.calls.create_tables(self.table)
+
+    # What is known without asking
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this owner has the lock for certain: its lease has not run out."""
+        return self._grip is not None and self.now() < self._grip.until
+
+    @property
+    def fence(self) -> int:
+        """The fencing token of this hold, to be sent with whatever is done under it.
+
+        Raises `LeaseLost` where the lease has run out, `UsageError` where the lock was not acquired.
+        """
+        if not self.is_held:
+            raise self._lost() if self._grip else self._unheld()
+        assert self._grip is not None
+        return self._grip.fence
+
+    # Taking and giving
+
+    @operation
+    def try_acquire(self) -> Steps[bool]:
+        """Take the lock if nobody has it. Cost: a consistent read, and a write where it is free.
+
+        Raises `UsageError` where this very owner has it: it would wait for itself.
+        """
+        return (yield from self._try()) is None
+
+    @operation
+    def acquire(self, timeout: float = 60.0, *, wait: float = 1.0) -> Steps[int]:
+        """Take the lock, and give its fencing token; looks again at most `wait` seconds after it last did.
+
+        Raises `Locked` where others have it all the time. Cost: a consistent read for each look, and a write.
+        """
+        began, waited, pause = self.now(), 0.0, min(_FIRST_PAUSE, wait)
+        while (other := (yield from self._try())) is not None:
+            left = timeout - max(waited, self.now() - began)
+            if left <= 0:
+                raise Locked(
+                    f"lock {self.name!r} is held by {other.owner} until {other.until}, and was so for "
+                    f"{timeout:g} seconds; try again later",
+                    other.owner,
+                    other.until,
+                )
+            nap = min(left, random.uniform(pause / 2, pause))
+            yield Pause(nap)
+            waited += nap
+            pause = min(pause * 2, wait)
+        assert self._grip is not None
+        return self._grip.fence
+
+    @operation
+    def renew(self) -> Steps[None]:
+        """Hold the lock for a whole lease from now. Cost: one write.
+
+        Raises `LeaseLost` where somebody else has taken it over.
+        """
+        grip = self._own()
+        until = self.now() + self.lease
+        change = LockState.until.set(datetime.fromtimestamp(until, UTC))
+        try:
+            yield from self.calls.update(
+                self._kind, change, when=self._is_mine(grip), lock=self.name
+            )
+        except ConditionFailed:
+            self._grip = grip._replace(until=0.0)
+            raise self._lost() from None
+        self._grip = grip._replace(until=until)
+
+    @operation
+    def release(self) -> Steps[None]:
+        """Let others have the lock. Cost: one write.
+
+        Raises `LeaseLost` where somebody else has taken it over: what was done was not guarded to its end.
+        """
+        grip = self._own()
+        self._grip = None
+        changes = [LockState.holder.remove(), LockState.owner.remove(), LockState.until.remove()]
+        try:
+            yield from self.calls.update(
+                self._kind, *changes, when=self._is_mine(grip), lock=self.name
+            )
+        except ConditionFailed as refused:
+            # Free with our fence: released by us, but the answer was lost.
+            if refused.current is None or (refused.current.fence, refused.current.holder) != (
+                grip.fence,
+                None,
+            ):
+                raise self._lost() from None
+
+    @operation
+    def holder(self) -> Steps[LockHolder | None]:
+        """Who has the lock, whether or not the lease has run out. Cost: a consistent read."""
+        state = yield from self.calls.get(self._kind, consistent=True, lock=self.name)
+        return None if state is None or state.holder is None else _described(state)
+
+    def held(
+        self, timeout: float = 60.0, *, wait: float = 1.0, every: float | None = None
+    ) -> Holding[S]:
+        """Acquire the lock for a `with` or `async with` block, and release it at its end.
+
+        In the background it is renewed `every` so many seconds, a third of the lease unless it is said. A
+        lock that is lost all the same is not `is_held`, its `fence` raises, and so does the end of the block.
+        """
+        return Holding(self, timeout, wait, self.lease / 3 if every is None else every)
+
+    # How
+
+    def _try(self) -> Steps[LockHolder | None]:
+        """Take the lock; None, or else who has it."""
+        now = self.now()
+        until = datetime.fromtimestamp(now + self.lease, UTC)
+        state = yield from self.calls.get(self._kind, consistent=True, lock=self.name)
+        fence = 1 if state is None else state.fence + 1
+        if state is not None and not self._may_take(state, now):
+            return _described(state)
+        try:
+            if state is None:
+                yield from self.calls.create(self._mine(until))
+            else:
+                yield from self.calls.update(state, *self._taking(until))
+        except NotFound:
+            return LockHolder("nobody, as it seems", until, 0)  # deleted by hand in between
+        except ConditionFailed as refused:
+            if refused.current.holder is None:
+                return LockHolder("somebody who has let it go", until, refused.current.fence)
+            if (refused.current.holder, refused.current.fence) != (self._holder, fence):
+                return _described(refused.current)
+            # Ours: only the answer to the first request was lost.
+        self._grip, self._watched = _Grip(fence, now + self.lease), None
+        return None
+
+    def _may_take(self, state: LockState, now: float) -> bool:
+        if state.holder is None or state.until is None:
+            return True
+        is_over = state.until.timestamp() <= now
+        if state.holder == self._holder:
+            if not is_over:
+                raise UsageError(
+                    f"lock {self.name!r} is held by this very Lock already, and would wait for itself; "
+                    "release it first, and give each thread and task a Lock of its own"
+                )
+            return True
+        if self.trust_clocks:
+            return state.until.timestamp() + self.skew <= now
+        if self._watched is None or self._watched[0] != state.revision:
+            self._watched = (state.revision, now)
+        return now - self._watched[1] >= state.lease
+
+    def _mine(self, until: datetime) -> LockState:
+        return self._kind(
+            lock=self.name,
+            holder=self._holder,
+            owner=self.owner,
+            until=until,
+            lease=self.lease,
+            fence=1,
+        )
+
+    def _taking(self, until: datetime) -> Iterator[Change]:
+        yield LockState.holder.set(self._holder)
+        yield LockState.owner.set(self.owner)
+        yield LockState.until.set(until)
+        yield LockState.lease.set(self.lease)
+        yield LockState.fence.add(1)
+
+    def _is_mine(self, grip: _Grip) -> Condition:
+        return (LockState.holder == self._holder) & (LockState.fence == grip.fence)
+
+    def _own(self) -> _Grip:
+        if self._grip is None:
+            raise self._unheld()
+        return self._grip
+
+    def _unheld(self) -> UsageError:
+        return UsageError(f"lock {self.name!r} was not acquired by this Lock; call acquire() first")
+
+    def _lost(self) -> LeaseLost:
+        return LeaseLost(
+            f"lock {self.name!r} was not renewed within its lease of {self.lease:g} seconds, and may be "
+            "somebody else's by now; stop what it guards"
+        )
+
+
+def _described(state: LockState) -> LockHolder:
+    assert state.owner is not None
+    assert state.until is not None
+    return LockHolder(state.owner, state.until, state.fence)

@@ -1,0 +1,410 @@
+"""A lock has one owner at a time, whose token is greater than that of every owner before."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.structures.simulation import Hasty, Repeating, Requests, together
+
+import isotone
+from isotone import AsyncStore, ManualClock, Store, errors
+from isotone.structures import Lock
+
+PROGRAM = Path(__file__).with_name("locking.py")
+
+
+def test_it_is_taken_and_given_everywhere(
+    store: Store, clock: ManualClock, table_name: str
+) -> None:
+    table = Lock.layout(table_name)
+    one, other = Lock(store, "l", owner="one", table=table), Lock(store, "l", table=table)
+    one.create_table()
+    assert one.holder() is None
+    assert one.try_acquire()
+    assert (one.is_held, one.fence, other.is_held) == (True, 1, False)
+    assert not other.try_acquire()
+    holder = other.holder()
+    assert holder is not None
+    assert (holder.owner, holder.fence, holder.until.timestamp()) == ("one", 1, clock.now() + 30)
+    one.renew()
+    one.release()
+    assert (one.is_held, other.holder(), other.acquire()) == (False, None, 2)
+    clock.advance(31)
+    assert one.acquire() == 3
+    with pytest.raises(errors.LeaseLost, match="'l'"):
+        other.renew()
+    with pytest.raises(errors.LeaseLost):
+        other.release()
+    assert one.is_held
+
+
+class Naive:
+    """Who has the lock, said in the plainest way."""
+
+    def __init__(self) -> None:
+        self.owner: int | None = None
+        self.until = 0.0
+        self.fence = 0
+
+
+class Owners(RuleBasedStateMachine):
+    """Four who want one lock, and time."""
+
+    everybody = st.integers(0, 3)
+
+    @initialize()
+    def begin(self) -> None:
+        self.clock = ManualClock()
+        self.store = isotone.connect(clock=self.clock)
+        self.locks = [Lock(self.store, "l", lease=10, skew=2) for _ in range(4)]
+        self.locks[0].create_table()
+        self.naive = Naive()
+        self.fences: list[int] = []
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()
+
+    @rule(who=everybody)
+    def take(self, who: int) -> None:
+        naive, now, lock = self.naive, self.clock.now(), self.locks[who]
+        if naive.owner == who and now < naive.until:
+            with pytest.raises(errors.UsageError, match="itself"):
+                lock.try_acquire()
+            return
+        grace = 0 if naive.owner == who else 2
+        free = naive.owner is None or naive.until + grace <= now
+        assert lock.try_acquire() == free
+        if free:
+            naive.owner, naive.until, naive.fence = who, now + 10, naive.fence + 1
+            assert lock.fence == naive.fence
+
+    @rule(who=everybody)
+    def renew(self, who: int) -> None:
+        if self.naive.owner == who:
+            self.locks[who].renew()
+            self.naive.until = self.clock.now() + 10
+        else:
+            with pytest.raises((errors.LeaseLost, errors.UsageError)):
+                self.locks[who].renew()
+
+    @rule(who=everybody)
+    def release(self, who: int) -> None:
+        if self.naive.owner == who:
+            self.locks[who].release()
+            self.naive.owner = None
+        else:
+            with pytest.raises((errors.LeaseLost, errors.UsageError)):
+                self.locks[who].release()
+
+    @rule(seconds=st.sampled_from([0.5, 3, 9, 10, 11.5, 12]))
+    def wait(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    @invariant()
+    def one_at_most_has_it(self) -> None:
+        held = [place for place, each in enumerate(getattr(self, "locks", [])) if each.is_held]
+        alive = [self.naive.owner] if held else []
+        assert held == alive
+
+
+TestOwners = Owners.TestCase
+TestOwners.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+class Strangers(RuleBasedStateMachine):
+    """Owners whose clocks differ, by up to the skew or beyond all bounds."""
+
+    everybody = st.integers(0, 2)
+
+    @initialize(
+        trust=st.booleans(),
+        offsets=st.lists(st.floats(0, 1), min_size=3, max_size=3),
+    )
+    def begin(self, trust: bool, offsets: list[float]) -> None:
+        most = 2 if trust else 10_000
+        self.now = 1_000_000.0
+        self.offsets = [each * most for each in offsets]
+        self.database = isotone.open()
+        self.clocks = [ManualClock(self.now + each) for each in self.offsets]
+        stores = [isotone.connect(self.database, clock=clock) for clock in self.clocks]
+        self.locks = [Lock(each, "l", lease=10, skew=2, trust_clocks=trust) for each in stores]
+        self.locks[0].create_table()
+        self.greatest = 0
+
+    def teardown(self) -> None:
+        if hasattr(self, "database"):
+            self.database.close()
+
+    @rule(who=everybody)
+    def take(self, who: int) -> None:
+        if not self.locks[who].is_held and self.locks[who].try_acquire():
+            assert self.locks[who].fence > self.greatest
+            self.greatest = self.locks[who].fence
+
+    @rule(who=everybody)
+    def renew(self, who: int) -> None:
+        if self.locks[who].is_held:
+            self.locks[who].renew()
+
+    @rule(who=everybody)
+    def release(self, who: int) -> None:
+        if self.locks[who].is_held:
+            self.locks[who].release()
+
+    @rule(seconds=st.floats(0, 13))
+    def wait(self, seconds: float) -> None:
+        for clock in self.clocks:
+            clock.advance(seconds)
+
+    @invariant()
+    def one_at_most_has_it(self) -> None:
+        assert sum(each.is_held for each in getattr(self, "locks", [])) <= 1
+
+
+TestStrangers = Strangers.TestCase
+TestStrangers.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+
+
+def test_an_unchanged_item_is_taken_over_after_a_lease_of_watching(
+    memory: Store, clock: ManualClock
+) -> None:
+    one = Lock(memory, "l", lease=10)
+    other = Lock(memory, "l", lease=99, trust_clocks=False)
+    one.create_table()
+    one.acquire()
+    clock.advance(1000)
+    assert not other.try_acquire()  # it has only begun to watch
+    clock.advance(9)
+    assert not other.try_acquire()
+    clock.advance(1)
+    assert other.try_acquire()
+
+
+def test_it_waits_and_then_says_who_has_it(memory: Store, clock: ManualClock) -> None:
+    one, other = Lock(memory, "l", owner="ann"), Lock(Hasty.over(memory), "l")
+    one.create_table()
+    one.acquire()
+    began = clock.now()
+    with pytest.raises(errors.Locked, match="held by ann") as locked:
+        other.acquire(timeout=5)
+    assert 5 <= clock.now() - began < 6
+    assert locked.value.owner == "ann"
+    assert locked.value.until is not None
+    assert locked.value.until.timestamp() == began + 30
+
+
+def test_it_is_taken_as_soon_as_it_is_free(memory: Store, clock: ManualClock) -> None:
+    one, hasty = Lock(memory, "l"), Hasty.over(memory)
+    one.create_table()
+    one.acquire()
+    began = clock.now()
+
+    def release_at_ten() -> None:
+        if clock.now() - began >= 10 and one.is_held:
+            one.release()
+
+    hasty.between = release_at_ten
+    assert Lock(hasty, "l").acquire() == 2
+    assert 10 <= clock.now() - began <= 11
+
+
+def test_a_dead_owner_is_waited_for(memory: Store, clock: ManualClock) -> None:
+    Lock(memory, "l").create_table()
+    Lock(memory, "l").acquire()
+    began = clock.now()
+    assert Lock(Hasty.over(memory), "l").acquire() == 2
+    assert 31 <= clock.now() - began <= 32
+
+
+def test_an_answer_that_is_lost_does_no_harm(memory: Store) -> None:
+    Lock(memory, "l").create_table()
+    with isotone.connect(Repeating(memory.backend), clock=memory.clock) as repeating:
+        lock = Lock(repeating, "l")
+        assert (lock.acquire(), lock.release(), lock.acquire()) == (1, None, 2)
+        lock.renew()
+        lock.release()
+        assert lock.holder() is None
+
+
+def test_what_makes_no_sense_is_refused(memory: Store) -> None:
+    lock = Lock(memory, "l")
+    lock.create_table()
+    with pytest.raises(errors.UsageError, match="not acquired"):
+        lock.release()
+    with pytest.raises(errors.UsageError, match="not acquired"):
+        _ = lock.fence
+    with lock.held(), pytest.raises(errors.UsageError, match="would wait for itself"):
+        lock.acquire()
+    with pytest.raises(errors.UsageError, match="before it is over"):
+        lock.held(every=30)
+    with pytest.raises(errors.UsageError, match="longer than 0"):
+        Lock(memory, "l", lease=0)
+
+
+def test_it_costs_what_is_said(clock: ManualClock) -> None:
+    requests = Requests()
+    with isotone.connect(clock=clock, observe=[isotone.at_end(requests.see)]) as store:
+        lock = Lock(store, "l")
+        lock.create_table()
+        lock.acquire()
+        lock.release()
+        requests.taken()
+        lock.acquire()
+        assert requests.taken() == {"GetItem": 1, "UpdateItem": 1}
+        assert not Lock(store, "l").try_acquire()
+        assert requests.taken() == {"GetItem": 1}
+        lock.renew()
+        lock.release()
+        assert requests.taken() == {"UpdateItem": 2}
+
+
+def test_it_is_renewed_while_a_block_runs(clock: ManualClock) -> None:
+    renewed = threading.Event()
+    with isotone.connect(clock=clock) as store:
+        lock, other = Lock(store, "l"), Lock(store, "l")
+        lock.create_table()
+        with lock.held(every=0.002):
+            for _ in range(5):
+                clock.advance(20)
+                while lock._grip is None or lock._grip.until < clock.now() + 30:
+                    renewed.wait(0.001)  # for the thread
+                assert not other.try_acquire()
+        assert other.try_acquire()
+
+
+def test_a_lost_lock_is_noticed_in_the_block(memory: Store, clock: ManualClock) -> None:
+    lock, other = Lock(memory, "l"), Lock(memory, "l")
+    lock.create_table()
+
+    def dawdle() -> None:
+        with lock.held(every=29):
+            clock.advance(31)
+            assert other.try_acquire()
+            assert not lock.is_held
+            with pytest.raises(errors.LeaseLost):
+                _ = lock.fence
+
+    with pytest.raises(errors.LeaseLost):
+        dawdle()
+    assert other.is_held
+
+
+def test_the_error_of_a_block_comes_before_that_of_the_lock(
+    memory: Store, clock: ManualClock
+) -> None:
+    lock, other = Lock(memory, "l"), Lock(memory, "l")
+    lock.create_table()
+
+    def fail() -> None:
+        with lock.held(every=29):
+            clock.advance(31)
+            other.acquire()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert other.is_held
+
+
+def test_threads_take_turns(tmp_path: Path) -> None:
+    inside, most = [], []
+    with isotone.connect(tmp_path / "l.db", durability="none") as store:
+        Lock(store, "l").create_table()
+
+        def work(number: int) -> int:
+            with Lock(store, "l").held(wait=0.01) as lock:
+                inside.append(number)
+                most.append(len(inside))
+                inside.remove(number)
+                return lock.fence
+
+        with ThreadPoolExecutor(6) as pool:
+            fences = list(pool.map(work, range(40)))
+    assert sorted(fences) == list(range(1, 41))
+    assert set(most) == {1}
+
+
+def test_processes_take_turns(tmp_path: Path) -> None:
+    file, tally = tmp_path / "l.db", tmp_path / "tally"
+    tally.write_text("0")
+    with isotone.connect(file) as store:
+        Lock(store, "tally").create_table()
+    printed = together(PROGRAM, str(file), str(tally), "15", processes=4)
+    assert tally.read_text() == "60"
+    seen = sorted(tuple(map(int, line.split())) for each in printed for line in each.splitlines())
+    assert seen == [(count, count + 1) for count in range(60)]
+
+
+def test_a_killed_owner_loses_it_with_its_lease(tmp_path: Path) -> None:
+    file = tmp_path / "l.db"
+    clock = ManualClock(time.time())
+    with isotone.connect(file, clock=clock) as store:
+        lock = Lock(store, "tally")
+        lock.create_table()
+        doomed = subprocess.Popen(
+            [sys.executable, str(PROGRAM), str(file)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert doomed.stdout is not None
+        assert doomed.stdout.readline() == "1\n"
+        doomed.kill()
+        doomed.communicate()
+        assert not lock.try_acquire()
+        clock.set(time.time() + 31.5)
+        assert lock.acquire(timeout=0) == 2
+
+
+def test_awaited() -> None:
+    async def program() -> list[int]:
+        async with isotone.aconnect() as store:
+            await Lock(store, "l").create_table()
+            inside: list[int] = []
+
+            async def work(number: int) -> int:
+                async with Lock(store, "l").held(wait=0.01, every=0.005) as lock:
+                    assert inside == []
+                    inside.append(number)
+                    await asyncio.sleep(0)
+                    inside.remove(number)
+                    return lock.fence
+
+            with pytest.raises(errors.UsageError, match="async with"), Lock(store, "l").held():
+                pass
+            return await asyncio.gather(*map(work, range(8)))
+
+    assert sorted(asyncio.run(program())) == list(range(1, 9))
+
+
+def test_awaited_it_is_renewed_and_its_loss_is_noticed(clock: ManualClock) -> None:
+    async def dawdle(lock: Lock[AsyncStore], other: Lock[AsyncStore]) -> None:
+        async with lock.held(every=29):
+            clock.advance(31)
+            assert await other.try_acquire()
+
+    async def program() -> None:
+        async with isotone.aconnect(clock=clock) as store:
+            lock, other = Lock(store, "l"), Lock(store, "l")
+            await lock.create_table()
+            async with lock.held(every=0.001):
+                clock.advance(20)
+                until = clock.now() + 30
+                while lock._grip is None or lock._grip.until < until:
+                    await asyncio.sleep(0.001)  # for the task
+                assert not await other.try_acquire()
+            with pytest.raises(errors.LeaseLost):
+                await dawdle(lock, other)
+
+    asyncio.run(program())
