@@ -204,6 +204,7 @@ def test_a_condition_on_what_was_not_loaded_is_refused(desks: Store) -> None:
 def test_a_condition_sees_what_a_key_tells(desks: Store) -> None:
     loaded = desks.load(Desk.keys.where(Desk.room == "r1"))
     assert [each.number for each in loaded.where(Desk.number > 1)] == [2, 3]
+    assert [each.number for each in loaded.where(Desk.state == "NEW")] == [1, 3]
 
 
 def test_a_condition_is_satisfied_by_its_own_kind(desks: Store) -> None:

@@ -273,7 +273,8 @@ class Reader:
                 raise spent(read, meter)
             found += read.takes.entities(response["Items"], self._clock.now())
         meter.returned = len(found)
-        return Snapshot([cast(E, each) for each, _ in found], [item for _, item in found], size)
+        entities, items = [cast(E, each) for each, _ in found], [item for _, item in found]
+        return Snapshot(entities, items, size, is_whole=read.takes.is_whole)
 
     def _refuse(
         self, read: Read[Any], size: int, meter: Meter, start: Item | None, at_most: int

@@ -81,7 +81,7 @@ class Selection:
         self._table = read.table
         self._by_tag = {schema.tag: schema for schema in read.schemas}
         self._keyed = tuple(zip(read.schemas, read.keys, strict=True))
-        self._is_whole = projected_attributes(read.table, read.index) is None
+        self.is_whole = projected_attributes(read.table, read.index) is None
         self._is_alone = len(read.table.entities) == 1
         bounds = _bounds(read)
         self._excluded = () if bounds is None else bounds.excluded
@@ -102,7 +102,7 @@ class Selection:
             schema = self._schema_of(item)
             if schema is not None:
                 only = self._only[schema.tag]
-                yield schema.from_item(item, only=only, is_whole=self._is_whole), item
+                yield schema.from_item(item, only=only, is_whole=self.is_whole), item
 
     def _schema_of(self, item: Item) -> EntitySchema | None:
         tag = item.get(self._table.tag)

@@ -29,12 +29,15 @@ T = TypeVar("T")
 class Snapshot(Sequence[E], Generic[E]):
     """Entities as they were when they were loaded; `size` is what their items have in bytes.
 
-    Every method gives a new one.
+    Every method gives a new one. Items that are not whole are entries of an index that lacks attributes.
     """
 
-    def __init__(self, entities: list[E], items: list[Item], size: int) -> None:
+    def __init__(
+        self, entities: list[E], items: list[Item], size: int, *, is_whole: bool = True
+    ) -> None:
         self._entities = entities
         self._items = items
+        self._is_whole = is_whole
         self.size = size
 
     @overload
@@ -114,6 +117,7 @@ class Snapshot(Sequence[E], Generic[E]):
             [self._entities[place] for place in kept],
             [self._items[place] for place in kept],
             self.size,
+            is_whole=self._is_whole,
         )
 
     def _judge(self, condition: Condition) -> Callable[[int], bool]:
@@ -142,7 +146,8 @@ class Snapshot(Sequence[E], Generic[E]):
             for each in fields:
                 if each.name not in entity.__dict__:
                     raise UsageError(f"the field {each.name!r} was not loaded; select it as well")
-                if each.options.required and each.attribute not in item:  # the key told its value
+                is_told = each.options.required or not self._is_whole
+                if is_told and each.attribute not in item:  # by the key
                     item = {**item, **entity.__schema__.encoded(each, entity.__dict__[each.name])}
             return matches(item, {})
 
