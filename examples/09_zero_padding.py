@@ -15,10 +15,8 @@ import sys
 import warnings
 
 import isotone
-from isotone import Attr, Entity, Key, Table, field
+from isotone import Attr, Entity, Key, Table, Widened, field
 from isotone.errors import OutOfRange
-from isotone.model import headroom
-from isotone.model.widening import Widened
 
 tracker = Table("issue-tracker")
 
@@ -67,7 +65,7 @@ def main(address: str = ":memory:") -> None:
         isotone.show(store.all(issues))
 
         print("\n30 % are reached, and noticed once")
-        stop = headroom.listen(lambda notice: print(f"callback: {notice.share:.0%}"))
+        stop = isotone.on_headroom(lambda notice: print(f"callback: {notice.share:.0%}"))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             for number in (29_999_999, 30_000_000, 30_000_001):
@@ -75,7 +73,7 @@ def main(address: str = ":memory:") -> None:
         stop()
         for warning in caught:
             print(f"{warning.category.__name__}: {warning.message}")
-        for notice in headroom.notices():
+        for notice in isotone.headroom_notices():
             print(f"metric: {notice.entity}.{notice.key}.{notice.field} {notice.share:.2f}")
 
         print("\nBeyond the width")

@@ -43,7 +43,10 @@ if TYPE_CHECKING:
     from isotone.model.fields import field as field
     from isotone.model.fields import updated as updated
     from isotone.model.fields import version as version
+    from isotone.model.headroom import HeadroomNotice as HeadroomNotice
     from isotone.model.headroom import HeadroomWarning as HeadroomWarning
+    from isotone.model.headroom import headroom_notices as headroom_notices
+    from isotone.model.headroom import on_headroom as on_headroom
     from isotone.model.keys import Index as Index
     from isotone.model.keys import Key as Key
     from isotone.model.observing import Observation as Observation
@@ -65,6 +68,7 @@ if TYPE_CHECKING:
     from isotone.model.table import Number as Number
     from isotone.model.table import Table as Table
     from isotone.model.tables import Throughput as Throughput
+    from isotone.model.widening import Widened as Widened
 
 __version__ = "0.1.0"
 
@@ -80,6 +84,7 @@ _HOMES = {
     "Entity": "isotone.model.entity",
     "Family": "isotone.model.collections",
     "Global": "isotone.model.table",
+    "HeadroomNotice": "isotone.model.headroom",
     "HeadroomWarning": "isotone.model.headroom",
     "Index": "isotone.model.keys",
     "KSUID": "isotone.codec.ids",
@@ -101,6 +106,7 @@ _HOMES = {
     "Timeouts": "isotone.backends.endpoint",
     "ULID": "isotone.codec.ids",
     "WastefulRead": "isotone.model.stats",
+    "Widened": "isotone.model.widening",
     "aconnect": "isotone.model.async_store",
     "at_end": "isotone.model.observing",
     "computed": "isotone.model.fields",
@@ -109,7 +115,9 @@ _HOMES = {
     "desc": "isotone.model.components",
     "expires": "isotone.model.fields",
     "field": "isotone.model.fields",
+    "headroom_notices": "isotone.model.headroom",
     "in_order": "isotone.model.components",
+    "on_headroom": "isotone.model.headroom",
     "open": "isotone.backends.embedded",
     "raw": "isotone.model.components",
     "show": "isotone.model.showing",
@@ -136,6 +144,7 @@ __all__ = [
     "Entity",
     "Family",
     "Global",
+    "HeadroomNotice",
     "HeadroomWarning",
     "Index",
     "Key",
@@ -155,6 +164,7 @@ __all__ = [
     "Throughput",
     "Timeouts",
     "WastefulRead",
+    "Widened",
     "__version__",
     "aconnect",
     "at_end",
@@ -164,7 +174,9 @@ __all__ = [
     "desc",
     "expires",
     "field",
+    "headroom_notices",
     "in_order",
+    "on_headroom",
     "open",
     "raw",
     "show",

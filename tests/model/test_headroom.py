@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import isotone
 from isotone.errors import OutOfRange
 from isotone.model import headroom
 from isotone.model.components import desc
@@ -48,14 +49,14 @@ def issues(desk: Any) -> Any:
 
 
 def test_thirty_percent_are_reported_once(issues: Any) -> None:
-    heard: list[headroom.Notice] = []
-    end = headroom.listen(heard.append)
+    heard: list[isotone.HeadroomNotice] = []
+    end = isotone.on_headroom(heard.append)
     issues.do(put(Issue(repo="r", number=29_999), issues.clock))
     with pytest.warns(HeadroomWarning, match=r"Issue.number has reached 30000, 30% of the 99999"):
         issues.do(put(Issue(repo="r", number=30_000), issues.clock))
     issues.do(put(Issue(repo="r", number=30_001), issues.clock))
     end()
-    assert headroom.notices() == heard
+    assert isotone.headroom_notices() == heard
     assert [(each.key, each.field, each.value) for each in heard] == [("primary", "number", 30_000)]
 
 

@@ -1,12 +1,13 @@
 """Head-room: a number that comes near the width declared for it in a key is reported, in time to widen.
 
 The first value of a field beyond its `alert` share of the maximum (30 % unless declared otherwise) is
-reported once per process and key: as a `HeadroomWarning`, as a `Notice` to every listener, and in
-`notices()`, for metrics.
+reported once per process and key: as a `HeadroomWarning`, as a `HeadroomNotice` to every listener, and in
+`headroom_notices()`, for metrics.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ class HeadroomWarning(UserWarning):
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class HeadroomNotice:
     """A value that came near the maximum declared for its place in a key."""
 
     entity: str
@@ -55,20 +56,28 @@ class Gauge(NamedTuple):
     maximum: Any
 
 
-Listener = Callable[[Notice], None]
+Listener = Callable[[HeadroomNotice], None]
 
 _lock = threading.Lock()
 _listeners: list[Listener] = []
-_notices: dict[tuple[str, str, str, str], Notice] = {}
+_notices: dict[tuple[str, str, str, str], HeadroomNotice] = {}
 
 
-def listen(listener: Listener) -> Callable[[], None]:
-    """Call `listener` with every notice from now on; gives a function that ends it."""
+def on_headroom(listener: Listener) -> Callable[[], None]:
+    """Call `listener` with every notice from now on; gives a function that ends it.
+
+    It runs in the thread of the write, before that is sent; what it raises reaches the caller.
+    """
     _listeners.append(listener)
-    return lambda: _listeners.remove(listener)
+
+    def end() -> None:
+        with contextlib.suppress(ValueError):  # it was ended before
+            _listeners.remove(listener)
+
+    return end
 
 
-def notices() -> list[Notice]:
+def headroom_notices() -> list[HeadroomNotice]:
     """What was reported in this process, for metrics."""
     return list(_notices.values())
 
@@ -91,7 +100,7 @@ def watch(schema: EntitySchema, values: Mapping[str, Any]) -> None:
 
 def _report(schema: EntitySchema, gauge: Gauge, value: Any, share: float) -> None:
     place = (schema.table.name, schema.tag, gauge.key, gauge.field)
-    notice = Notice(schema.tag, gauge.key, gauge.field, value, gauge.maximum, share)
+    notice = HeadroomNotice(schema.tag, gauge.key, gauge.field, value, gauge.maximum, share)
     with _lock:
         if place in _notices:
             return
