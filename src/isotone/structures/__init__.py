@@ -19,23 +19,41 @@ if TYPE_CHECKING:
     from isotone.structures.counter import Counter as Counter
     from isotone.structures.counter import Sequence as Sequence
     from isotone.structures.counter import ShardedCounter as ShardedCounter
+    from isotone.structures.leaderboard import Leaderboard as Leaderboard
+    from isotone.structures.leaderboard import ScoreEvent as ScoreEvent
+    from isotone.structures.leaderboard_entry import Standing as Standing
+    from isotone.structures.leaderboard_entry import Standings as Standings
     from isotone.structures.lock import Lock as Lock
     from isotone.structures.lock import LockHolder as LockHolder
+    from isotone.structures.windows import Window as Window
+    from isotone.structures.windows import Windows as Windows
 
 _HOMES: dict[str, str] = {
     "Counter": "isotone.structures.counter",
+    "Leaderboard": "isotone.structures.leaderboard",
     "Lock": "isotone.structures.lock",
     "LockHolder": "isotone.structures.lock",
+    "ScoreEvent": "isotone.structures.leaderboard",
     "Sequence": "isotone.structures.counter",
     "ShardedCounter": "isotone.structures.counter",
+    "Standing": "isotone.structures.leaderboard_entry",
+    "Standings": "isotone.structures.leaderboard_entry",
+    "Window": "isotone.structures.windows",
+    "Windows": "isotone.structures.windows",
 }
 
 __all__ = [
     "Counter",
+    "Leaderboard",
     "Lock",
     "LockHolder",
+    "ScoreEvent",
     "Sequence",
     "ShardedCounter",
+    "Standing",
+    "Standings",
+    "Window",
+    "Windows",
 ]
 
 

@@ -1,0 +1,190 @@
+"""What a leaderboard keeps of a member, and how scores are written in its index.
+
+A score stands in the index with a fixed number of digits, so that texts sort as numbers do: the average
+186.6 seconds of six digits is `000187`. What is kept beside it is exact: the sum and the count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Context, Decimal, Inexact
+from fractions import Fraction
+from typing import Final, Literal
+
+from isotone.errors import OutOfRange, UsageError
+from isotone.model.components import raw
+from isotone.model.entity import Entity
+from isotone.model.fields import Attr, expires, field, version
+from isotone.model.keys import Index, Key
+from isotone.model.stats import Stats
+
+Score = Literal["sum", "average", "best", "last"]
+Best = Literal["highest", "lowest"]
+Ties = Literal["standard", "dense"]
+
+_EXACT: Final = Context(prec=100, traps=[Inexact])
+
+
+class Entry(Entity):
+    """A member in a window, or in the newest window that it was seen in."""
+
+    group: Attr[str | None] = field(default=None, description="the board's name, and its partition")
+    place: Attr[str] = field(description="the member, behind its window where history is kept")
+    member: Attr[str] = field()
+    window: Attr[str] = field()
+    began: Attr[datetime | None] = field(default=None)
+    order: Attr[str] = field(description="the window and the score, as they sort")
+    total: Attr[Decimal] = field(description="the sum; the score, of the best and of the last")
+    count: Attr[int] = field()
+    at: Attr[datetime] = field(description="when the newest event was")
+    revision: Attr[int] = version()
+    until: Attr[datetime | None] = expires(default=None)
+
+
+class LeaderboardEntry(Entry):
+    """An entry of a table's only board, in the partition `LEADERBOARD`."""
+
+    primary = Key("LEADERBOARD").sort(raw(Entry.place))
+    by_score = Index("GSI1", "LEADERBOARD").sort(raw(Entry.order))
+
+
+class NamedLeaderboardEntry(Entry):
+    """An entry of a board with a name, or of one over several partitions."""
+
+    primary = Key("LEADERBOARD", raw(Entry.group)).sort(raw(Entry.place))
+    by_score = Index("GSI1", "LEADERBOARD", raw(Entry.group)).sort(raw(Entry.order))
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What events come to: of sums and averages the sum and the count, else a single value."""
+
+    total: Decimal
+    count: int
+    at: datetime
+
+
+def _sum(one: Tally, other: Tally) -> Tally:
+    total = _EXACT.add(one.total, other.total)
+    return Tally(total, one.count + other.count, max(one.at, other.at))
+
+
+JOINS: Final[dict[tuple[Score, Best], Callable[[Tally, Tally], Tally]]] = {
+    ("sum", "highest"): _sum,
+    ("sum", "lowest"): _sum,
+    ("average", "highest"): _sum,
+    ("average", "lowest"): _sum,
+    ("best", "highest"): lambda one, other: other if other.total > one.total else one,
+    ("best", "lowest"): lambda one, other: other if other.total < one.total else one,
+    ("last", "highest"): lambda one, other: other if other.at >= one.at else one,
+    ("last", "lowest"): lambda one, other: other if other.at >= one.at else one,
+}
+"""How two tallies are joined into one; the first is the older one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """How a score is written: so many digits before the point, and so many behind it.
+
+    >>> Digits(6, 0).text(Fraction(373, 2)), Digits(3, 2).text(Fraction(2, 3))
+    ('000187', '000.67')
+    """
+
+    whole: int
+    scale: int
+
+    def text(self, score: Fraction | Decimal) -> str:
+        """The score, rounded half up; raises `OutOfRange` for one that does not fit."""
+        units = (Fraction(score) * 10**self.scale * 2 + 1) // 2
+        if not 0 <= units <= self._most:
+            raise OutOfRange(
+                f"the score {float(score):g} does not fit into {self.whole} digits without a sign; "
+                "give the board more digits=, or keep scores that are not negative"
+            )
+        return self._written(units)
+
+    def score(self, text: str) -> Decimal:
+        """The score of a text."""
+        return Decimal(text)
+
+    def range(self, text: str, best: Best, *, better: bool) -> tuple[str, str] | None:
+        """The least and the greatest text of the better scores, or of the worse; None where none is."""
+        units = int(text.replace(".", ""))
+        low, high = (0, units - 1) if (best == "lowest") == better else (units + 1, self._most)
+        return (self._written(low), self._written(high)) if low <= high else None
+
+    @property
+    def _most(self) -> int:
+        return int(10 ** (self.whole + self.scale)) - 1
+
+    def _written(self, units: int) -> str:
+        text = f"{units:0{self.whole + self.scale}}"
+        return f"{text[: self.whole]}.{text[self.whole :]}" if self.scale else text
+
+
+def exact(value: int | Decimal) -> Decimal:
+    """A value of an event; raises `UsageError` for floats, which are not what they look like."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise UsageError(
+            f"{value!r} is a {type(value).__name__}, and a score is an int or a Decimal"
+        )
+    found = Decimal(value)
+    if not found.is_finite():
+        raise UsageError(f"{value!r} is no score: it has no place in an order")
+    return found
+
+
+# What readers see
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a member stands: `score` is what is ranked, `total` and `count` are exact."""
+
+    rank: int
+    member: str
+    score: Decimal
+    total: Decimal
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standings(Sequence[Standing]):
+    """Some members in their order; `cursor` is None where nothing follows, `stats` is what was read."""
+
+    window: str
+    items: list[Standing]
+    cursor: str | None
+    stats: Stats
+
+    def __getitem__(self, place):  # type: ignore[no-untyped-def]
+        return self.items[place]
+
+    def __iter__(self) -> Iterator[Standing]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+class Numbering:
+    """The ranks of members that come one after the other.
+
+    After `taken` members, of whom the last had this rank and this order.
+    """
+
+    def __init__(self, ties: Ties, taken: int = 0, rank: int = 0, order: str = "") -> None:
+        self._ties = ties
+        self.taken = taken
+        self.rank = rank
+        self.order = order
+
+    def next(self, order: str) -> int:
+        """The rank of the next one: that of the last where both have the same score."""
+        self.taken += 1
+        if order != self.order:
+            self.rank = self.taken if self._ties == "standard" else self.rank + 1
+            self.order = order
+        return self.rank

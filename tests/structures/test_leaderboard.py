@@ -1,0 +1,439 @@
+"""Leaderboards against a naive recount of all events."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import random
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import isotone
+from isotone import Attr, Entity, Key, ManualClock, Store
+from isotone.errors import InvalidCursor, OutOfRange, UsageError
+from isotone.structures.leaderboard import Leaderboard, ScoreEvent
+
+NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # the time of the fixtures' clock
+QUARTER = timedelta(minutes=15)
+
+Row = tuple[int, str, Decimal]
+
+
+def rows(standings: Any) -> list[Row]:
+    return [(each.rank, each.member, each.score) for each in standings]
+
+
+@dataclass
+class Recount:
+    """All events, counted anew for every question."""
+
+    options: dict[str, Any]
+    events: list[ScoreEvent] = field(default_factory=list)
+
+    def window(self, at: datetime) -> object:
+        """Quarters of an hour in UTC, or all time."""
+        return (at - datetime.min.replace(tzinfo=UTC)) // QUARTER if self.windowed else 0
+
+    @property
+    def windowed(self) -> bool:
+        return self.options["window"] == "quarter-hour"
+
+    def scores(self, at: datetime) -> dict[str, Decimal]:
+        of: dict[str, list[ScoreEvent]] = {}
+        newest: dict[str, Any] = {}
+        for event in self.events:
+            assert event.at is not None
+            newest[event.member] = max(newest.get(event.member, 0), self.window(event.at))
+        for event in self.events:
+            assert event.at is not None
+            if self.window(event.at) != self.window(at):
+                continue
+            if not self.options["history"] and newest[event.member] != self.window(at):
+                continue
+            of.setdefault(event.member, []).append(event)
+        return {member: self.score(events) for member, events in of.items()}
+
+    def score(self, events: Sequence[ScoreEvent]) -> Decimal:
+        values = [Fraction(event.value) for event in events]
+        kind, best = self.options["score"], self.options["best"]
+        found = {
+            "sum": sum(values, Fraction(0)),
+            "average": sum(values, Fraction(0)) / sum(event.count for event in events),
+            "best": max(values) if best == "highest" else min(values),
+            "last": Fraction(
+                max(enumerate(events), key=lambda each: (each[1].at, each[0]))[1].value
+            ),
+        }[kind]
+        scale = self.options["scale"]
+        return Decimal((found * 10**scale * 2 + 1) // 2).scaleb(-scale)
+
+    def board(self, at: datetime) -> list[Row]:
+        """Rank, member and score of all, ties in the order of their names."""
+        is_highest = self.options["best"] == "highest"
+        scores = self.scores(at)
+        ordered = sorted(scores.items(), key=lambda each: (each[1], each[0]), reverse=is_highest)
+        distinct = sorted(set(scores.values()), reverse=is_highest)
+        found = []
+        for member, score in ordered:
+            better = [each for each in scores.values() if (each > score) == is_highest]
+            strictly = [each for each in better if each != score]
+            rank = 1 + (distinct.index(score) if self.options["ties"] == "dense" else len(strictly))
+            found.append((rank, member, score))
+        return found
+
+
+members = st.sampled_from([*"abcdefg", "a#1", "é x", "000187"])
+values = st.integers(0, 40) | st.decimals(0, 40, places=2)
+moments = st.integers(0, 44).map(lambda minutes: NOW + timedelta(minutes=minutes))
+events = st.builds(ScoreEvent, members, values, st.integers(1, 3), moments)
+options = st.fixed_dictionaries(
+    {
+        "score": st.sampled_from(["sum", "average", "best", "last"]),
+        "best": st.sampled_from(["highest", "lowest"]),
+        "ties": st.sampled_from(["standard", "dense"]),
+        "window": st.sampled_from(["quarter-hour", "all time"]),
+        "history": st.booleans(),
+        "scale": st.sampled_from([0, 1]),
+        "shards": st.sampled_from([1, 3]),
+        "name": st.sampled_from([None, "cars"]),
+    }
+)
+
+
+def pages(board: Leaderboard, at: datetime, sizes: Iterator[int]) -> Iterator[Row]:
+    """The whole board, page by page."""
+    size = next(sizes)
+    page = board.top(size, at=at)
+    while True:
+        assert page.stats.scanned <= size * board.board.shards
+        assert len(page) == size or page.cursor is None
+        yield from rows(page)
+        if page.cursor is None:
+            return
+        size = next(sizes)
+        page = board.top(size, cursor=page.cursor)
+
+
+@settings(max_examples=120, deadline=None)
+@given(options, st.lists(events, max_size=30), st.booleans(), st.randoms())
+def test_it_is_what_a_recount_gives(
+    options: dict[str, Any], events: list[ScoreEvent], batched: bool, chance: random.Random
+) -> None:
+    recount = Recount(options)
+    with isotone.connect(clock=ManualClock(NOW)) as store:
+        board = Leaderboard(store, **options)
+        board.create_table()
+        if batched:
+            recount.events = events
+            board.record_many(events)
+        for event in [] if batched else events:
+            recount.events.append(event)
+            score = board.record(event.member, event.value, count=event.count, at=event.at)
+            assert event.at is not None
+            assert score == recount.scores(event.at).get(event.member)
+        for minutes in (0, 15, 30):
+            at = NOW + timedelta(minutes=minutes)
+            check(board, recount, at, chance)
+
+
+def check(board: Leaderboard, recount: Recount, at: datetime, chance: random.Random) -> None:
+    expected = recount.board(at)
+    sizes = iter(lambda: chance.randint(1, 4), 0)
+    assert list(pages(board, at, sizes)) == expected
+    assert board.count(at=at) == len(expected)
+    for place, (rank, member, score) in enumerate(expected):
+        found = board.standing(member, at=at)
+        assert found is not None
+        assert rows([found]) == [(rank, member, score)]
+        number = chance.randint(1, 3)
+        around = expected[max(0, place - number) : place + number + 1]
+        assert rows(board.around(member, number, at=at)) == around
+    assert board.standing("nobody", at=at) is None
+    assert board.around("nobody", at=at) == []
+
+
+def test_it_is_the_same_on_every_backend(store: Store, table_name: str) -> None:
+    table = Leaderboard.layout(table_name)
+    chance = random.Random(18)
+    options = {"score": "average", "best": "lowest", "window": "quarter-hour", "scale": 0}
+    recount = Recount({**options, "ties": "standard", "history": True})
+    boards = [
+        Leaderboard(store, name, shards=shards, history=True, table=table, **options)  # type: ignore[arg-type]
+        for name, shards in [(None, 1), ("sharded", 4)]
+    ]
+    boards[0].create_table()
+    for _ in range(60):
+        at = NOW + timedelta(minutes=chance.randrange(30))
+        event = ScoreEvent(f"{chance.randrange(20):06}", chance.randrange(400), 2, at)
+        recount.events.append(event)
+        for board in boards:
+            board.record(event.member, event.value, count=event.count, at=event.at)
+    for board in boards:
+        for at in (NOW, NOW + QUARTER):
+            found, cursor = [], None
+            while cursor is not None or not found:
+                page = board.top(3, at=at, cursor=cursor)
+                found += rows(page)
+                cursor = page.cursor
+            # The order among equals is the engine's own.
+            assert sorted(found) == sorted(recount.board(at))
+            assert [row[0] for row in found] == [row[0] for row in recount.board(at)]
+            for rank, member, score in found:
+                assert rows([board.standing(member, at=at)]) == [(rank, member, score)]
+                near = board.around(member, at=at)
+                assert [each.rank for each in near] == sorted(each.rank for each in near)
+                assert set(rows(near)) <= set(found)
+
+
+# The stored form of scenario 18
+
+
+def test_the_stored_form_is_one_item_of_each_store(memory: Store, clock: ManualClock) -> None:
+    clock.set(datetime(2022, 8, 13, 0, 31, tzinfo=UTC))
+    board = Leaderboard(memory, score="average", best="lowest", window="quarter-hour")
+    board.create_table()
+    for number in range(1, 31):
+        board.record(f"{number:06}", 187 + number // 3)
+    board.record("000030", 187 * 4 - 197, count=3)  # 4 cars in 187 s each
+    client_items = memory.backend.execute("Scan", {"TableName": "leaderboards"})["Items"]
+    assert len(client_items) == 30
+    assert {item["PK"]["S"] for item in client_items} == {"LEADERBOARD"}
+    assert {item["GSI1PK"]["S"] for item in client_items} == {"LEADERBOARD"}
+    (last,) = (item for item in client_items if item["SK"]["S"] == "000030")
+    assert last["GSI1SK"]["S"] == "2022-08-13#2#000187"
+    assert (last["total"], last["count"]) == ({"N": "748"}, {"N": "4"})
+    ten = board.top(10)
+    assert ten.stats.scanned == 10
+    assert ten.stats.requests == 1
+    assert [each.score for each in ten][:4] == [187, 187, 187, 188]
+    request = board.board.query(0, "2022-08-13#2").request()
+    assert request["KeyConditionExpression"] == "GSI1PK = :v0 AND begins_with(GSI1SK, :v1)"
+    assert request["ExpressionAttributeValues"][":v1"] == {"S": "2022-08-13#2#"}
+    clock.advance(QUARTER)
+    board.record("000030", 200)
+    assert rows(board.top()) == [(1, "000030", Decimal(200))]
+    assert len(memory.backend.execute("Scan", {"TableName": "leaderboards"})["Items"]) == 30
+
+
+def test_an_average_is_rounded_half_up_from_exact_sums(memory: Store) -> None:
+    board = Leaderboard(memory, score="average", scale=2)
+    board.create_table()
+    assert board.record("a", Decimal("0.005")) == Decimal("0.01")
+    assert board.record("a", Decimal("0.004999")) == Decimal("0.00")
+    assert board.record("b", 1, count=3) == Decimal("0.33")
+    large = Decimal("12345678901234567890.5")
+    total = Leaderboard(memory, "large", score="average")
+    assert total.record("a", large, count=10**18) == 12
+    assert total.record("a", Decimal("0.0000000001")) == 12
+    standing = total.standing("a")
+    assert standing is not None
+    assert standing.total == Decimal("12345678901234567890.5000000001")
+
+
+# Time
+
+
+def test_business_days_and_late_events(memory: Store) -> None:
+    zone = ZoneInfo("America/New_York")
+    day = Leaderboard(memory, "day", window="day", day_starts=time(4), zone=zone)
+    day.create_table()
+    evening = datetime(2022, 11, 5, 23, 0, tzinfo=zone)
+    assert day.record("a", 1, at=evening) == 1
+    assert day.record("a", 1, at=datetime(2022, 11, 6, 3, 59, tzinfo=zone)) == 2
+    assert day.top(at=evening).window == "2022-11-05"
+    assert day.record("a", 5, at=datetime(2022, 11, 6, 4, 0, tzinfo=zone)) == 5
+    assert day.record("a", 1, at=evening) is None  # a newer day has begun
+    assert rows(day.top(at=evening)) == []
+    assert day.record_many([ScoreEvent("a", 1, at=evening), ScoreEvent("b", 1, at=evening)]) == 1
+
+
+def test_history_and_expiry(memory: Store, clock: ManualClock) -> None:
+    board = Leaderboard(
+        memory, window="hour", history=True, expire_after=timedelta(hours=2), best="highest"
+    )
+    board.create_table()
+    for hour in range(4):
+        board.record("a", hour + 1)
+        board.record("b", 2)
+        clock.advance(timedelta(hours=1))
+    past = board.history("a", 6)
+    assert [(window.label, score) for window, score in past] == [
+        *(("2027-01-15#12", None), ("2027-01-15#11", 4), ("2027-01-15#10", 3)),
+        *(("2027-01-15#9", None), ("2027-01-15#8", None), ("2027-01-15#7", None)),
+    ]
+    assert rows(board.top(at=NOW + timedelta(hours=2))) == [(1, "a", 3), (2, "b", 2)]
+    assert rows(board.top(at=NOW)) == []
+    assert board.count(at=NOW) == 0
+    assert board.record("a", 1, at=NOW) == 1  # the expired entry is not counted on
+    with pytest.raises(UsageError, match="history=True"):
+        Leaderboard(memory).history("a")
+
+
+def test_remove(memory: Store) -> None:
+    board = Leaderboard(memory)
+    board.create_table()
+    board.record("a", 1)
+    assert board.remove("a") is True
+    assert board.remove("a") is False
+    assert rows(board.top()) == []
+
+
+# Cursors
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_a_cursor_goes_on_with_its_own_window(
+    memory: Store, clock: ManualClock, shards: int
+) -> None:
+    board = Leaderboard(memory, window="hour", shards=shards, history=True)
+    board.create_table()
+    for number in range(6):
+        board.record(f"{number}", number)
+    page = board.top(4)
+    clock.advance(timedelta(hours=1))
+    board.record("9", 9)
+    assert page.cursor is not None
+    assert rows(board.top(4, cursor=page.cursor)) == [(5, "1", 1), (6, "0", 0)]
+    assert rows(board.top(4)) == [(1, "9", 9)]
+    with pytest.raises(InvalidCursor, match="belongs to window"):
+        board.top(4, cursor=page.cursor, at=NOW + timedelta(hours=1))
+    other = Leaderboard(memory, "other", window="hour", shards=shards)
+    for changed in (page.cursor[:-2] + "AA", "", page.cursor[4:]):
+        with pytest.raises(InvalidCursor):
+            board.top(4, cursor=changed)
+    with pytest.raises(InvalidCursor, match="another query"):
+        other.top(4, cursor=page.cursor)
+
+
+def test_paging_skips_and_repeats_nothing_that_stays(memory: Store) -> None:
+    board = Leaderboard(memory, shards=3, score="last")
+    board.create_table()
+    for number in range(30):
+        board.record(f"{number:02}", number // 2)
+    chance, seen, page = random.Random(1), [], board.top(4)
+    while True:
+        seen += [each.member for each in page]
+        board.record(f"new{chance.random()}", chance.randrange(16))
+        if page.cursor is None:
+            break
+        page = board.top(4, cursor=page.cursor)
+    stayed = [member for member in seen if not member.startswith("new")]
+    assert sorted(stayed) == [f"{number:02}" for number in range(30)]
+    assert len(seen) == len(set(seen))
+
+
+# Writers at once
+
+
+def test_threads_lose_nothing(store: Store, table_name: str) -> None:
+    board = Leaderboard(store, score="average", table=Leaderboard.layout(table_name))
+    board.create_table()
+    everything = [(f"{number % 3}", number) for number in range(96)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda each: board.record(each[0], each[1]), everything))
+    for member in "012":
+        mine = [value for name, value in everything if name == member]
+        standing = board.standing(member)
+        assert standing is not None
+        assert (standing.total, standing.count) == (sum(mine), len(mine))
+        assert standing.score == (2 * sum(mine) + len(mine)) // (2 * len(mine))
+
+
+def _write(path: str, seed: int) -> None:
+    chance = random.Random(seed)
+    with isotone.connect(path) as store:
+        board = Leaderboard(store, score="average", shards=2)
+        for _ in range(40):
+            board.record(f"{chance.randrange(3)}", chance.randrange(100))
+
+
+def test_processes_lose_nothing(tmp_path: Path) -> None:
+    path = str(tmp_path / "boards.db")
+    with isotone.connect(path) as store:
+        board = Leaderboard(store, score="average", shards=2)
+        board.create_table()
+        context = multiprocessing.get_context("spawn")
+        writers = [context.Process(target=_write, args=(path, seed)) for seed in range(4)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+        assert [writer.exitcode for writer in writers] == [0] * 4
+        expected: dict[str, list[int]] = {}
+        for seed in range(4):
+            chance = random.Random(seed)
+            for _ in range(40):
+                expected.setdefault(f"{chance.randrange(3)}", []).append(chance.randrange(100))
+        for each in board.top():
+            values = expected[each.member]
+            assert (each.total, each.count) == (sum(values), len(values))
+        assert {each.member for each in board.top()} == expected.keys()
+
+
+def test_it_is_awaited_over_an_async_store() -> None:
+    async def program() -> list[Row]:
+        async with isotone.aconnect() as store:
+            board = Leaderboard(store, score="average", shards=2)
+            await board.create_table()
+            writes = [board.record(f"{number % 4}", number) for number in range(40)]
+            await asyncio.gather(*writes)
+            return rows(await board.top())
+
+    assert asyncio.run(program()) == [(1, "3", 21), (2, "2", 20), (3, "1", 19), (4, "0", 18)]
+
+
+# What is refused, and what lives beside it
+
+
+def test_what_is_refused(memory: Store) -> None:
+    board = Leaderboard(memory, digits=3)
+    board.create_table()
+    wrong: list[Any] = [1.5, True, "7", Decimal("NaN"), Decimal("Infinity")]
+    for value in wrong:
+        with pytest.raises(UsageError):
+            board.record("a", value)
+    for value in (-1, 1000, Decimal("999.5")):
+        with pytest.raises(OutOfRange, match="digits"):
+            board.record("a", value)
+    with pytest.raises(UsageError, match="counts for 1"):
+        board.record("a", 1, count=0)
+    with pytest.raises(UsageError, match="naive"):
+        Leaderboard(memory, window="day").record("a", 1, at=datetime(2022, 8, 13))
+    assert rows(board.top()) == []
+    made: list[dict[str, Any]] = [
+        *({"name": ""}, {"name": "a#b"}, {"score": "mean"}, {"best": "most"}),
+        *({"ties": "none"}, {"shards": 0}, {"window": "month"}),
+    ]
+    for options in made:
+        with pytest.raises(UsageError):
+            Leaderboard(memory, **options)
+
+
+def test_it_shares_a_table(memory: Store) -> None:
+    table = Leaderboard.layout("shared")
+
+    class Customer(Entity, table=table):
+        name: Attr[str] = isotone.field()
+        primary = Key("CUSTOMER", name).sort("CUSTOMER")
+
+    boards = [Leaderboard(memory, name, table=table) for name in (None, "cars", "cars2")]
+    boards.append(Leaderboard(memory, "cars", shards=3, table=table))
+    boards[0].create_table()
+    memory.put(Customer(name="LEADERBOARD"))
+    for number, board in enumerate(boards):
+        board.record("a", number)
+        board.record("b", number)
+    for number, board in enumerate(boards):
+        assert {row[2] for row in rows(board.top())} == {number}
+        assert board.count() == 2
