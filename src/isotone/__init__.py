@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from isotone.model.components import desc as desc
     from isotone.model.components import in_order as in_order
     from isotone.model.components import raw as raw
+    from isotone.model.components import since_epoch as since_epoch
+    from isotone.model.components import written as written
     from isotone.model.conditions import Condition as Condition
     from isotone.model.entity import Entity as Entity
     from isotone.model.entity import upgrade as upgrade
@@ -121,6 +123,7 @@ _HOMES = {
     "open": "isotone.backends.embedded",
     "raw": "isotone.model.components",
     "show": "isotone.model.showing",
+    "since_epoch": "isotone.model.components",
     "time_of": "isotone.codec.ids",
     "to_log": "isotone.model.observing",
     "to_spans": "isotone.model.observing",
@@ -128,6 +131,7 @@ _HOMES = {
     "upgrade": "isotone.model.entity",
     "uuid7": "isotone.codec.ids",
     "version": "isotone.model.fields",
+    "written": "isotone.model.components",
 }
 
 __all__ = [
@@ -180,6 +184,7 @@ __all__ = [
     "open",
     "raw",
     "show",
+    "since_epoch",
     "time_of",
     "to_log",
     "to_spans",
@@ -187,6 +192,7 @@ __all__ = [
     "upgrade",
     "uuid7",
     "version",
+    "written",
 ]
 
 

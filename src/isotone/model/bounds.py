@@ -26,12 +26,14 @@ class KeyBounds:
     """The part of a key's order that holds what was asked for.
 
     `is_empty` says that the conditions exclude one another, so that nothing needs to be read. `free`
-    is the first field that differs among the items of the range: the one by which they come sorted.
+    is the first field that differs among the items of the range: the one by which they come sorted,
+    unless it stands in the key in a form that does not sort (`sorts`).
     """
 
     restrictions: tuple[Restriction, ...]
     free: Component | None = None
     is_empty: bool = False
+    sorts: bool = True
 
     @property
     def excluded(self) -> tuple[tuple[str, frozenset[str]], ...]:
@@ -47,16 +49,17 @@ def bounds(key: BoundKey, conditions: Iterable[Condition]) -> KeyBounds:
     asked = _Asked(key, conditions)
     restrictions = [_partition(slot, asked) for slot in key.partition]
     free: Component | None = None
-    is_empty = asked.contradictory
+    is_empty, sorts = asked.contradictory, True
     for slot in key.sort:
         if free is not None:
             asked.refuse_beyond(slot.components, free)
             continue
         equal, free = asked.leading(slot)
+        sorts = free is None or _sorts(slot, equal)
         found, impossible = _sort(slot, asked, equal, free)
         is_empty = is_empty or impossible
         restrictions += found
-    return KeyBounds(tuple(restrictions), free, is_empty)
+    return KeyBounds(tuple(restrictions), free, is_empty, sorts)
 
 
 class _Asked:
@@ -196,6 +199,13 @@ def _restriction(
         for place, component in enumerate(slot.components[:equal])
     ]
     operator: Any = None if condition is None else condition.operator
+    if operator is not None and operator != "begins_with" and not _sorts(slot, equal):
+        name = slot.components[equal].field.name
+        raise Unanswerable(
+            f"{asked.key.name} has {name!r} as it stands, so items do not lie in the order of {name}; "
+            f"give {name} == …, or .begins_with(…) of a text, or put the condition in .filter(…), which "
+            "reads and pays for what it drops"
+        )
     operands: Sequence[Any] = () if condition is None else condition.values
     if operator != "begins_with":  # whose operand is a text, whatever the field is
         operands = [slot.outward(equal, value) for value in operands]
@@ -204,6 +214,11 @@ def _restriction(
         return None
     texts = tuple({"S": text} for text in selection.operands)
     return Restriction(slot.attribute.name, selection.operator, texts, selection.excluded)
+
+
+def _sorts(slot: Slot, place: int) -> bool:
+    """Whether keys sort by the component in a place."""
+    return not isinstance(slot, StringSlot) or slot.template.keeps_order(place)
 
 
 def _native(slot: NativeSlot, asked: _Asked, condition: Comparison | None) -> Restriction | None:

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Union
 
+from isotone.codec import readable
 from isotone.errors import Unanswerable, UsageError
 from isotone.model.bounds import KeyBounds, bounds
 from isotone.model.components import Component, Part
@@ -46,7 +47,6 @@ C_co = TypeVar("C_co", bound="Entity", covariant=True)
 
 _LOWEST: Final = "#"
 _HIGHEST: Final = "~"
-_BEYOND: Final = "$"  # a literal's keys lie below the literal followed by this
 
 
 class Children:
@@ -59,11 +59,15 @@ class Children:
 
     def before(self, *parts: Part) -> Key:
         """A key that sorts its entities before the parent."""
-        return self._key(parts, _LOWEST, lambda own, parent: own + _BEYOND <= parent)
+        return self._key(parts, _LOWEST, lambda own, parent: self._beyond(own) <= parent)
 
     def after(self, *parts: Part) -> Key:
         """A key that sorts its entities behind the parent."""
-        return self._key(parts, _HIGHEST, lambda own, parent: parent + _BEYOND <= own)
+        return self._key(parts, _HIGHEST, lambda own, parent: self._beyond(parent) <= own)
+
+    def _beyond(self, literal: str) -> str:
+        """What is above all keys that begin with a literal."""
+        return readable.beyond(literal + self._declared.sort_separator)
 
     def _key(self, parts: tuple[Part, ...], prefix: str, is_placed: Any) -> Key:
         parent = _leading_literal(self._declared.sorted_by, f"the sort key of {self._parent}")
@@ -75,9 +79,12 @@ class Children:
                 f"nothing of this kind can stand on that side of {parent!r}, with which the sort key "
                 f"of {self._parent} begins; let that begin with a letter"
             )
-        index = self._parent.key.index
-        key = Key(*self._partition) if index is None else Index(index, *self._partition)
-        return key.sort(own, *parts[1:])
+        index, separator = self._parent.key.index, self._declared.separator
+        if index is None:
+            key = Key(*self._partition, separator=separator)
+        else:
+            key = Index(index, *self._partition, separator=separator)
+        return key.sort(own, *parts[1:], separator=self._declared.sort_separator)
 
 
 def _declared(pattern: Pattern[Any]) -> Key:

@@ -89,7 +89,8 @@ def _former_slot(slot: Slot) -> Slot:
         tuple(
             part if isinstance(part, str) else _former_codec(part, next(components))
             for part in slot.template.parts
-        )
+        ),
+        slot.template.separator,
     )
     return former
 

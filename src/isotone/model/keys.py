@@ -3,7 +3,7 @@
 A key is declared from literals and fields and turned, when its entity is defined, into *slots*: one for
 each key attribute of the table or index. A string slot renders its parts joined by `#`, each in a form
 that sorts as its value does; a native slot carries one field as it is. What cannot sort rightly is
-refused at definition.
+refused at definition. Keys of tables that are there already may have another separator, or none.
 """
 
 from __future__ import annotations
@@ -34,19 +34,25 @@ class Key:
     """The primary key of an entity: what groups it, then what orders it within its group.
 
     Parts are literals and fields. On the class it is a `Pattern`: `Order.primary.where(…)`.
+
+    `separator` joins them; `""` joins them by nothing, so that literals say it all. With another one
+    than `#`, texts stand in the key as they are, and are refused where they hold it.
     """
 
     index: str | None = None
 
-    def __init__(self, *partition: Part) -> None:
+    def __init__(self, *partition: Part, separator: str = readable.SEPARATOR) -> None:
         self.partition = partition
+        self.separator = separator
         self.sorted_by: tuple[Part, ...] = ()
+        self.sort_separator = separator
         self.when: Condition | None = None
         self.name = ""
 
-    def sort(self, *parts: Part) -> Self:
-        """The sort key's parts, the most significant first."""
+    def sort(self, *parts: Part, separator: str | None = None) -> Self:
+        """The sort key's parts, the most significant first; joined as the others, or by their own separator."""
         self.sorted_by = parts
+        self.sort_separator = self.separator if separator is None else separator
         return self
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -61,8 +67,14 @@ class Key:
 class Index(Key):
     """A secondary index's key. `when` makes it sparse: only entities that satisfy it have an entry."""
 
-    def __init__(self, index: str, *partition: Part, when: Condition | None = None) -> None:
-        super().__init__(*partition)
+    def __init__(
+        self,
+        index: str,
+        *partition: Part,
+        when: Condition | None = None,
+        separator: str = readable.SEPARATOR,
+    ) -> None:
+        super().__init__(*partition, separator=separator)
         self.index = index
         self.when = when
 
@@ -84,20 +96,25 @@ class Slot(typing.Protocol):
 
 
 class StringSlot:
-    """A string attribute: literals and components, joined by `#`."""
+    """A string attribute: literals and components, joined by a separator."""
 
     __slots__ = ("_converters", "attribute", "components", "template")
 
-    def __init__(self, attribute: KeyAttribute, parts: tuple[Part, ...]) -> None:
+    def __init__(
+        self,
+        attribute: KeyAttribute,
+        parts: tuple[Part, ...],
+        separator: str = readable.SEPARATOR,
+    ) -> None:
         self.attribute = attribute
         self.components = tuple(component_of(part) for part in parts if not isinstance(part, str))
-        written: list[str | readable.Codec[Any]] = []
-        for place, part in enumerate(parts):
-            if isinstance(part, str):
-                written.append(part)
-            else:
-                written.append(codec_of(component_of(part), is_last=place == len(parts) - 1))
-        self.template = readable.Template(tuple(written))
+        self.template = readable.Template(
+            [
+                part if isinstance(part, str) else codec_of(component_of(part), separator)
+                for part in parts
+            ],
+            separator,
+        )
         self._converters = tuple(
             (component.field.name, *conversion(component)) for component in self.components
         )
@@ -209,8 +226,8 @@ def bind_key(key: Key, table: Table) -> BoundKey:
         return BoundKey(
             key.name,
             key.index,
-            _slots(layout, layout.partition, key.partition),
-            _slots(layout, layout.sort, key.sorted_by),
+            _slots(layout, layout.partition, key.partition, key.separator),
+            _slots(layout, layout.sort, key.sorted_by, key.sort_separator),
             key.when,
         )
     except UsageError as error:
@@ -222,7 +239,10 @@ def _described(table: Table, key: Key) -> str:
 
 
 def _slots(
-    layout: KeyLayout, attributes: tuple[KeyAttribute, ...], parts: tuple[Part, ...]
+    layout: KeyLayout,
+    attributes: tuple[KeyAttribute, ...],
+    parts: tuple[Part, ...],
+    separator: str,
 ) -> tuple[Slot, ...]:
     if not attributes:
         return ()
@@ -245,7 +265,7 @@ def _slots(
         raise UsageError(
             f"key attribute {attribute.name!r} is of type {attribute.type}, so it carries exactly one field"
         )
-    return (StringSlot(attribute, parts),)
+    return (StringSlot(attribute, parts, separator),)
 
 
 def _is_native(layout: KeyLayout, attribute: KeyAttribute, part: Attr[Any] | Component) -> bool:

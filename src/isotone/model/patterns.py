@@ -174,11 +174,22 @@ class Query(Read[E_co]):
 
     def newest_first(self) -> Self:
         """The greatest values first, however the key stores them."""
+        self._check_order()
         return replace(self, backward=self._stored_ascending)
 
     def oldest_first(self) -> Self:
         """The least values first, however the key stores them."""
+        self._check_order()
         return replace(self, backward=not self._stored_ascending)
+
+    def _check_order(self) -> None:
+        """Raises `UsageError` where the key has values in a form by which they do not sort."""
+        if self.bounds.free is not None and not self.bounds.sorts:
+            name = self.bounds.free.field.name
+            raise UsageError(
+                f"{self.name} has {name!r} as it stands, so items do not lie in the order of {name}: "
+                f"sort what you have read, or take the order of the key as it is, or .reversed()"
+            )
 
     def reversed(self) -> Self:
         """The other way round than now."""

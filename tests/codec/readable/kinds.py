@@ -35,6 +35,7 @@ from isotone.codec.readable import (
     TimeOfDay,
     Ulid,
     Uuid,
+    Written,
 )
 
 
@@ -83,6 +84,7 @@ def floored(value: datetime, tick: int) -> datetime:
     return value.replace(microsecond=value.microsecond // tick * tick)
 
 
+SECOND = timedelta(seconds=1)
 numbers = st.floats(allow_nan=False) | st.sampled_from([0.0, -0.0, 5e-324, -5e-324, 1.0])
 KSUID_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 ULID_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -144,6 +146,20 @@ ASCENDING = [
         instants.filter(lambda value: since_epoch(value) >= 0),
         since_epoch,
     ),
+    Kind(
+        "epoch instant in ten digits",
+        EpochInstant("seconds", 10),
+        st.integers(0, 10**10 - 1).map(lambda n: datetime(1970, 1, 1, tzinfo=UTC) + n * SECOND),
+        since_epoch,
+    ),
+    Kind(
+        "written instant",
+        Written("%Y-%m-%dT%H:%M:%S+00:00"),
+        instants.map(lambda value: floored(value, 1_000_000)),
+        since_epoch,
+    ),
+    Kind("instant without punctuation", Written("%Y%m%d%H%M%S%f"), instants, since_epoch),
+    Kind("written day", Written("%Y/%m/%d", day=True), st.dates()),
     Kind("day", Day(), st.dates()),
     Kind("time of day", TimeOfDay(), st.times()),
     Kind("span", Span(), st.timedeltas() | st.timedeltas(timedelta(-1), timedelta(1))),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -14,15 +14,19 @@ from isotone.codec.readable import (
     Choice,
     Day,
     FixedPoint,
+    Flag,
     Instant,
     Natural,
     RawText,
     Template,
     Text,
+    Unpadded,
     Uuid,
+    Written,
 )
 from isotone.errors import MalformedKey, OutOfRange, UsageError
 
+DAY = date(2020, 1, 11)
 ORDER = Template(["CUSTOMER", Text(), "ORDER", Natural(99_999).descending()])
 PLACED = Template(["CUSTOMER", Text(), "ORDER", Instant()])
 
@@ -46,6 +50,20 @@ PLACED = Template(["CUSTOMER", Text(), "ORDER", Instant()])
         (Template([Text(), "META"]), ["a"], "a#META"),
         (Template(["ROW", RawText()]), ["a#b"], "ROW#a#b"),
         (Template([RawText()]), ["#1 "], "#1 "),
+        (
+            Template(["USER", RawText(), "ORDER", Day()]),
+            ["a b$", DAY],
+            "USER#a b$#ORDER#2020-01-11",
+        ),
+        (Template(["USER", RawText()], "_"), ["1"], "USER_1"),
+        (Template(["order", Day()], "|"), [DAY], "order|2020-01-11"),
+        (Template(["user", Unpadded(), "post", Natural(999)], ":"), [1, 7], "user:1:post:007"),
+        (Template(["USER", RawText(), RawText()], "::"), ["a:b", ":c::d"], "USER::a:b:::c::d"),
+        (Template(["USER", Unpadded()], ""), [1], "USER1"),
+        (Template(["v", Natural(9), "_", RawText()], ""), [0, "a_b"], "v0_a_b"),
+        (Template([Day(), RawText()], ""), [DAY, "x"], "2020-01-11x"),
+        (Template(["A$", Unpadded(signed=True)], "~"), [-5], "A$~-5"),
+        (Template([RawText().descending(), "x", Flag()], ""), ["a", True], "9e~x1"),
     ],
 )
 def test_keys(template: Template, values: list[Any], key: str) -> None:
@@ -70,6 +88,8 @@ def test_bounds() -> None:
 def test_widths() -> None:
     assert Template(["ISSUE", Natural(99_999_999)]).width == len("ISSUE#00000157")
     assert Template([Uuid(), FixedPoint(9, 2)]).width == 36 + 1 + 4
+    assert Template([Uuid(), FixedPoint(9, 2)], "").width == 36 + 4
+    assert Template(["A", Day()], "::").width == len("A::2020-01-11")
     assert Template(["META"]).width == 4
     assert ORDER.width is None
 
@@ -128,8 +148,6 @@ def test_what_does_not_fit_is_refused() -> None:
         (["A\n"], r"holds '\\n'"),
         (["A\x7f"], r"holds '\\x7f'"),
         (["A\ud800"], "holds"),
-        ([RawText(), "A"], "RawText takes the rest of a key, .* declare Text"),
-        ([RawText(), Text()], "takes the rest"),
     ],
 )
 def test_declarations_that_cannot_be_meant(parts: list[Any], message: str) -> None:
@@ -145,4 +163,49 @@ def test_templates_are_values() -> None:
     assert len({again, ORDER, PLACED}) == 2
     assert str(Template([Choice(("a", "b")), "X", Day().descending()])) == (
         "{Choice}#X#{Day descending}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("parts", "separator", "message"),
+    [
+        (["A", Text()], "\n", "is no separator"),
+        (["A", Text()], None, "is no separator"),
+        (["A:", RawText()], "::", "'A:' ends as the separator '::' begins"),
+        ([RawText(), Day()], "", "nothing tells where RawText ends"),
+        ([Unpadded(), Unpadded()], "", "nothing tells where Unpadded ends"),
+        ([Unpadded(), "1", Day()], "", "Unpadded can hold '1'"),
+        ([Unpadded(signed=True), Day()], "-", "Unpadded can hold '-'"),
+        ([Choice(("a", "b")), Day()], "_", "Choice can hold '_'.*such as '#'"),
+        ([Text(), Day()], "_", "Text can hold '_'"),
+        ([Text().descending(), Day()], "~", "Text descending can hold '~'"),
+    ],
+)
+def test_what_has_no_end_is_refused(parts: list[Any], separator: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Template(parts, separator)
+
+
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [
+        (Template(["USER", RawText(), "X"]), "a#b"),
+        (Template(["USER", RawText(until="_")], "_"), "a_b"),
+        (Template([RawText(), Day()], "::"), "a::b"),
+        (Template([RawText(), Day()], "::"), "a:"),
+        (Template(["u", RawText(), "/x/", RawText()], ""), "a/x/b"),
+        (Template([RawText("lower"), "k"], "k"), "\N{KELVIN SIGN}"),
+    ],
+)
+def test_a_value_that_would_leak_into_its_neighbour_is_refused(
+    template: Template, value: str
+) -> None:
+    with pytest.raises(OutOfRange, match=r"separates the parts .* declare another separator"):
+        template.render([value, DAY][: len(template.codecs)])
+
+
+def test_templates_differ_by_their_separators() -> None:
+    assert Template(["A", Day()], "_") != Template(["A", Day()])
+    assert str(Template(["A", Written("%Y%m%d", day=True), RawText()], "_")) == (
+        "A_{Written}_{RawText}"
     )

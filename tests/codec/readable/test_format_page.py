@@ -45,7 +45,7 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 
 def test_the_page_has_examples() -> None:
-    assert len(rows()) == 15
+    assert len(rows()) == 18
 
 
 @pytest.mark.parametrize(("kind", "value", "ascending", "descending"), rows())

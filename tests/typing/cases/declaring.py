@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from isotone import Attr, Entity, Index, Key, Table, desc, field
+from isotone import Attr, Entity, Index, Key, Table, desc, field, raw, since_epoch, written
 
 table = Table("tab", partition="PK", sort="SK")
 
@@ -22,6 +22,12 @@ class Thing(Entity, table=table):
     primary = Key("A", a).sort("B", 3)  # E: expected "str | Attr[Any] | Component"
     by_b = Index(a, b)  # E: expected "str"
     by_c = Index("GSI1", "C").sort(desc("c"))  # E: expected "Attr[Any] | Component"
+    by_d = Key("A", a, separator=1)  # E: expected "str"
+    by_e = Index("GSI1", "A", separator="_").sort(a, separator=2)  # E: expected "str | None"
+    by_f = Key("A", raw("a"))  # E: expected "Attr[Any] | Component"
+    by_i = Key("A", written(a))  # E: Missing positional argument "pattern"
+    by_g = Key("A", since_epoch(a, "hours"))  # E: Literal['seconds', 'milliseconds', 'microseconds']
+    by_h = Key("A", since_epoch(a, digits="10"))  # E: expected "int | None"
 
 
 Table("tab", indexes=["GSI1"])  # E: expected "Mapping[str, IndexLayout]"

@@ -10,7 +10,21 @@ from typing import assert_type
 from shop import Customer, Order, shop
 
 import isotone
-from isotone import Attr, Condition, Page, Query
+from isotone import (
+    Attr,
+    Condition,
+    Entity,
+    Index,
+    Key,
+    Page,
+    Query,
+    Table,
+    desc,
+    field,
+    raw,
+    since_epoch,
+    written,
+)
 
 order = Order(customer_id="a", number=1, ordered_at=datetime.now(UTC), total=Decimal(1))
 assert_type(order.total, Decimal)
@@ -35,6 +49,23 @@ assert_type(order.replace(status="SHIPPED"), Order)
 query = Order.by_status.where(Order.customer_id == "a", Order.status == "PLACED")
 assert_type(query, Query[Order])
 assert_type(query.newest_first().filter(Order.total > Decimal(1)).limit(3), Query[Order])
+
+
+class Old(Entity, table=Table("old")):
+    """Keys of a table that was there already."""
+
+    name: Attr[str] = field()
+    number: Attr[int] = field()
+    at: Attr[datetime] = field()
+
+    primary = Key("USER", raw(name), raw(number), separator="_").sort(
+        "at-", desc(written(at, "%Y%m%d")), separator=""
+    )
+    by_time = Index("GSI1", "ALL", separator="|").sort(since_epoch(at, "milliseconds", digits=13))
+
+
+assert_type(Old.primary.where(Old.name == "a", Old.number == 1), Query[Old])
+assert_type(Old(name="a", number=1, at=datetime.now(UTC)).at, datetime)
 
 store = isotone.connect(":memory:")
 store.create_tables(shop)

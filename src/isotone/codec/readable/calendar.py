@@ -32,7 +32,7 @@ class Day(Directed):
     width: ClassVar[int] = 10
 
     def encode(self, value: date) -> str:
-        text = _day(value).isoformat()
+        text = day_of(value).isoformat()
         return text if self.ascending else complement(text)
 
     def decode(self, text: str) -> date:
@@ -126,7 +126,8 @@ class Span(Directed):
         return self._number.specimens()
 
 
-def _day(value: Any) -> date:
+def day_of(value: Any) -> date:
+    """A date that is no datetime. Raises `UsageError` for anything else."""
     if isinstance(value, date) and not isinstance(value, datetime):
         return value
     raise _wrong(value, "date")

@@ -78,6 +78,10 @@ class Choice(Directed, Generic[C]):
         following = self.values[self.values.index(value) + 1 :]
         return following[0] if following else None
 
+    @property
+    def alphabet(self) -> str:
+        return "".join(sorted(set("".join(self._values))))
+
     def specimens(self) -> tuple[str, ...]:
         return tuple(self._values)
 

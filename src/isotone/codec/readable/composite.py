@@ -1,12 +1,14 @@
 """Templates: the parts of a string key, and the conditions that select keys by them.
 
-A template is a sequence of literals and codecs, which `#` joins:
+A template is a sequence of literals and codecs, which a separator joins, `#` if no other is declared:
 
-    Template(["CUSTOMER", Text(), "ORDER", Natural(99_999).descending()])
-    CUSTOMER#36ab#ORDER#99842
+    Template(["CUSTOMER", Text(), "ORDER", Natural(99_999).descending()])     CUSTOMER#36ab#ORDER#99842
+    Template(["user", RawText(), "post", Natural(999)], separator=":")        user:ann:post:007
+    Template(["v", Natural(99), "_", RawText()], separator="")                v01_draft
 
 Keys of one template sort by the first component, then by the second, and so on, each in its direction.
-Because no component but a last raw text holds a separator, a key is read back in one way only.
+Where a component cannot keep that (`delimiting`), it can be asked for by equality, and by what it begins
+with, but not for a range. No component holds what ends it, so a key is read back in one way only.
 """
 
 from __future__ import annotations
@@ -16,22 +18,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from isotone.codec.readable.delimiting import (
+    Part,
+    bound,
+    check_literals,
+    could_go_on_as,
+    keeps_order,
+    literals_between,
+    stops,
+    title,
+)
 from isotone.codec.readable.interface import SEPARATOR, Beginning, Codec
 from isotone.codec.readable.overlap import common_key
 from isotone.codec.readable.selection import (
     Component,
     Operator,
     Selection,
-    ceiling,
+    beyond,
     check_operands,
     under,
     without_empty_texts,
 )
-from isotone.errors import MalformedKey, UsageError
-
-Part = str | Codec[Any]
+from isotone.errors import MalformedKey, Unanswerable, UsageError
 
 _FORBIDDEN: Final = re.compile("[\x00-\x1f\x7f-\x9f$\ud800-\udfff]")
+_FORBIDDEN_BY_HAND: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +50,8 @@ class Template:
     """The form of a string key.
 
     Raises `UsageError` for no parts, for a literal with `$`, a control character or half a
-    surrogate pair, and for a part after a `RawText`.
+    surrogate pair, and for a component whose end nothing would tell. Only where the separator is
+    `#` is `$` refused: there it closes ranges.
 
     >>> from isotone.codec.readable import Natural, Text
     >>> orders = Template(["CUSTOMER", Text(), "ORDER", Natural(99_999).descending()])
@@ -50,23 +62,34 @@ class Template:
     """
 
     parts: tuple[Part, ...]
+    separator: str
     codecs: tuple[Codec[Any], ...] = field(init=False, repr=False, compare=False)
     width: int | None = field(init=False, repr=False, compare=False)
-    _pieces: tuple[Part, ...] = field(init=False, repr=False, compare=False)
+    literals: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _stops: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _forms: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], separator: str = SEPARATOR) -> None:
+        _check(parts, separator)
+        literals = literals_between(parts, separator)
+        ends = stops(literals, separator)
+        codecs = iter(_bound([part for part in parts if not isinstance(part, str)], ends))
         set_ = object.__setattr__
-        set_(self, "parts", tuple(parts))
-        _check(self.parts)
+        set_(self, "separator", separator)
+        set_(
+            self,
+            "parts",
+            tuple(part if isinstance(part, str) else next(codecs) for part in parts),
+        )
         set_(self, "codecs", tuple(part for part in self.parts if not isinstance(part, str)))
-        set_(self, "width", _width(self.parts))
-        set_(self, "_pieces", tuple(_pieces(self.parts)))
-        set_(self, "_forms", tuple(_forms(self.parts)))
+        set_(self, "literals", tuple(literals))
+        set_(self, "_stops", tuple(ends))
+        set_(self, "width", _width(self.codecs, literals))
+        set_(self, "_forms", tuple(_forms(literals)))
 
     def __str__(self) -> str:
-        return SEPARATOR.join(
-            part if isinstance(part, str) else f"{{{_title(part)}}}" for part in self.parts
+        return self.separator.join(
+            part if isinstance(part, str) else f"{{{title(part)}}}" for part in self.parts
         )
 
     def render(self, values: Sequence[Any]) -> str:
@@ -79,8 +102,8 @@ class Template:
     def prefix(self, values: Sequence[Any] = ()) -> str:
         """What all keys with these leading values begin with: up to the next component.
 
-        It ends in `#`, or is empty where the first part is a component without a value, or is the
-        whole key where no value is missing.
+        It ends in the separator, or is empty where the first part is a component without a value,
+        or is the whole key where no value is missing.
 
         >>> from isotone.codec.readable import Natural, Text
         >>> Template(["CUSTOMER", Text(), "ORDER", Natural(9)]).prefix(["36ab"])
@@ -99,27 +122,40 @@ class Template:
         prefix = self.prefix(values)
         if len(values) == len(self.codecs):
             return prefix, prefix
-        return prefix, ceiling(prefix) if prefix else None
+        return prefix, beyond(prefix) if prefix else None
 
     def parse(self, text: str) -> tuple[Any, ...]:
         """The values of a key. Raises `MalformedKey` for a key that the template never writes."""
-        texts = text.split(SEPARATOR, len(self._pieces) - 1 if self._has_rest else -1)
-        if len(texts) != len(self._pieces):
-            raise MalformedKey(f"the key {text!r} is not of the form {self}")
-        values = []
-        for piece, found in zip(self._pieces, texts, strict=True):
-            if not isinstance(piece, str):
-                try:
-                    values.append(piece.decode(found))
-                except MalformedKey as error:
-                    raise MalformedKey(f"the key {text!r} is not {self}: {error}") from None
-            elif piece != found:
+        values, at = [], 0
+        for codec, literal, stop in zip(self.codecs, self.literals, self._stops, strict=False):
+            start = at + len(literal)
+            if not text.startswith(literal, at):
                 raise MalformedKey(f"the key {text!r} is not of the form {self}")
+            at = _end(text, start, codec.width, stop)
+            try:
+                values.append(codec.decode(text[start:at]))
+            except MalformedKey as error:
+                raise MalformedKey(f"the key {text!r} is not {self}: {error}") from None
+        if text[at:] != self.literals[-1]:
+            raise MalformedKey(f"the key {text!r} is not of the form {self}")
         return tuple(values)
 
-    @property
-    def _has_rest(self) -> bool:
-        return bool(self.codecs) and self.codecs[-1].takes_the_rest
+    def reads(self, text: str) -> bool:
+        """Whether a key is of this form."""
+        try:
+            self.parse(text)
+        except MalformedKey:
+            return False
+        return True
+
+    def keeps_order(self, place: int) -> bool:
+        """Whether keys sort by the component in a place, so that it can be asked for a range.
+
+        >>> from isotone.codec.readable import Day, RawText
+        >>> [Template(["USER", RawText(), Day()]).keeps_order(place) for place in (0, 1)]
+        [False, True]
+        """
+        return keeps_order(self.codecs[place], self._stops[place])
 
     def select(
         self,
@@ -130,7 +166,7 @@ class Template:
         """The condition for the keys whose leading values are `equal`, and whose next satisfies
         the operator.
 
-        Raises `UsageError` where there is no next one or the operator does not fit it, and what
+        Raises `Unanswerable` for a range of a component that keeps no order, `UsageError` where there is no next one or the operator does not fit it, and what
         `encode` does.
 
         >>> from isotone.codec.readable import Day, Text
@@ -150,11 +186,31 @@ class Template:
             raise UsageError(f"{self} has no component left that {operator!r} could be asked of")
         if operator == "=":
             return self._selection([*equal, *operands], None, ())
-        codec = self.codecs[len(equal)]
+        place = len(equal)
+        codec, stop = self.codecs[place], self._stops[place]
         if operator == "begins_with":
-            return under(lead + _beginning(codec, operands[0]))
-        last = len(equal) == len(self.codecs) - 1 and not isinstance(self.parts[-1], str)
-        return Component(lead, codec, last).select(operator, operands)
+            return under(lead + self._beginning(codec, stop, operands[0]))
+        if not self.keeps_order(place):
+            raise Unanswerable(
+                f"{title(codec)} in {self} stands as it is, so keys do not sort by it, and "
+                f"{operator!r} is not one range of them: ask for what it equals, or begins with"
+            )
+        is_last = place == len(self.codecs) - 1 and not self.literals[-1]
+        component = Component(lead, codec, stop, is_last, self.separator == SEPARATOR)
+        return component.select(operator, operands)
+
+    def _beginning(self, codec: Codec[Any], stop: str, prefix: Any) -> str:
+        if not isinstance(codec, Beginning):
+            raise UsageError(
+                f"begins_with can be asked of text and of bytes, not of {title(codec)}: use between"
+            )
+        text = codec.beginning(prefix)
+        if stop and could_go_on_as(text, stop):
+            raise Unanswerable(
+                f"what begins with {prefix!r} is not one range of keys: it ends in {stop!r}, or in "
+                "the beginning of it, where the component may end already; ask for less of it"
+            )
+        return text
 
     def is_ambiguous_with(self, other: Template) -> str | None:
         """Why keys of the two could be the same, with a key that both write; None if none is.
@@ -163,55 +219,54 @@ class Template:
         >>> Template(["ORDER", Text()]).is_ambiguous_with(Template(["ORDER", Natural(99)]))
         "ORDER#{Text} and ORDER#{Natural} could both write the key 'ORDER#00'"
         """
-        key = common_key(self._pieces, other._pieces)
-        return None if key is None else f"{self} and {other} could both write the key {key!r}"
+        key = common_key(self, other)
+        if key is None:
+            return None
+        if self.reads(key) and other.reads(key):
+            return f"{self} and {other} could both write the key {key!r}"
+        return f"nothing in the form of {self} and {other} tells their keys apart"
 
 
-def _check(parts: tuple[Part, ...]) -> None:
+def _check(parts: Sequence[Part], separator: str) -> None:
     if not parts:
         raise UsageError("a template has at least one part")
+    if not isinstance(separator, str) or not (separator.isprintable() or separator == ""):
+        raise UsageError(f"{separator!r} is no separator; give printable characters, or none")
+    forbidden = _FORBIDDEN if separator == SEPARATOR else _FORBIDDEN_BY_HAND
     for part in parts:
-        found = isinstance(part, str) and _FORBIDDEN.search(part)
+        found = isinstance(part, str) and forbidden.search(part)
         if found:
             raise UsageError(f"the literal {part!r} of a template holds {found[0]!r}, leave it out")
-    for part in parts[:-1]:
-        if not isinstance(part, str) and part.takes_the_rest:
-            raise UsageError(
-                f"{_title(part)} takes the rest of a key, so nothing can follow it: declare Text"
-            )
+    check_literals(parts, separator)
 
 
-def _width(parts: tuple[Part, ...]) -> int | None:
-    widths = [len(part) if isinstance(part, str) else part.width for part in parts]
+def _bound(codecs: Sequence[Codec[Any]], ends: Sequence[str]) -> list[Codec[Any]]:
+    last = len(codecs) - 1
+    return [
+        bound(codec, stop, is_last=place == last)
+        for place, (codec, stop) in enumerate(zip(codecs, ends, strict=True))
+    ]
+
+
+def _width(codecs: Sequence[Codec[Any]], literals: Sequence[str]) -> int | None:
+    widths = [codec.width for codec in codecs]
     known = [width for width in widths if width is not None]
-    return sum(known) + len(parts) - 1 if len(known) == len(parts) else None
+    return sum(known) + sum(map(len, literals)) if len(known) == len(widths) else None
 
 
-def _pieces(parts: tuple[Part, ...]) -> list[Part]:
-    """The parts, with literals taken apart at separators."""
-    pieces: list[Part] = []
-    for part in parts:
-        pieces.extend(part.split(SEPARATOR) if isinstance(part, str) else [part])
-    return pieces
-
-
-def _forms(parts: tuple[Part, ...]) -> list[str]:
+def _forms(literals: Sequence[str]) -> list[str]:
     """For each number of leading values, the text with a %s for each of them."""
     forms, form = [], ""
-    for part in parts:
-        if not isinstance(part, str):
-            forms.append(form)
-        form += (part.replace("%", "%%") if isinstance(part, str) else "%s") + SEPARATOR
-    return [*forms, form[:-1]]
+    for literal in literals:
+        form += literal.replace("%", "%%")
+        forms.append(form)
+        form += "%s"
+    return forms
 
 
-def _beginning(codec: Codec[Any], prefix: Any) -> str:
-    if not isinstance(codec, Beginning):
-        raise UsageError(
-            f"begins_with can be asked of text and of bytes, not of {_title(codec)}: use between"
-        )
-    return codec.beginning(prefix)
-
-
-def _title(codec: Codec[Any]) -> str:
-    return type(codec).__name__ + ("" if codec.ascending else " descending")
+def _end(text: str, start: int, width: int | None, stop: str) -> int:
+    """Where a component ends; behind the text where it does not."""
+    if width is not None:
+        return start + width
+    end = text.find(stop, start) if stop else -1
+    return len(text) if end < 0 else end

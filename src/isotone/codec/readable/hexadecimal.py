@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from isotone.codec.readable.digits import malformed
-from isotone.codec.readable.interface import Directed
-from isotone.codec.readable.text import read_reversed_bytes, reversed_bytes
+from isotone.codec.readable.interface import NEVER, Directed
+from isotone.codec.readable.text import HEX_DIGITS, read_reversed_bytes, reversed_bytes
 from isotone.errors import UsageError
 
 _DIGITS: Final = re.compile("(?:[0-9a-f]{2})*")
@@ -30,6 +30,14 @@ class Hex(Directed):
     """
 
     width: ClassVar[None] = None
+
+    @property
+    def alphabet(self) -> str:
+        return HEX_DIGITS if self.ascending else HEX_DIGITS + "~"
+
+    @property
+    def goes_on(self) -> str:
+        return "0" if self.ascending else NEVER
 
     def beginning(self, prefix: bytes) -> str:
         """What the texts of exactly those values begin with that begin with `prefix`."""

@@ -5,6 +5,7 @@
     Instant("seconds")         2020-01-11T00:00:00Z
     Instant().descending()     7979-98-88T99:99:99.999999Z    every digit is its difference from nine
     EpochInstant("seconds")    001578700800
+    EpochInstant("seconds", 10)  1578700800                   to the year 2286
 
 One width and one zone for all, so that texts sort as the instants do. A naive datetime names no
 instant and is refused, and so is one that is finer than the precision, because its rest would be lost.
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
-from isotone.codec.readable.digits import complement, malformed
+from isotone.codec.readable.digits import complement, malformed, whole
 from isotone.codec.readable.interface import Directed
 from isotone.codec.readable.natural import Natural
 from isotone.errors import MalformedKey, OutOfRange, UsageError
@@ -75,20 +76,35 @@ class Instant(Directed):
 
 @dataclass(frozen=True, slots=True)
 class EpochInstant(Directed):
-    """An aware datetime from 1970 to 9999, as the zero-padded number of units since the epoch.
+    """An aware datetime from 1970 on, as the zero-padded number of units since the epoch.
+
+    Without `digits` there are enough for the year 9999.
 
     >>> EpochInstant("seconds").encode(datetime(2020, 1, 11, tzinfo=UTC))
     '001578700800'
+    >>> EpochInstant("milliseconds", 13).encode(datetime(2020, 1, 11, tzinfo=UTC))
+    '1578700800000'
     """
 
     unit: Precision = "seconds"
+    digits: int = 0
     width: int = field(init=False, repr=False, compare=False)
     _tick: timedelta = field(init=False, repr=False, compare=False)
     _number: Natural = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         tick = timedelta(microseconds=_tick(self.unit))
-        number = Natural((_LATEST - EPOCH) // tick, ascending=self.ascending)
+        greatest = (_LATEST - EPOCH) // tick
+        if whole(self.digits) < 0:
+            raise UsageError(f"an EpochInstant has a number of digits, not {self.digits}")
+        if self.digits:
+            greatest = min(greatest, 10**self.digits - 1)
+        if self.digits > len(str(greatest)):
+            raise UsageError(
+                f"{self.digits} digits of {self.unit} go beyond the year 9999; declare at most "
+                f"{len(str(greatest))}"
+            )
+        number = Natural(greatest, ascending=self.ascending)
         object.__setattr__(self, "_tick", tick)
         object.__setattr__(self, "_number", number)
         object.__setattr__(self, "width", number.width)
@@ -113,7 +129,8 @@ class EpochInstant(Directed):
 
     def after(self, value: datetime) -> datetime | None:
         utc = utc_of(value)
-        return utc + self._tick if _LATEST - utc >= self._tick else None
+        latest = EPOCH + self._number.maximum * self._tick
+        return utc + self._tick if latest - utc >= self._tick else None
 
     def specimens(self) -> tuple[str, ...]:
         return self._number.specimens()

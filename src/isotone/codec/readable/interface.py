@@ -6,8 +6,9 @@ The rule that every codec keeps, for values `a` and `b` and for whatever `x` and
     encode(a) + "#" + x < encode(b) + "#" + y  when           a < b
 
 by UTF-8 bytes, which for Python strings is `<` itself; the other way round where it is descending.
-So no text holds a character up to `#` (only `RawText` does, which takes the rest of a key and is
-followed by nothing), and a `$` stands only before the symbol of an escaped character.
+So no text of a variable width holds a character up to `#`, and a `$` stands only before the symbol of
+an escaped character. What was written by hand keeps less: `RawText` before another part, and `Unpadded`
+anywhere, are read back in one way only, but have no order; a template knows where that is so.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ T_contra = TypeVar("T_contra", contravariant=True)
 SEPARATOR: Final = "#"
 # The character above the separator: it closes the range of all that goes on after a separator.
 ABOVE_SEPARATOR: Final = "$"
+# Above every character that a text could go on with: no text goes on where another one ends.
+NEVER: Final = "\U0010ffff"
 
 
 class Codec(Protocol[T]):
@@ -38,7 +41,25 @@ class Codec(Protocol[T]):
 
     @property
     def takes_the_rest(self) -> bool:
-        """Whether texts may hold the separator, so that nothing can follow."""
+        """Whether texts may hold any separator, so that nothing can follow."""
+        ...
+
+    @property
+    def sorts(self) -> bool:
+        """Whether texts sort as their values do at all."""
+        ...
+
+    @property
+    def alphabet(self) -> str | None:
+        """The characters of texts without a fixed width; None where there are more than can be named."""
+        ...
+
+    @property
+    def goes_on(self) -> str:
+        """The least character with which a text can go on where another one ends.
+
+        Order and ends are safe before whatever sorts below it.
+        """
         ...
 
     def encode(self, value: T) -> str:
@@ -65,7 +86,11 @@ class Codec(Protocol[T]):
         ...
 
     def specimens(self) -> tuple[str, ...]:
-        """Texts that `encode` writes, among them the extremes; all of them where they are few."""
+        """Texts that `encode` writes, among them the extremes; all of them where they are few.
+
+        Together they show what all have in common: punctuation, its places, and whether there are
+        letters.
+        """
         ...
 
 
@@ -93,7 +118,22 @@ class Directed:
 
     ascending: bool = field(default=True, kw_only=True)
 
-    takes_the_rest: ClassVar[bool] = False
+    sorts: ClassVar[bool] = True
+
+    @property
+    def takes_the_rest(self) -> bool:
+        """Whether texts may hold any separator: of nearly none."""
+        return False
+
+    @property
+    def alphabet(self) -> str | None:
+        """The characters of texts without a fixed width."""
+        return None
+
+    @property
+    def goes_on(self) -> str:
+        """The least character with which a text can go on: texts of one width never do."""
+        return NEVER
 
     def descending(self) -> Self:
         """The same component in reversed order; reversed twice it is itself."""

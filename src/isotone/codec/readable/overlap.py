@@ -1,56 +1,98 @@
 """Whether two templates could write one and the same key.
 
-Texts between separators hold none, so two keys can only be equal piece by piece. A literal meets a codec
-where the codec could have written it; two codecs meet where one could have written a specimen of the
-other. A raw text, which takes the rest of its key, meets whatever the other has there.
+Where both have one separator, and no piece between separators holds it, two keys can only be equal piece
+by piece. A literal meets a codec where the codec could have written it; two codecs meet where one could
+have written a specimen of the other. A raw text, which takes the rest of its key, meets whatever the other
+has there. Other templates are compared character by character, by what could stand there (`shapes`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from isotone.codec.readable.interface import SEPARATOR, Codec
+from isotone.codec.readable import shapes
+from isotone.codec.readable.interface import Codec
+from isotone.codec.readable.text import RawText
 from isotone.errors import MalformedKey
+
+if TYPE_CHECKING:
+    from isotone.codec.readable.composite import Template
 
 Piece = str | Codec[Any]
 
 
-def common_key(left: Sequence[Piece], right: Sequence[Piece]) -> str | None:
-    """A key that both sequences of pieces could have written; None where there is none."""
+def common_key(left: Template, right: Template) -> str | None:
+    """A key that both could have written, or nearly; None where there is none."""
+    if not left.codecs:
+        return _if_read(right, left.literals[0])
+    if not right.codecs:
+        return _if_read(left, right.literals[0])
+    separator = left.separator
+    if separator and separator == right.separator and _is_in_pieces(left) and _is_in_pieces(right):
+        return _of_pieces(_pieces(left), _pieces(right), separator)
+    return shapes.common_text(
+        shapes.of_template(left.literals, left.codecs),
+        shapes.of_template(right.literals, right.codecs),
+    )
+
+
+def _if_read(template: Template, key: str) -> str | None:
+    return key if template.reads(key) else None
+
+
+def _is_in_pieces(template: Template) -> bool:
+    return not any(_could_hold(codec, template.separator) for codec in template.codecs)
+
+
+def _could_hold(codec: Codec[Any], separator: str) -> bool:
+    if codec.takes_the_rest or (isinstance(codec, RawText) and codec.until == separator):
+        return False
+    return all(any(step.admits(each) for step in shapes.of_codec(codec)) for each in separator)
+
+
+def _pieces(template: Template) -> list[Piece]:
+    """The parts, with literals taken apart at separators."""
+    pieces: list[Piece] = []
+    for part in template.parts:
+        pieces.extend(part.split(template.separator) if isinstance(part, str) else [part])
+    return pieces
+
+
+def _of_pieces(left: Sequence[Piece], right: Sequence[Piece], separator: str) -> str | None:
     shared: list[str] = []
     for place in range(max(len(left), len(right))):
         ours, theirs = left[place:], right[place:]
         if not ours or not theirs:
             return None
         if _takes_the_rest(ours[0]):
-            return _joined(shared, _rest(ours[0], theirs))
+            return _joined(shared, _rest(ours[0], theirs), separator)
         if _takes_the_rest(theirs[0]):
-            return _joined(shared, _rest(theirs[0], ours))
+            return _joined(shared, _rest(theirs[0], ours), separator)
         text = _common(ours[0], theirs[0])
         if text is None:
             return None
         shared.append(text)
-    return SEPARATOR.join(shared)
+    return separator.join(shared)
 
 
 def _takes_the_rest(piece: Piece) -> bool:
     return not isinstance(piece, str) and piece.takes_the_rest
 
 
-def _joined(shared: list[str], rest: str | None) -> str | None:
-    return None if rest is None else SEPARATOR.join([*shared, rest])
+def _joined(shared: list[str], rest: list[str] | None, separator: str) -> str | None:
+    return None if rest is None else separator.join([*shared, *rest])
 
 
-def _rest(raw: Piece, other: Sequence[Piece]) -> str | None:
-    """A rest that a raw text could hold, and `other` could be."""
+def _rest(raw: Piece, other: Sequence[Piece]) -> list[str] | None:
+    """The pieces of a rest that a raw text could hold, and `other` could be."""
     texts = []
     for piece in other:
         text = _common(raw, piece)
         if text is None:
             return None
         texts.append(text)
-    return SEPARATOR.join(texts)
+    return texts
 
 
 def _common(left: Piece, right: Piece) -> str | None:

@@ -16,15 +16,18 @@ Nothing is ever written that equals a text which ends in `$`. `v⁻` is the text
 are discrete; elsewhere the bound is `p v`, and that one text is `excluded`: the caller drops it. A raw
 text, whose `v $` would not be above all that follow `v`, has U+0000 there. A descending component turns
 its operator round.
+
+With another separator, or none, it is in the place of `#`, and its last character raised by one in that
+of `$`. Then such a bound may be somebody's key, and is `excluded` where it is not meant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
-from isotone.codec.readable.interface import ABOVE_SEPARATOR, SEPARATOR, Codec
+from isotone.codec.readable.interface import ABOVE_SEPARATOR, NEVER, Codec
 from isotone.errors import UsageError
 
 Operator = Literal["=", "<", "<=", ">", ">=", "between", "begins_with"]
@@ -56,8 +59,8 @@ _HOLDS: Final[dict[Operator | None, Callable[..., bool]]] = {
 class Selection:
     """A condition on a sort key; without an operator, there is none to state.
 
-    `excluded` are texts that the condition holds for and that are not meant: one at the most, and
-    only where no exact bound exists.
+    `excluded` are texts that the condition holds for and that are not meant: the bounds themselves,
+    and only where no exact bound exists.
     """
 
     operator: Operator | None = None
@@ -99,74 +102,102 @@ def under(lead: str) -> Selection:
     return Selection("begins_with", (lead,)) if lead else Selection()
 
 
-def ceiling(lead: str) -> str:
-    """What is above all that begins with `lead`, which ends in a separator."""
-    return lead[:-1] + ABOVE_SEPARATOR
+def beyond(text: str) -> str:
+    """What is above all that begins with a text, and below all that sorts above it."""
+    text = text.rstrip(NEVER)
+    return text[:-1] + _NEXT.get(text[-1:], chr(ord(text[-1:]) + 1))
+
+
+_NEXT: Final = {"\ud7ff": "\ue000"}  # the code points between them are no characters
+
+
+class Bound(NamedTuple):
+    """An end of a range, and whether a key that equals it would be dropped."""
+
+    text: str
+    is_dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """The component that a condition is on: what stands before it, and whether anything follows."""
+    """The component that a condition is on: what stands before it, what it stops before, and whether
+    anything follows.
+
+    `is_guarded` says that nobody writes a key which ends in the character above the separator.
+    """
 
     lead: str
     codec: Codec[Any]
+    stop: str
     last: bool
+    is_guarded: bool
 
     def select(self, operator: Operator, operands: tuple[Any, ...]) -> Selection:
         """The selection of the keys whose component satisfies a comparison or BETWEEN."""
         if operator == "between":
             low, high = operands if self.codec.ascending else operands[::-1]
             return self._between(low, high)
+        value = operands[0]
         if not self.codec.ascending:
             operator = _TURNED[operator]
-        selection = self._open(operator, operands[0])
-        return self._closed(selection) if self.lead else selection
-
-    def _between(self, low: Any, high: Any) -> Selection:
-        first, final = self._from(low), self._to(high)
-        if self._text(low) > self._text(high):
-            return nothing(first)
-        return Selection("between", (first, final))
-
-    def _open(self, operator: Operator, value: Any) -> Selection:
-        """The selection as it is where nothing else can be in the collection."""
-        if operator == ">=":
-            return Selection(">=", (self._from(value),))
+        if operator in (">", ">="):
+            return self._upwards(self._from(value) if operator == ">=" else self._past(value))
         if operator == "<=":
-            return Selection("<=", (self._to(value),))
-        if operator == ">":
-            return Selection(">=", (self._past(value),))
+            return self._downwards(self._to(value))
         return self._below(value)
 
-    def _closed(self, selection: Selection) -> Selection:
-        """The same between the ends of what begins with `lead`."""
-        (text,) = selection.operands
-        low, high = (text, ceiling(self.lead)) if selection.operator == ">=" else (self.lead, text)
-        return Selection("between", (low, high), selection.excluded)
+    def _between(self, low: Any, high: Any) -> Selection:
+        if self._text(low) > self._text(high):
+            return nothing(self._from(low).text)
+        return _range(self._from(low), self._to(high))
+
+    def _upwards(self, low: Bound) -> Selection:
+        if not self.lead:
+            return Selection(">=", (low.text,), _dropped(low))
+        return _range(low, Bound(beyond(self.lead), not self.is_guarded))
+
+    def _downwards(self, high: Bound) -> Selection:
+        if not self.lead:
+            return Selection("<=", (high.text,), _dropped(high))
+        return _range(Bound(self.lead), high)
 
     def _text(self, value: Any) -> str:
         return self.lead + self.codec.encode(value)
 
-    def _from(self, value: Any) -> str:
-        return self._text(value) if self.last else self._text(value) + SEPARATOR
+    def _from(self, value: Any) -> Bound:
+        return Bound(self._text(value) + self.stop)
 
-    def _to(self, value: Any) -> str:
-        return self._text(value) if self.last else self._text(value) + ABOVE_SEPARATOR
+    def _to(self, value: Any) -> Bound:
+        if self.last:
+            return Bound(self._text(value))
+        return Bound(beyond(self._text(value) + self.stop), not self.is_guarded)
 
-    def _past(self, value: Any) -> str:
-        return self._text(value) + ("\x00" if self.codec.takes_the_rest else ABOVE_SEPARATOR)
+    def _past(self, value: Any) -> Bound:
+        text = self._text(value)
+        if self.last:
+            return Bound(text + min(self.codec.goes_on, ABOVE_SEPARATOR))
+        is_dropped = bool(self.stop) and not self.is_guarded
+        return Bound(beyond(text + self.stop), is_dropped)
 
     def _below(self, value: Any) -> Selection:
         text = self._text(value)
         if not self.last:
-            return Selection("<=", (text,))
+            return self._downwards(Bound(text, not self.is_guarded))
         codec = self.codec
         neighbour = codec.before(value) if codec.ascending else codec.after(value)
         if neighbour is not None:
-            return Selection("<=", (self._text(neighbour),))
+            return self._downwards(Bound(self._text(neighbour)))
         if not self.lead:
             return Selection("<", (text,))
-        return Selection("<=", (text,), frozenset((text,)))
+        return self._downwards(Bound(text, is_dropped=True))
+
+
+def _range(low: Bound, high: Bound) -> Selection:
+    return Selection("between", (low.text, high.text), _dropped(low, high))
+
+
+def _dropped(*bounds: Bound) -> frozenset[str]:
+    return frozenset(bound.text for bound in bounds if bound.is_dropped)
 
 
 def without_empty_texts(selection: Selection) -> Selection:

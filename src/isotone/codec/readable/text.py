@@ -23,12 +23,13 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
 from isotone.codec.readable.digits import malformed
-from isotone.codec.readable.interface import Directed
+from isotone.codec.readable.interface import ABOVE_SEPARATOR, NEVER, Directed
 from isotone.errors import OutOfRange, UsageError
 
 Case = Literal["upper", "lower", "casefold"]
@@ -40,6 +41,7 @@ _ESCAPED: Final = re.compile("[\x00-$]")
 _ESCAPE: Final = re.compile(r"\$[0-9A-V_bdhs]")
 _COMPLEMENT: Final = bytes(reversed(range(256)))
 _END: Final = "~"
+HEX_DIGITS: Final = "0123456789abcdef"
 _HEX: Final = re.compile("(?:[0-9a-f]{2})*~")
 
 
@@ -91,6 +93,7 @@ class _AnyText(Directed, ABC):
     case: Case | None = None
 
     width: ClassVar[None] = None
+    _least: ClassVar[str]
     _form: ClassVar[str] = "a text"
 
     def __post_init__(self) -> None:
@@ -108,6 +111,14 @@ class _AnyText(Directed, ABC):
         if not value.isascii():
             _check_unicode(value)
         return value
+
+    @property
+    def alphabet(self) -> str | None:
+        return None if self.ascending else HEX_DIGITS + _END
+
+    @property
+    def goes_on(self) -> str:
+        return self._least if self.ascending else NEVER
 
     def before(self, value: str) -> None:
         return None
@@ -145,7 +156,12 @@ class _AnyText(Directed, ABC):
         raise malformed(text, (self._form if self.ascending else "a descending text") + case)
 
     def specimens(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(map(self.encode, ("x", "X", "0", "", "\x00", "\U0010ffff"))))
+        return tuple(dict.fromkeys(self._written(("x", "X", "0", "", "\x00", "\U0010ffff"))))
+
+    def _written(self, values: Iterable[str]) -> Iterator[str]:
+        for value in values:
+            with suppress(OutOfRange):
+                yield self.encode(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +172,7 @@ class Text(_AnyText):
     ('Berkshire$_&$_Sons', 'banana')
     """
 
+    _least: ClassVar[str] = ABOVE_SEPARATOR
     _form: ClassVar[str] = "an escaped text"
 
     def _forward(self, text: str) -> str:
@@ -167,16 +184,42 @@ class Text(_AnyText):
 
 @dataclass(frozen=True, slots=True)
 class RawText(_AnyText):
-    """A text as it is, separators and all: nothing can follow it.
+    """A text as it is: separators and all, where nothing follows it, or else up to a separator.
 
-    >>> RawText().encode("2022-08-13 00:00:00#LANE1")
-    '2022-08-13 00:00:00#LANE1'
+    `until` is the text before which it ends, and which it therefore does not hold.
+
+    >>> RawText().encode("2022-08-13 00:00:00#LANE1"), RawText(until="#").encode("john smith")
+    ('2022-08-13 00:00:00#LANE1', 'john smith')
     """
 
-    takes_the_rest: ClassVar[bool] = True
+    until: str = ""
+
+    _least: ClassVar[str] = "\x00"
+    _form: ClassVar[str] = "a text without its separator"
+
+    @property
+    def takes_the_rest(self) -> bool:
+        return self.ascending and not self.until
+
+    def beginning(self, prefix: str) -> str:
+        folded = self.fold(prefix)
+        if not self.ascending:
+            return reversed_bytes(folded.encode())
+        if self.until and self.until in folded:
+            raise self._refusal(folded)
+        return folded
 
     def _forward(self, text: str) -> str:
+        if self.until and (text + self.until).find(self.until) != len(text):
+            raise self._refusal(text)
         return text
+
+    def _refusal(self, text: str) -> OutOfRange:
+        return OutOfRange(
+            f"{text!r} holds {self.until!r}, or the beginning of it at its end, which separates the "
+            "parts of this key, where texts stand as they are: it would be read back as another "
+            "value; leave it out of the value, or declare another separator"
+        )
 
     def _backward(self, text: str) -> str:
         return text
