@@ -10,8 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
+from isotone import limits
+from isotone.errors import UsageError
 from isotone.expressions import nodes
 from isotone.values.json import to_wire
 from isotone.values.types import AttributeValue
@@ -20,6 +22,44 @@ if TYPE_CHECKING:
     from isotone.model.fields import Attr
 
 PathElements = tuple[str | int, ...]
+
+
+class Named:
+    """What a condition is on: a field, something inside of one, a size. It is no value itself."""
+
+    __slots__ = ()
+
+    __iter__: ClassVar[None] = None  # or `list(Order.lines)` would go on for ever by __getitem__
+
+    def __contains__(self, value: object) -> NoReturn:
+        raise TypeError(
+            f"whether {value!r} is in {self!r} is known to the database alone; write .contains(…), or "
+            "field.is_in(values) for the other way round"
+        )
+
+
+def checked(named: Named, *values: Any) -> tuple[Any, ...]:
+    """The values that something is compared with; raises `UsageError` where one is none."""
+    for value in values:
+        if isinstance(value, Named | Condition):
+            raise UsageError(
+                f"{named!r} is compared with {value!r}, which is no value: conditions compare a field with "
+                "values; to compare two fields, read the entities and compare those of each"
+            )
+    return values
+
+
+def listed(named: Named, values: Any) -> tuple[Any, ...]:
+    """The values of `is_in`: some, and as many as DynamoDB takes."""
+    if isinstance(values, str | bytes):
+        raise UsageError(f"{named!r}: is_in takes several values; write is_in([{values!r}])")
+    found = tuple(values)
+    if not 1 <= len(found) <= limits.IN_OPERANDS:
+        raise UsageError(
+            f"{named!r}: is_in takes 1 to {limits.IN_OPERANDS} values, not {len(found)}; "
+            + ("join several by |" if found else "nothing can satisfy it, so do not ask")
+        )
+    return found
 
 
 class Condition(ABC):

@@ -132,7 +132,7 @@ class Entity:
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.__dict__ == other.__dict__
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment] # equal by value, and mutable
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())
@@ -150,7 +150,7 @@ def upgrade(version: int) -> Callable[[F], F]:
     """
 
     def mark(function: F) -> F:
-        function.__upgrades__ = version  # type: ignore[attr-defined]
+        function.__upgrades__ = version  # type: ignore[attr-defined] # a mark of our own
         return function
 
     return mark

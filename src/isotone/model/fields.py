@@ -7,7 +7,7 @@ which keys are built from. Type checkers see all three through the descriptor's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overload
@@ -15,9 +15,17 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overloa
 from isotone.errors import UsageError
 from isotone.expressions import nodes
 from isotone.model import changes
-from isotone.model.conditions import Comparison, Condition, PathElements, Test
+from isotone.model.conditions import (
+    Comparison,
+    Condition,
+    Named,
+    PathElements,
+    Test,
+    checked,
+    listed,
+)
 from isotone.model.inner import Inner, Size
-from isotone.model.wire import WireType, epoch_type, expiry_type, wire_type
+from isotone.model.wire import WireType, epoch_type, expiry_type, plain, wire_type
 from isotone.values.json import to_wire
 from isotone.values.types import AttributeValue
 
@@ -59,7 +67,7 @@ class Options:
         return is_given and not self.has_default and self.default_factory is None
 
 
-class Attr(Generic[T]):
+class Attr(Named, Generic[T]):
     """A field of an entity.
 
     Made by `field()` and its siblings, never directly. `name` is the Python name, `attribute` the
@@ -132,7 +140,7 @@ class Attr(Generic[T]):
 
     def encode_at(self, path: PathElements, value: Any) -> AttributeValue:
         """A value somewhere inside the field, where only its own type is known."""
-        return to_wire(value) if path else self.encode(value)
+        return to_wire(plain(value)) if path else self.encode(value)
 
     def path(self, *inner: str | int) -> nodes.Path:
         """Where the field lies in an item."""
@@ -143,10 +151,10 @@ class Attr(Generic[T]):
 
     # Conditions
 
-    def __eq__(self, other: T) -> Condition:  # type: ignore[override]
+    def __eq__(self, other: T) -> Condition:  # type: ignore[override] # makes a condition
         return self._compare("=", other)
 
-    def __ne__(self, other: T) -> Condition:  # type: ignore[override]
+    def __ne__(self, other: T) -> Condition:  # type: ignore[override] # makes a condition
         return self._compare("<>", other)
 
     def __lt__(self, other: T) -> Condition:
@@ -169,7 +177,7 @@ class Attr(Generic[T]):
 
     def is_in(self, values: Iterable[T]) -> Condition:
         """Equal to one of up to a hundred values."""
-        return self._compare("in", *values)
+        return self._compare("in", *listed(self, values))
 
     def begins_with(self, prefix: str | bytes) -> Condition:
         """A text or bytes that begins so."""
@@ -178,11 +186,13 @@ class Attr(Generic[T]):
                 f"field {self.name!r}: begins_with takes a text or bytes, not {prefix!r}; "
                 "for a range of other values use between"
             )
+        self._check_kind("begins_with", ("S", "B"), "between(…)")
         return Comparison(self, "begins_with", (prefix,))
 
     def contains(self, value: Any) -> Condition:
         """A text that contains another, or a list or set that has a member."""
-        return Test(self, "contains", (to_wire(value),))
+        self._check_kind("contains", ("S", "B", "L", "SS", "NS", "BS"), "a comparison")
+        return Test(self, "contains", (to_wire(plain(*checked(self, value))),))
 
     def exists(self) -> Condition:
         """The item has the attribute."""
@@ -195,6 +205,7 @@ class Attr(Generic[T]):
     @property
     def size(self) -> Size:
         """The field's size: characters, bytes or members; compare it with a number."""
+        self._check_kind("size", ("S", "B", "L", "M", "SS", "NS", "BS"), "a comparison of itself")
         return Size(self)
 
     def __getitem__(self, element: str | int) -> Inner:
@@ -207,8 +218,17 @@ class Attr(Generic[T]):
         options = self.options
         return options.default_factory is not None or options.default not in (MISSING, None)
 
+    def _check_kind(self, what: str, codes: Collection[str], instead: str) -> None:
+        """Raise where no value of the field could satisfy what is asked, which DynamoDB calls no error."""
+        code = None if self.annotation is None else self.wire.code
+        if code is not None and code not in codes:
+            raise UsageError(
+                f"field {self.name!r} is kept as {code}, of which {what} is never true; write {instead}"
+            )
+
     def _compare(self, operator: str, *values: Any) -> Condition:
-        if None in values:
+        checked(self, *values)
+        if any(value is None for value in values):
             if operator in ("=", "<>") and self._says_none:
                 return Comparison(self, operator, values)
             if operator == "=":
@@ -259,8 +279,8 @@ class DecimalAttr(Attr[T]):
 
     if TYPE_CHECKING:
 
-        def __eq__(self, other: T | int) -> Condition: ...  # type: ignore[override]
-        def __ne__(self, other: T | int) -> Condition: ...  # type: ignore[override]
+        def __eq__(self, other: T | int) -> Condition: ...  # type: ignore[override] # makes a condition
+        def __ne__(self, other: T | int) -> Condition: ...  # type: ignore[override] # makes a condition
         def __lt__(self, other: T | int) -> Condition: ...
         def __le__(self, other: T | int) -> Condition: ...
         def __gt__(self, other: T | int) -> Condition: ...

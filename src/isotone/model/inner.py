@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from isotone.errors import UsageError
 from isotone.model import changes
-from isotone.model.conditions import Comparison, Condition, PathElements, SizeComparison, Test
+from isotone.model.conditions import (
+    Comparison,
+    Condition,
+    Named,
+    PathElements,
+    SizeComparison,
+    Test,
+    checked,
+    listed,
+)
+from isotone.model.wire import plain
+from isotone.values.json import to_wire
 
 if TYPE_CHECKING:
     from isotone.model.fields import Attr
 
 
-class Inner:
+class Inner(Named):
     """Something inside a field: `Order.address["city"]`, `Order.lines[0]["price"]`."""
 
     __slots__ = ("_field", "_path")
@@ -24,12 +37,12 @@ class Inner:
         return Inner(self._field, (*self._path, element))
 
     def _compare(self, operator: str, *values: Any) -> Condition:
-        return Comparison(self._field, operator, values, self._path)
+        return Comparison(self._field, operator, checked(self, *values), self._path)
 
-    def __eq__(self, other: Any) -> Condition:  # type: ignore[override]
+    def __eq__(self, other: Any) -> Condition:  # type: ignore[override] # makes a condition
         return self._compare("=", other)
 
-    def __ne__(self, other: Any) -> Condition:  # type: ignore[override]
+    def __ne__(self, other: Any) -> Condition:  # type: ignore[override] # makes a condition
         return self._compare("<>", other)
 
     def __lt__(self, other: Any) -> Condition:
@@ -46,6 +59,23 @@ class Inner:
 
     __hash__ = object.__hash__
 
+    def between(self, low: Any, high: Any) -> Condition:
+        return self._compare("between", low, high)
+
+    def is_in(self, values: Iterable[Any]) -> Condition:
+        return self._compare("in", *listed(self, values))
+
+    def begins_with(self, prefix: str | bytes) -> Condition:
+        return self._compare("begins_with", prefix)
+
+    def contains(self, value: Any) -> Condition:
+        (value,) = checked(self, value)
+        return Test(self._field, "contains", (to_wire(plain(value)),), self._path)
+
+    @property
+    def size(self) -> Size:
+        return Size(self._field, self._path)
+
     def exists(self) -> Condition:
         return Test(self._field, "attribute_exists", (), self._path)
 
@@ -61,28 +91,47 @@ class Inner:
     def add(self, value: Any) -> changes.Change:
         return changes.Add(self._field, value, self._path)
 
+    def __repr__(self) -> str:
+        return f"<field {_place(self._field, self._path)}>"
 
-class Size:
-    """The size of a field, to be compared."""
 
-    __slots__ = ("_field",)
+class Size(Named):
+    """The size of a field, or of something inside of it, to be compared."""
 
-    def __init__(self, field: Attr[Any]) -> None:
+    __slots__ = ("_field", "_path")
+
+    def __init__(self, field: Attr[Any], path: PathElements = ()) -> None:
         self._field = field
+        self._path = path
 
-    def __eq__(self, other: int) -> Condition:  # type: ignore[override]
-        return SizeComparison(self._field, "=", other)
+    def _compare(self, operator: str, size: int) -> Condition:
+        if type(size) is not int:
+            raise UsageError(f"{self!r} is compared with an int, not with {size!r}")
+        return SizeComparison(self._field, operator, size, self._path)
+
+    def __eq__(self, other: int) -> Condition:  # type: ignore[override] # makes a condition
+        return self._compare("=", other)
+
+    def __ne__(self, other: int) -> Condition:  # type: ignore[override] # makes a condition
+        return self._compare("<>", other)
 
     def __lt__(self, other: int) -> Condition:
-        return SizeComparison(self._field, "<", other)
+        return self._compare("<", other)
 
     def __le__(self, other: int) -> Condition:
-        return SizeComparison(self._field, "<=", other)
+        return self._compare("<=", other)
 
     def __gt__(self, other: int) -> Condition:
-        return SizeComparison(self._field, ">", other)
+        return self._compare(">", other)
 
     def __ge__(self, other: int) -> Condition:
-        return SizeComparison(self._field, ">=", other)
+        return self._compare(">=", other)
 
     __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<size of {_place(self._field, self._path)}>"
+
+
+def _place(field: Attr[Any], path: PathElements) -> str:
+    return field.name + "".join(f"[{element!r}]" for element in path)

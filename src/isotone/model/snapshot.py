@@ -101,7 +101,7 @@ class Snapshot(Sequence[E], Generic[E]):
             if begins > reached:
                 free.append((reached, begins))
             reached = max(reached, ends)
-        if reached < last:  # type: ignore[operator]
+        if reached < last:  # type: ignore[operator] # T has an order where gaps make sense
             free.append((reached, last))
         return free
 
