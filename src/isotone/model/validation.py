@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Optional, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Optional, get_args, get_origin
 
 from isotone.errors import UsageError
 
@@ -104,7 +104,16 @@ def _complaint(error: Any, values: Mapping[str, Any]) -> tuple[str, str]:
     """Which field one of pydantic's errors is about, and what it says."""
     name, *inner = error["loc"]
     place = name + "".join(f"[{part!r}]" for part in inner)
-    return place, f"is {values[name]!r}: {error['msg']}"
+    return place, f"is {values[name]!r}: {_OURS.get(error['type'], error['msg'])}"
+
+
+# What we say instead of pydantic, by the type of its error.
+_OURS: Final = {
+    "timezone_aware": (
+        "it has no time zone, so it names no instant; write datetime(…, tzinfo=UTC), "
+        "in a text a Z or an offset behind the time, and now as datetime.now(UTC)"
+    )
+}
 
 
 def _pydantic() -> Any:
@@ -147,11 +156,14 @@ def _to_the_second(value: datetime | None) -> datetime | None:
 
 
 def _aware(annotation: Any) -> Any:
-    """The annotation with datetimes that name an instant: a naive one is refused at once."""
+    """The annotation with datetimes that name an instant, also in what it has inside."""
     from pydantic import AwareDatetime
 
     if annotation is datetime:
         return AwareDatetime
-    if _is_optional(annotation) and datetime in get_args(annotation):
-        return AwareDatetime | None
-    return annotation
+    origin, inner = get_origin(annotation), tuple(map(_aware, get_args(annotation)))
+    if origin is None or inner == get_args(annotation):
+        return annotation
+    if origin in (typing.Union, types.UnionType):
+        return typing.Union[inner]  # noqa: UP007 - made at run time
+    return typing.Annotated[inner] if origin is typing.Annotated else origin[inner]
