@@ -24,8 +24,9 @@ from isotone.errors import (
 from isotone.model import headroom
 from isotone.model.carrying import place_of
 from isotone.model.former import former_key
-from isotone.model.saving import key_of, stamped
+from isotone.model.saving import stamped
 from isotone.model.steps import Call, Pause, Steps
+from isotone.model.stored import key_of
 from isotone.values.types import Item
 
 if TYPE_CHECKING:

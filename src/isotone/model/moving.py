@@ -8,28 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from isotone.clock import Clock
 from isotone.errors import AlreadyExists, NotFound, WriteRefused
+from isotone.expressions import nodes
 from isotone.model import headroom, uniqueness
-from isotone.model.allowance import allowed
 from isotone.model.carrying import carry_out
 from isotone.model.changes import Change
+from isotone.model.changing import Changing, applied, settled, stamps
 from isotone.model.conditions import Condition
 from isotone.model.rendering import conjunction, expressions
 from isotone.model.rewriting import pins, rewritten
-from isotone.model.saving import (
-    as_read,
-    described,
-    entity_of,
-    insisted,
-    is_gone,
-    key_of,
-    read_version,
-    refusal,
-    vacant,
-    values_of,
-)
 from isotone.model.steps import Steps
-from isotone.model.updating import applied, settled, stamps
-from isotone.model.writing import Action, Write
+from isotone.model.stored import described, entity_of, is_gone, vacant, values_of
+from isotone.model.writing import Action
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -53,31 +42,12 @@ def move(
     return (yield from carry_out(Move(target, changes, key, when), clock))
 
 
-class Move(Write[E]):
+class Move(Changing[E]):
     """Delete an item under its key and put it under another."""
 
     reads = True
-
-    def __init__(
-        self,
-        target: type[E] | E,
-        changes: Sequence[Change],
-        key: Mapping[str, Any],
-        when: Condition | None = None,
-    ) -> None:
-        self.schema = target.__schema__
-        self.entity = None if isinstance(target, type) else target
-        self.when = when
-        self._key = key_of(target, key)
-        self._given = changes
-        self._changes: list[Change] = []
-        self._after: Item = {}
-        values = key if self.entity is None else self.entity.__dict__
-        self._identity = {each.name: values[each.name] for each in self.schema.primary.fields}
-
-    @property
-    def key(self) -> Item:
-        return self._key
+    may_move = True
+    _after: Item
 
     @property
     def target(self) -> Item | None:
@@ -88,10 +58,6 @@ class Move(Write[E]):
         values = {**self._identity, **settled(schema, self._changes)}
         key = schema.primary_key(values)
         return None if key == self.key else key
-
-    def prepare(self) -> None:
-        given = self.schema.entity.before_update(self._given)
-        self._changes = allowed(self.schema, given, may_move=True)
 
     def plan(self, now: datetime) -> list[Action]:
         schema, current = self.schema, self.current
@@ -126,26 +92,14 @@ class Move(Write[E]):
         }
         return Action("Put", members, self._explain if in_place else self._taken)
 
-    def _as_seen(self) -> Any:
+    def _as_seen(self) -> nodes.ConditionNode | None:
         current = self.current or {}
-        return conjunction(
-            [
-                None if self.entity is None else read_version(self.schema, self.entity.__dict__),
-                insisted(self.schema, self.when),
-                self.further,
-                pins(self.schema, current, set(current)),
-            ]
-        )
+        return conjunction([*self._insisted(), pins(self.schema, current, set(current))])
 
     def _taken(self, item: Item | None) -> WriteRefused | None:
         schema = self.schema
         key = {each.name: self._after[each.name] for each in schema.table.keys.attributes}
         return AlreadyExists(f"{described(schema, key)} exists already", entity_of(schema, item))
-
-    def _explain(self, item: Item | None) -> WriteRefused | None:
-        if is_gone(self.schema, item, self._now):
-            return NotFound(f"{described(self.schema, self.key)} does not exist")
-        return refusal(self, item, {} if self.entity is None else as_read(self.entity))
 
     def finish(self, attributes: Item | None) -> E:
         return cast("E", self.schema.from_item(self._after))

@@ -33,8 +33,9 @@ from isotone.model.changes import Change
 from isotone.model.conditions import Condition
 from isotone.model.moving import Move
 from isotone.model.rendering import absent, unchanged
-from isotone.model.saving import Check, Delete, Put, entity_of, is_gone, key_of
+from isotone.model.saving import Check, Delete, Put
 from isotone.model.steps import Call, Steps
+from isotone.model.stored import entity_of, is_gone, key_of
 from isotone.model.updating import Update
 from isotone.model.upserting import Upsert
 from isotone.model.writing import Write, read_item

@@ -17,30 +17,18 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from isotone.clock import Clock
 from isotone.errors import NotFound, WriteRefused
 from isotone.expressions import nodes
-from isotone.expressions.update import Update as CompiledUpdate
-from isotone.model import changes as kinds
 from isotone.model import headroom, uniqueness
-from isotone.model.allowance import allowed
 from isotone.model.carrying import carry_out
 from isotone.model.changes import Change
+from isotone.model.changing import Changing, applied, names, settled, stamps
 from isotone.model.conditions import Condition
 from isotone.model.derivation import Derived, Known, Unknown, derive, told_by
 from isotone.model.rendering import conjunction, equal, expressions, update_of
 from isotone.model.rewriting import pins, rewritten
-from isotone.model.saving import (
-    as_read,
-    described,
-    insisted,
-    is_gone,
-    key_of,
-    read_version,
-    refusal,
-    standing,
-    values_of,
-)
 from isotone.model.schema import VERSION_ATTRIBUTE
 from isotone.model.steps import Steps
-from isotone.model.writing import Action, Write
+from isotone.model.stored import as_read, described, is_gone, standing, values_of
+from isotone.model.writing import Action
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -63,36 +51,14 @@ def update(
     `when` tell. Raises `NotFound`, `ConditionFailed`, `VersionConflict` (where an entity with a version is
     given), `NotUnique`, `Contended`.
     """
-    result = yield from carry_out(Update(target, changes, key, when), clock)
-    return cast("E", result)
+    write: Update[E] = Update(target, changes, key, when)
+    return cast("E", (yield from carry_out(write, clock)))
 
 
-class Update(Write[E | None]):
+class Update(Changing[E | None]):
     """Change some fields of an entity."""
 
-    def __init__(
-        self,
-        target: type[E] | E,
-        changes: Sequence[Change],
-        key: Mapping[str, Any],
-        when: Condition | None = None,
-    ) -> None:
-        self.schema = target.__schema__
-        self.entity = None if isinstance(target, type) else target
-        self.when = when
-        self._key = key_of(target, key)
-        self._given = changes
-        self._changes: list[Change] = []
-        self._after: Item | None = None
-        values = key if self.entity is None else self.entity.__dict__
-        self._identity = {each.name: values[each.name] for each in self.schema.primary.fields}
-
-    @property
-    def key(self) -> Item:
-        return self._key
-
-    def prepare(self) -> None:
-        self._changes = allowed(self.schema, self.schema.entity.before_update(self._given))
+    _after: Item | None = None
 
     def plan(self, now: datetime) -> list[Action]:
         self._now = now
@@ -186,63 +152,19 @@ class Update(Write[E | None]):
         return Action("Put", members, self._explain)
 
     def _condition(self, further: nodes.ConditionNode | None) -> nodes.ConditionNode | None:
-        return conjunction(
-            [
-                standing(self.schema, self._now),
-                None if self.entity is None else read_version(self.schema, self.entity.__dict__),
-                insisted(self.schema, self.when),
-                self.further,
-                further,
-            ]
-        )
+        return conjunction([standing(self.schema, self._now), *self._insisted(), further])
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
         schema = self.schema
         if item is None or is_gone(schema, item, self._now):
-            return NotFound(f"{described(schema, self.key)} does not exist")
+            return super()._explain(item)
         if not self.is_seen and schema.upgraded(item) is not item:
-            return None
-        return refusal(self, item, {} if self.entity is None else as_read(self.entity))
+            return None  # it is of an older version
+        return super()._explain(item)
 
     def finish(self, attributes: Item | None) -> E | None:
         item = attributes or self._after
         return None if item is None else cast("E", self.schema.from_item(item))
-
-
-# What updates and moves share
-
-
-def stamps(schema: EntitySchema, now: datetime) -> list[Change]:
-    """The changes that the library makes with every update."""
-    found: list[Change] = []
-    if "version" in schema.by_role:
-        found.append(kinds.Add(schema.by_role["version"], 1))
-    if "updated" in schema.by_role:
-        found.append(kinds.Set(schema.by_role["updated"], now))
-    return found
-
-
-def names(changes: Sequence[Change]) -> set[str]:
-    """The fields that are changed."""
-    return {change.field.name for change in changes}
-
-
-def settled(schema: EntitySchema, changes: Sequence[Change]) -> dict[str, Any]:
-    """The values of fields that follow from the changes alone."""
-    return {
-        change.field.name: schema.absent(change.field)
-        if isinstance(change, kinds.Remove)
-        else change.known
-        for change in changes
-        if change.is_known
-    }
-
-
-def applied(changes: Sequence[Change], item: Item) -> Item:
-    """The item after the changes, as the database would make them."""
-    update = CompiledUpdate.from_node(update_of([change.action() for change in changes]))
-    update.check({})
-    return update.apply(item, {})
 
 
 def touches_unique_values(schema: EntitySchema, changes: Sequence[Change]) -> bool:

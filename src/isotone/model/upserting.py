@@ -18,13 +18,14 @@ from isotone.model import changes as kinds
 from isotone.model import headroom, uniqueness
 from isotone.model.carrying import carry_out
 from isotone.model.changes import Change
+from isotone.model.changing import applied, names, stamps
 from isotone.model.conditions import Condition
 from isotone.model.derivation import Known, Unknown, derive
 from isotone.model.rendering import conjunction, expressions
 from isotone.model.rewriting import rewritten
-from isotone.model.saving import insisted, is_gone, refusal, unexpired, vacant
 from isotone.model.steps import Steps
-from isotone.model.updating import Update, applied, names, stamps
+from isotone.model.stored import insisted, is_gone, refusal, unexpired, vacant
+from isotone.model.updating import Update
 from isotone.model.writing import Action
 from isotone.values.types import Item
 
