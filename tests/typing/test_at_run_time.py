@@ -139,7 +139,7 @@ WRONG_CALLS: dict[str, tuple[Callable[[Shop], object], str]] = {
     ),
     "a naive datetime": (
         lambda shop: shop.order(customer_id="a", number=1, ordered_at=datetime(2026, 1, 1)),
-        "should have timezone info",
+        "no time zone",
     ),
     "a wrong type in a comparison": (
         lambda shop: shop.order.number == "157",
