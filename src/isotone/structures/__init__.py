@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from isotone.structures.leaderboard_entry import Standings as Standings
     from isotone.structures.lock import Lock as Lock
     from isotone.structures.lock import LockHolder as LockHolder
+    from isotone.structures.sorted_set import SortedSet as SortedSet
     from isotone.structures.windows import Window as Window
     from isotone.structures.windows import Windows as Windows
 
@@ -36,6 +37,7 @@ _HOMES: dict[str, str] = {
     "ScoreEvent": "isotone.structures.leaderboard",
     "Sequence": "isotone.structures.counter",
     "ShardedCounter": "isotone.structures.counter",
+    "SortedSet": "isotone.structures.sorted_set",
     "Standing": "isotone.structures.leaderboard_entry",
     "Standings": "isotone.structures.leaderboard_entry",
     "Window": "isotone.structures.windows",
@@ -50,6 +52,7 @@ __all__ = [
     "ScoreEvent",
     "Sequence",
     "ShardedCounter",
+    "SortedSet",
     "Standing",
     "Standings",
     "Window",

@@ -1,0 +1,212 @@
+"""Where the members of a sorted set are, and how they are read: by member, by score, by bytes.
+
+A member is an item. Its sort key is the member as it is, so that members lie in the order of their
+bytes; its score is a number, on a local index, so that it can be added to by the database itself and read
+consistently. A set has one partition, or `shards` of them: a member's is found by its hash, and what is
+asked of the whole set is asked of each partition and merged.
+
+Every read here is consistent. What is read comes sorted by score, then by the member's bytes.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from isotone.errors import InvalidCursor, UsageError
+from isotone.model.calls import Calls
+from isotone.model.components import raw
+from isotone.model.conditions import Condition
+from isotone.model.entity import Entity
+from isotone.model.fields import Attr, expires, field
+from isotone.model.keys import Index, Key
+from isotone.model.patterns import Pattern, Query
+from isotone.model.steps import Steps
+from isotone.structures.sorted_set_bounds import EVERYTHING, MemberRange, ScoreRange, Window
+
+MOST_SHARDS: Final = 1000
+INDEX: Final = "by_score"
+SCORE: Final = "score"
+
+EVERY_SCORE: Final = ScoreRange(None, None)
+EVERY_MEMBER: Final = MemberRange(None, None)
+
+
+class SortedSetMember(Entity):
+    """A member of a sorted set, with its score."""
+
+    name: Attr[str] = field()
+    shard: Attr[int] = field(max=MOST_SHARDS - 1, alert=1)
+    member: Attr[str] = field()
+    score: Attr[Decimal] = field(default=Decimal(0), name=SCORE)
+    gone_at: Attr[datetime | None] = expires(default=None)
+
+    primary = Key("SORTED_SET", name, shard).sort("MEMBER", raw(member))
+    by_score = Index(INDEX, "SORTED_SET", name, shard).sort(score)
+
+
+class Scored(NamedTuple):
+    """A member and its score."""
+
+    member: str
+    score: Decimal
+
+
+class Members:
+    """The members of one set, to be read."""
+
+    def __init__(self, calls: Calls, kind: type[SortedSetMember], name: str, shards: int) -> None:
+        if not 1 <= shards <= MOST_SHARDS:
+            raise UsageError(f"a sorted set has 1 to {MOST_SHARDS} shards, not {shards}")
+        self._calls = calls
+        self.kind = kind
+        self.name = name
+        self.shards = shards
+
+    # One by one
+
+    def key_of(self, member: str) -> dict[str, Any]:
+        """The fields of a member's primary key."""
+        if not isinstance(member, str):
+            raise UsageError(
+                f"{member!r} is no member: members are texts, so write str({member!r})"
+            )
+        raw_bytes = member.encode("utf-8", "surrogatepass")
+        return {"name": self.name, "shard": zlib.crc32(raw_bytes) % self.shards, "member": member}
+
+    def scores(self, members: Iterable[str]) -> Steps[list[Decimal | None]]:
+        """The score of each, None for what is no member. Reads one item each, a hundred to a request."""
+        keys = [self.key_of(member) for member in members]
+        if len(keys) == 1:
+            found = [(yield from self._calls.get(self.kind, consistent=True, **keys[0]))]
+        else:
+            found = yield from self._calls.get_many(self.kind, keys, consistent=True)
+        return [None if each is None else each.score for each in found]
+
+    # By score
+
+    def between(
+        self, scores: ScoreRange, window: Window = EVERYTHING, *, reverse: bool = False
+    ) -> Steps[list[Scored]]:
+        """The members with these scores. Reads, in each shard, up to the window's end."""
+        queries = self._by_score(scores)
+        return (yield from self._merged(queries, window, reverse, _by_score_and_member))
+
+    def count_between(self, scores: ScoreRange) -> Steps[int]:
+        """How many members have these scores; reads them."""
+        return (yield from self._counted(self._by_score(scores)))
+
+    def count_before(self, place: Scored) -> Steps[int]:
+        """How many members stand before a place; reads them."""
+        lower = self._by_score(ScoreRange(None, place.score, without_high=True))
+        tied = [
+            query.filter(SortedSetMember.member < place.member)
+            for query in self._by_score(ScoreRange(place.score, place.score))
+        ]
+        return (yield from self._counted([*lower, *tied]))
+
+    def _by_score(self, scores: ScoreRange) -> list[Query[SortedSetMember]]:
+        return self._queries(self.kind.by_score, SortedSetMember.score, scores)
+
+    # By their bytes
+
+    def spelt(
+        self, members: MemberRange, window: Window = EVERYTHING, *, reverse: bool = False
+    ) -> Steps[list[Scored]]:
+        """The members between two texts. Reads, in each shard, up to the window's end."""
+        queries = self._by_member(members)
+        return (yield from self._merged(queries, window, reverse, _by_member))
+
+    def count_spelt(self, members: MemberRange) -> Steps[int]:
+        """How many members lie between two texts; reads them."""
+        return (yield from self._counted(self._by_member(members)))
+
+    def scan(self, cursor: str, size: int) -> Steps[tuple[list[Scored], str | None]]:
+        """The next members in the order of shards and bytes, and where to go on; "" is the beginning.
+
+        What is a member all the time is seen once, whatever comes and goes in between.
+        """
+        shard, _, rest = cursor.partition(".")
+        if cursor and not (shard.isdecimal() and int(shard) < self.shards):
+            raise InvalidCursor(f"{cursor!r} is no cursor of this set; begin again with 0")
+        at = int(shard or 0)
+        query = self._by_member(EVERY_MEMBER)[at]
+        page = yield from self._calls.page(query, size=size, cursor=rest or None)
+        found = list(map(_scored, page.items))
+        if page.cursor is not None:
+            return found, f"{at}.{page.cursor}"
+        return found, f"{at + 1}." if at + 1 < self.shards else None
+
+    def _by_member(self, members: MemberRange) -> list[Query[SortedSetMember]]:
+        return self._queries(self.kind.primary, SortedSetMember.member, members)
+
+    # All shards
+
+    def is_empty(self) -> Steps[bool]:
+        """Whether there is no member. Reads one item of each shard until there is one."""
+        for query in self._by_member(EVERY_MEMBER):
+            if (yield from self._calls.first(query)) is not None:
+                return False
+        return True
+
+    def _queries(
+        self,
+        pattern: Pattern[SortedSetMember],
+        field: Attr[Any],
+        bounds: ScoreRange | MemberRange,
+    ) -> list[Query[SortedSetMember]]:
+        """The range in each shard; none where the bounds leave nothing."""
+        if bounds.is_empty:
+            return []
+        conditions = list(_conditions(field, bounds))
+        return [
+            pattern.where(
+                SortedSetMember.name == self.name, SortedSetMember.shard == shard, *conditions
+            ).consistent()
+            for shard in range(self.shards)
+        ]
+
+    def _merged(
+        self,
+        queries: Sequence[Query[SortedSetMember]],
+        window: Window,
+        reverse: bool,
+        order: Any,
+    ) -> Steps[list[Scored]]:
+        if window.length == 0:
+            return []
+        found: list[Scored] = []
+        for query in queries:
+            directed = query.newest_first() if reverse else query.oldest_first()
+            wanted = directed if window.end is None else directed.limit(window.end)
+            found += map(_scored, (yield from self._calls.all(wanted)))
+        found.sort(key=order, reverse=reverse)
+        return found[window.first : window.end]
+
+    def _counted(self, queries: Sequence[Query[SortedSetMember]]) -> Steps[int]:
+        total = 0
+        for query in queries:
+            total += yield from self._calls.count(query)
+        return total
+
+
+def _conditions(field: Attr[Any], bounds: ScoreRange | MemberRange) -> Iterator[Condition]:
+    if bounds.low is not None:
+        yield field > bounds.low if bounds.without_low else field >= bounds.low
+    if bounds.high is not None:
+        yield field < bounds.high if bounds.without_high else field <= bounds.high
+
+
+def _scored(item: SortedSetMember) -> Scored:
+    return Scored(item.member, item.score)
+
+
+def _by_score_and_member(each: Scored) -> tuple[Decimal, str]:
+    return each.score, each.member  # texts compare by code points, which is by their UTF-8 bytes
+
+
+def _by_member(each: Scored) -> str:
+    return each.member
