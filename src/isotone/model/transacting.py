@@ -1,4 +1,4 @@
-"""Transactions of a store: `Transaction` collects, these two send.
+"""Transactions of a store: `Collected` collects, these two send.
 
     with store.transaction() as t: ...              commits at the end of the block
     async with store.transaction() as t: ...        the same, awaited
@@ -15,26 +15,26 @@ from typing import Any, Self, TypeVar
 from isotone.clock import Clock
 from isotone.model.entity import Entity
 from isotone.model.steps import Steps
-from isotone.model.transactions import Transaction
+from isotone.model.transactions import Collected
 
 E = TypeVar("E", bound=Entity)
 
 
-class StoreTransaction(Transaction):
+class StoreTransaction(Collected):
     """A transaction of a `Store`."""
 
     def __init__(self, clock: Clock, run: Callable[[Steps[Any]], Any]) -> None:
         super().__init__(clock)
         self._run = run
 
-    def get(self, entity: type[E], /, **key: Any) -> E | None:  # type: ignore[override]
+    def get(self, entity: type[E], /, **key: Any) -> E | None:
         """An entity, which must be unchanged when the transaction is committed. Cost: a consistent read."""
-        found: E | None = self._run(super().get(entity, key))
+        found: E | None = self._run(self._reading(entity, key))
         return found
 
-    def commit(self) -> None:  # type: ignore[override]
+    def commit(self) -> None:
         """Make all writes or none; raises `TransactionFailed` with the error of each refused write."""
-        self._run(super().commit())
+        self._run(self._committing())
 
     def __enter__(self) -> Self:
         return self
@@ -49,21 +49,21 @@ class StoreTransaction(Transaction):
             self.commit()
 
 
-class AsyncStoreTransaction(Transaction):
+class AsyncStoreTransaction(Collected):
     """A transaction of an `AsyncStore`: writes collect without `await`."""
 
     def __init__(self, clock: Clock, run: Callable[[Steps[Any]], Awaitable[Any]]) -> None:
         super().__init__(clock)
         self._run = run
 
-    async def get(self, entity: type[E], /, **key: Any) -> E | None:  # type: ignore[override]
+    async def get(self, entity: type[E], /, **key: Any) -> E | None:
         """An entity, which must be unchanged when the transaction is committed. Cost: a consistent read."""
-        found: E | None = await self._run(super().get(entity, key))
+        found: E | None = await self._run(self._reading(entity, key))
         return found
 
-    async def commit(self) -> None:  # type: ignore[override]
+    async def commit(self) -> None:
         """Make all writes or none; raises `TransactionFailed` with the error of each refused write."""
-        await self._run(super().commit())
+        await self._run(self._committing())
 
     async def __aenter__(self) -> Self:
         return self

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound="Entity")
 
 
-class Transaction:
-    """Writes that are collected, and then made together or not at all."""
+class Collected:
+    """Writes that are collected, and then made together or not at all; who reads and sends adds that."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -119,8 +119,7 @@ class Transaction:
 
     # Reading
 
-    def get(self, entity: type[E], key: Mapping[str, Any]) -> Steps[E | None]:
-        """An entity, which must be unchanged when the transaction is committed. Cost: a consistent read."""
+    def _reading(self, entity: type[E], key: Mapping[str, Any]) -> Steps[E | None]:
         self._check_open()
         schema = entity.__schema__
         where = key_of(entity, key)
@@ -131,11 +130,7 @@ class Transaction:
 
     # The end
 
-    def commit(self) -> Steps[None]:
-        """Make all writes or none; raises `TransactionFailed` with the error of each refused write.
-
-        Cost: twice that of the writes by themselves, and a read for each that has to know its item.
-        """
+    def _committing(self) -> Steps[None]:
         self._check_open()
         self._is_over = True
         for write in self._writes:
@@ -159,6 +154,21 @@ class Transaction:
             checks.append(check := Check(read.entity, read.key))
             check.further = read.as_seen()
         return checks
+
+
+class Transaction(Collected):
+    """A transaction whose reads and end are steps, for what is built of them."""
+
+    def get(self, entity: type[E], key: Mapping[str, Any]) -> Steps[E | None]:
+        """An entity, which must be unchanged when the transaction is committed. Cost: a consistent read."""
+        return self._reading(entity, key)
+
+    def commit(self) -> Steps[None]:
+        """Make all writes or none; raises `TransactionFailed` with the error of each refused write.
+
+        Cost: twice that of the writes by themselves, and a read for each that has to know its item.
+        """
+        return self._committing()
 
 
 class _Read(NamedTuple):
