@@ -113,3 +113,27 @@ def test_a_kind_without_the_key_is_refused() -> None:
     shelves = [Shelf(kind="novel", made=datetime(2026, 1, 2, tzinfo=UTC))]
     with pytest.raises(UsageError, match="Shelf has no key on index 'stock'"):
         isotone.show(shelves, by=Book.stock)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (
+            Book.primary.where(Book.kind == "novel"),
+            r"not read yet; write show\(store\.all\(query\)\)",
+        ),
+        (Book.primary.scan(), "not read yet"),
+        (BOOKS[0], r"write show\(\[Book\(…\)\]\)"),
+        (None, "None is no entity; show takes what"),
+        ("BOOKS", "'B' is no entity"),
+        ([*BOOKS, None], "None is no entity"),
+    ],
+)
+def test_what_is_no_sequence_of_entities_is_told_what_to_write(wrong: Any, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        isotone.show(wrong)
+
+
+def test_what_is_wide_is_cut_to_the_same_width() -> None:
+    wide = Book(kind="山" * 100, number=1, grade=Grade.NEW, price=Decimal(1))
+    assert table_text([wide], (Book.kind,)).splitlines()[-1] == "山" * 23 + "…"

@@ -39,9 +39,26 @@ def show(
 ) -> None:
     """Print entities as a table: a column for each of the fields, or for their keys and all fields.
 
-    `by` is the key whose attributes are shown, the primary one unless an index is given.
+    `by` is the key whose attributes are shown, the primary one unless an index is given. Raises
+    `UsageError` for what is no sequence of entities, such as a query that nobody has read.
     """
-    print(table_text(list(entities), fields, by), file=file)
+    print(table_text(_shown(entities), fields, by), file=file)
+
+
+def _shown(entities: Any) -> list[Entity]:
+    """The entities to be shown; refuses what has none in it, with what to write instead."""
+    from isotone.model.entity import Entity
+    from isotone.model.patterns import Read
+
+    if isinstance(entities, Read):
+        raise UsageError(f"{entities!r} is not read yet; write show(store.all(query))")
+    if isinstance(entities, Entity):
+        raise UsageError(f"show takes several entities; write show([{type(entities).__name__}(…)])")
+    found = list(entities) if isinstance(entities, Iterable) else [entities]
+    strange = [each for each in found if not isinstance(each, Entity)]
+    if strange:
+        raise UsageError(f"{strange[0]!r} is no entity; show takes what store.all(query) gives")
+    return found
 
 
 def table_text(
@@ -108,7 +125,11 @@ def _is_number(value: Any) -> bool:
 def _cell(value: Any) -> str:
     text = _text(value)
     shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
-    return shown if _width(shown) <= _WIDEST else shown[: _WIDEST - 1] + "…"
+    if _width(shown) <= _WIDEST:
+        return shown
+    while _width(shown) > _WIDEST - 1:
+        shown = shown[: min(len(shown) - 1, _WIDEST - 1)]
+    return shown + "…"
 
 
 def _text(value: Any) -> str:
