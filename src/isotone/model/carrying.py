@@ -51,10 +51,10 @@ def carry_out(write: Write[R], clock: Clock) -> Steps[R]:
     """One write by itself; raises what refused it."""
     write.prepare()
     try:
-        (result,) = yield from carry_out_together([write], clock)
+        results: list[R] = yield from carry_out_together([write], clock)
     except TransactionFailed as failed:
         raise failed.failures[0] from None
-    return result  # type: ignore[no-any-return]
+    return results[0]
 
 
 def carry_out_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[Any]]:

@@ -146,6 +146,7 @@ def _watched(schema: EntitySchema) -> type[Any]:
     """A kind of the entity that looks its values up in a `Known`."""
     fields = schema.fields.keys()
 
+    # The base is known at run time only, which type checkers do not follow.
     class Watched(schema.entity):  # type: ignore[misc, name-defined]
         """Values that are known, looked at by a computation."""
 

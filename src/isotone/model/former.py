@@ -99,5 +99,6 @@ def _former_codec(codec: readable.Codec[Any], component: Component) -> readable.
     was = component.field.options.was
     if was is None or not isinstance(codec, Measured):
         return codec
+    # Each codec that measures is a dataclass with a maximum, which its protocol cannot say.
     narrower: readable.Codec[Any] = replace(codec, maximum=was)  # type: ignore[type-var]
     return narrower

@@ -11,7 +11,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isotone.codec.readable.interface import Measured
@@ -117,7 +117,7 @@ def _gauges(schema: EntitySchema) -> tuple[Gauge, ...]:
         Gauge(
             key.name,
             component.field.name,
-            lambda value, slot=slot, place=place: slot.outward(place, value),  # type: ignore[misc]
+            partial(slot.outward, place),
             codec,
             component.field.options.alert,
             component.field.options.max,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -222,9 +223,8 @@ def merged(read: Query[E], former: Iterable[E], present: Iterable[E]) -> list[E]
         entities = [each for each in entities if matches(schema.to_item(each.__dict__), {})]
     for slot in reversed(read.keys[0].sort):
         for component in reversed(slot.components):
-            name = component.field.name
             entities.sort(
-                key=lambda each, name=name: each.__dict__[name],  # type: ignore[misc]
+                key=attrgetter(component.field.name),
                 reverse=component.descending != read.backward,
             )
     return entities if read.most_results is None else entities[: read.most_results]
