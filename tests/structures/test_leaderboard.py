@@ -217,7 +217,7 @@ def test_the_stored_form_is_one_item_of_each_store(memory: Store, clock: ManualC
     assert ten.stats.scanned == 10
     assert ten.stats.requests == 1
     assert [each.score for each in ten][:4] == [187, 187, 187, 188]
-    request = board.board.query(0, "2022-08-13#2").request()
+    request = board.queries(at=datetime(2022, 8, 13, 0, 31, tzinfo=UTC))[0].request()
     assert request["KeyConditionExpression"] == "GSI1PK = :v0 AND begins_with(GSI1SK, :v1)"
     assert request["ExpressionAttributeValues"][":v1"] == {"S": "2022-08-13#2#"}
     clock.advance(QUARTER)

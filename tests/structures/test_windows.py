@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.errors import UsageError
-from isotone.structures.windows import Every, Window, Windows
+from isotone.structures.windows import ALL_TIME, Every, Windows
 
 NEW_YORK = ZoneInfo("America/New_York")
 ZONES = [UTC, NEW_YORK, ZoneInfo("Europe/Brussels"), ZoneInfo("Asia/Kathmandu")]
@@ -32,8 +32,6 @@ def test_windows_follow_one_another_without_gap_or_overlap(
 ) -> None:
     windows = Windows(every, day_starts=day_starts, zone=zone)
     window = windows.at(moment)
-    assert window.start is not None
-    assert window.end is not None
     assert window.start <= moment < window.end
     assert windows.at(window.start) == windows.at(window.end - timedelta(microseconds=1)) == window
     after, before = windows.at(window.end), windows.before(window)
@@ -60,14 +58,11 @@ def test_a_business_day_is_from_four_to_four_by_the_clock(moment: datetime, zone
 def test_days_on_which_the_clock_is_changed(day: date, hours: int) -> None:
     windows = Windows("quarter-hour", day_starts=time(4), zone=NEW_YORK)
     whole = windows.day(day)
-    assert whole.start is not None
-    assert whole.end is not None
     assert whole.end - whole.start == timedelta(hours=hours)
     found, at = [], whole.start
     while at < whole.end:
         window = windows.at(at)
         found.append(window.label)
-        assert window.end is not None
         at = window.end
     assert found == [f"{day}#{number}" for number in range(hours * 4)]
 
@@ -80,7 +75,7 @@ def test_labels() -> None:
     assert Windows("week").at(at).label == "2022-W32"
     assert Windows(timedelta(weeks=1)).at(at).label == "2022-08-08"
     assert Windows(timedelta(minutes=10)).at(at).label == "2022-08-13#3"
-    assert Windows().at(at) == Window("ALL")
+    assert Windows().at(at) == ALL_TIME
     four = Windows("quarter-hour", day_starts=time(4))
     assert four.at(at).label == "2022-08-12#82"
 
@@ -89,7 +84,7 @@ def test_the_last_windows() -> None:
     at = datetime(2022, 8, 13, 0, 31, tzinfo=UTC)
     found = [each.label for each in Windows("quarter-hour").last(4, at)]
     assert found == ["2022-08-13#2", "2022-08-13#1", "2022-08-13#0", "2022-08-12#95"]
-    assert Windows().last(4, at) == [Window("ALL")]
+    assert Windows().last(4, at) == [ALL_TIME]
 
 
 def test_what_is_refused() -> None:

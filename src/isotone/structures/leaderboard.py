@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Any, Final, get_args
 
 from isotone.errors import Contended, UsageError, VersionConflict
+from isotone.model.patterns import Query
 from isotone.model.steps import Pause, Steps
 from isotone.model.table import Global, Table
 from isotone.structures.leaderboard_entry import (
@@ -36,7 +37,7 @@ from isotone.structures.leaderboard_entry import (
 )
 from isotone.structures.leaderboard_reading import Board, LeaderboardReading
 from isotone.structures.operation import S, Structure, operation
-from isotone.structures.windows import Every, Window, Windows
+from isotone.structures.windows import ALL_TIME, Every, Window, Windows
 
 ATTEMPTS: Final = 64  # of a write that others overtake
 _LONGEST_PAUSE: Final = 0.25  # seconds
@@ -186,7 +187,7 @@ class Leaderboard(Structure[S]):
         """The entry with the tally in it; the same one where that changes nothing."""
         revision = 0 if found is None else found.revision
         if found is not None and found.window != window.label:
-            if found.began is not None and window.start is not None and found.began > window.start:
+            if found.began is not None and found.began > window.start:
                 return None
             found = None  # the member enters its next window
         if found is not None:
@@ -205,12 +206,12 @@ class Leaderboard(Structure[S]):
             score /= tally.count
         until = None
         if self.expire_after is not None:
-            until = (window.end or tally.at) + self.expire_after
+            until = (tally.at if window is ALL_TIME else window.end) + self.expire_after
         entry: Entry = self.board.entries(
             **{"group": None, **self._key(member, window)},
             member=member,
             window=window.label,
-            began=window.start,
+            began=None if window is ALL_TIME else window.start,
             order=f"{window.label}#{self.board.digits.text(score)}",
             total=tally.total,
             count=tally.count,
@@ -221,6 +222,14 @@ class Leaderboard(Structure[S]):
         return entry
 
     # Reading
+
+    def queries(self, *, at: datetime | None = None) -> list[Query[Entry]]:
+        """What `top` asks in the window of an instant (now), one for each shard: to be looked at.
+
+        >>> board.queries()[0].request()  # doctest: +SKIP
+        """
+        label = self._window(at).label
+        return [self.board.query(shard, label) for shard in range(self.board.shards)]
 
     @operation
     def top(

@@ -37,11 +37,14 @@ _INSTANT: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A span of time by its label: from `start` on, and before `end`, in UTC; all time has neither."""
+    """A span of time by its label: from `start` on, and before `end`, in UTC."""
 
     label: str
-    start: datetime | None = None
-    end: datetime | None = None
+    start: datetime
+    end: datetime
+
+
+ALL_TIME: Final = Window("ALL", datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
 class Windows:
@@ -76,13 +79,13 @@ class Windows:
     def at(self, moment: datetime) -> Window:
         """The window in which an instant lies; raises `UsageError` for a naive datetime."""
         if self.length is None:
-            return Window("ALL")
+            return ALL_TIME
         day = self.business_date(moment)
         return self._of_days(day) if self.length >= _DAY else self._within(day, moment)
 
     def before(self, window: Window) -> Window | None:
         """The window that ends where this one begins; None before all time."""
-        return None if window.start is None else self.at(window.start - _INSTANT)
+        return None if window is ALL_TIME else self.at(window.start - _INSTANT)
 
     def last(self, number: int, moment: datetime) -> list[Window]:
         """So many windows, the one of the instant first, then those before it."""

@@ -1,0 +1,193 @@
+"""The ten fastest drive-throughs of this quarter of an hour, and a day's file from 4 am to 4 am.
+
+A person shows a chain's stores which of them serve fastest. Every car is a row of its store, in the order
+of time, so that any fifteen minutes, and a business day, are one range each. The leaderboard has one item
+of each store, and its index has the quarter of an hour and the average time from order to delivery, as six
+digits: the ten fastest are the first ten entries. Where one partition does not take the writes, the same
+board lies in several, and answers alike.
+
+    python examples/18_speed_of_service.py [ADDRESS]
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import isotone
+from isotone import Attr, Entity, Key, Query, Table, field, raw, written
+from isotone.structures import Leaderboard, ScoreEvent, Standings, Windows
+
+cars = Table("drive-through-cars")
+boards = Leaderboard.layout("speed-of-service")
+
+NEW_YORK = ZoneInfo("America/New_York")
+DAY = date(2022, 8, 13)
+STORES = [f"{number:06}" for number in range(1, 25)]
+
+
+class Car(Entity, table=cars):
+    """A car that was served: seconds at the menus, in the queues behind them, and at the window."""
+
+    store_id: Attr[str] = field()
+    at: Attr[datetime] = field()  # in UTC; `LANE2` may be as fast
+    lane: Attr[str] = field()
+    menu1: Attr[int] = field()
+    menu2: Attr[int] = field()
+    qmenu1: Attr[int] = field()
+    qmenu2: Attr[int] = field()
+    window: Attr[int] = field()
+    cars: Attr[int] = field(default=1)
+
+    primary = Key(raw(store_id)).sort(written(at, "%Y-%m-%d %H:%M:%S"), raw(lane))
+
+    @property
+    def seconds(self) -> int:
+        return self.menu1 + self.menu2 + self.qmenu1 + self.qmenu2 + self.window
+
+
+def served(store_id: str, begin: datetime, end: datetime, chance: random.Random) -> Iterator[Car]:
+    """The cars of a store, one in each lane every few minutes; some stores are faster than others."""
+    speed = 20 + int(store_id) * 7 % 11
+    for lane in ("LANE1", "LANE2"):
+        at = begin
+        while at < end:
+            seconds = [chance.randint(speed, speed + 20) for _ in range(5)]
+            menu1, menu2, qmenu1, qmenu2, window = seconds
+            yield Car(
+                store_id=store_id,
+                at=at,
+                lane=lane,
+                menu1=menu1,
+                menu2=menu2,
+                qmenu1=qmenu1,
+                qmenu2=qmenu2,
+                window=window,
+            )
+            at += timedelta(seconds=chance.randint(180, 420))
+
+
+def generated() -> list[Car]:
+    """More than a day of the first store, and the beginning of the business day of all others."""
+    chance = random.Random(18)
+    begin = datetime.combine(DAY, time(4), NEW_YORK).astimezone(UTC)
+    first = list(served("000001", begin - timedelta(hours=8), begin + timedelta(hours=25), chance))
+    early = begin + timedelta(minutes=30)
+    others = [
+        car
+        for store_id in STORES[1:]
+        for car in served(store_id, early, early + timedelta(minutes=30), chance)
+    ]
+    return first + others
+
+
+def between(store_id: str, start: datetime, end: datetime) -> Query[Car]:
+    return Car.primary.where(Car.store_id == store_id, Car.at >= start, Car.at < end)
+
+
+def average(of: Iterable[Car]) -> str:
+    found = list(of)
+    return f"{sum(car.seconds for car in found) / sum(car.cars for car in found):.1f} s"
+
+
+def show(found: Standings) -> None:
+    """Stores of the same rank in the order of their numbers."""
+    for each in sorted(found, key=lambda each: (each.rank, each.member)):
+        print(f"{each.rank:>2}  {each.member}  {each.score} s  {each.count} cars")
+
+
+def main(address: str = ":memory:") -> None:
+    quarters = Windows("quarter-hour", day_starts=time(4), zone=NEW_YORK)
+    whole = quarters.day(DAY)
+    early = whole.start + timedelta(minutes=30)
+    everything = generated()
+    with isotone.connect(address) as store:
+        store.create_tables(cars, boards)
+        store.put_many(everything)
+
+        print("Cars of store 000001 at midnight in UTC, in the order of their keys")
+        midnight = datetime(2022, 8, 13, tzinfo=UTC)
+        night = between("000001", midnight, midnight + timedelta(minutes=9))
+        isotone.show(store.all(night), by=Car.primary)
+
+        print("\nFifteen minutes, by one range")
+        quarter = quarters.at(early)
+        page = store.page(between("000001", quarter.start, quarter.end), size=100)
+        print(f"{page.stats.scanned} items read, {len(page)} cars")
+        print(f"from order to delivery: {average(page)}")
+
+        print(f"\nThe file of {DAY}, from 4 am to 4 am in New York, by one range")
+        day = between("000001", whole.start, whole.end)
+        condition = day.request()["ExpressionAttributeValues"]
+        print(f"above {condition[':v1']['S']}, below {condition[':v2']['S']}")
+        page = store.page(day, size=1000)
+        print(f"{page.stats.scanned} items read, {len(page)} cars")
+        print(f"from order to delivery: {average(page)}")
+
+        board = Leaderboard(
+            store,
+            score="average",
+            best="lowest",
+            window="quarter-hour",
+            day_starts=time(4),
+            zone=NEW_YORK,
+            table=boards,
+        )
+        sharded = Leaderboard(
+            store,
+            "sharded",
+            shards=4,
+            score="average",
+            best="lowest",
+            window="quarter-hour",
+            day_starts=time(4),
+            zone=NEW_YORK,
+            table=boards,
+        )
+        for each in (board, sharded):
+            for store_id in STORES:  # of a former run
+                each.remove(store_id, at=early)
+        first = [car for car in everything if quarters.at(car.at) == quarter]
+        for each in (board, sharded):
+            for car in first[:8]:  # one by one, as they come
+                each.record(car.store_id, car.seconds, count=car.cars, at=car.at)
+            each.record_many(
+                ScoreEvent(car.store_id, car.seconds, car.cars, car.at) for car in first[8:]
+            )
+
+        print(f"\nThe ten fastest stores of quarter {quarter.label}")
+        (query,) = board.queries(at=early)
+        entries = sorted(store.all(query.limit(10)), key=lambda each: (each.order, each.member))
+        isotone.show(entries, by=board.board.entries.by_score)
+        ten = board.top(10, at=early)
+        print(f"{ten.stats.scanned} items read, {ten.stats.requests} request")
+
+        print("\nTheir ranks")
+        show(ten)
+
+        print("\nThe same from four partitions")
+        also = sharded.top(10, at=early)
+        show(also)
+        print(f"at most 40 items read: {also.stats.scanned <= 40}, {also.stats.requests} requests")
+
+        print("\nThe next ten, behind the cursor")
+        show(sharded.top(10, cursor=also.cursor))
+
+        print("\nStore 000013 between its neighbours")
+        near = sorted(board.around("000013", 1, at=early), key=lambda each: each.rank)
+        print(" < ".join(f"{each.member} ({each.score} s)" for each in near))
+
+        print("\nIn the next quarter every store begins anew")
+        later = early + timedelta(minutes=15)
+        second = [car for car in everything if quarters.at(car.at) == quarters.at(later)]
+        events = [ScoreEvent(car.store_id, car.seconds, car.cars, car.at) for car in second]
+        board.record_many(events[:20])
+        print(f"{board.top(at=later).window}: {board.count(at=later)} stores")
+        print(f"{board.top(at=early).window}: {board.count(at=early)} stores")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
