@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from isotone.structures.counter import Counter as Counter
     from isotone.structures.counter import Sequence as Sequence
     from isotone.structures.counter import ShardedCounter as ShardedCounter
+    from isotone.structures.idempotency import Idempotency as Idempotency
     from isotone.structures.leaderboard import Leaderboard as Leaderboard
     from isotone.structures.leaderboard import ScoreEvent as ScoreEvent
     from isotone.structures.leaderboard_entry import Standing as Standing
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     from isotone.structures.lock import Lock as Lock
     from isotone.structures.lock import LockHolder as LockHolder
     from isotone.structures.sorted_set import SortedSet as SortedSet
+    from isotone.structures.unique import Unique as Unique
     from isotone.structures.windows import Window as Window
     from isotone.structures.windows import Windows as Windows
 
 _HOMES: dict[str, str] = {
     "Counter": "isotone.structures.counter",
+    "Idempotency": "isotone.structures.idempotency",
     "Leaderboard": "isotone.structures.leaderboard",
     "Lock": "isotone.structures.lock",
     "LockHolder": "isotone.structures.lock",
@@ -40,12 +43,14 @@ _HOMES: dict[str, str] = {
     "SortedSet": "isotone.structures.sorted_set",
     "Standing": "isotone.structures.leaderboard_entry",
     "Standings": "isotone.structures.leaderboard_entry",
+    "Unique": "isotone.structures.unique",
     "Window": "isotone.structures.windows",
     "Windows": "isotone.structures.windows",
 }
 
 __all__ = [
     "Counter",
+    "Idempotency",
     "Leaderboard",
     "Lock",
     "LockHolder",
@@ -55,6 +60,7 @@ __all__ = [
     "SortedSet",
     "Standing",
     "Standings",
+    "Unique",
     "Window",
     "Windows",
 ]

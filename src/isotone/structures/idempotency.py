@@ -1,0 +1,340 @@
+"""Work that is done once for each key, however often it is asked for.
+
+    payments = Idempotency(store, "payments")
+    receipt = payments.once(order.id, lambda: charge(order), payload=order.total, result=Receipt)
+
+The first call writes that it has begun, runs the function, and writes what came out; a later one is given
+that. An attempt that fails may be tried again; one that dies may be when its lease is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import inspect
+import json
+import random
+import typing
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, ParamSpec, TypeVar, cast, overload
+
+from isotone.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    InProgress,
+    IsotoneError,
+    LeaseLost,
+    PayloadDiffers,
+    UsageError,
+)
+from isotone.model.async_store import AsyncStore
+from isotone.model.entity import Entity
+from isotone.model.fields import Attr, expires, field
+from isotone.model.keys import Key
+from isotone.model.steps import Pause, Steps
+from isotone.model.store import Store
+from isotone.model.table import Table
+from isotone.model.transactions import Transaction
+from isotone.structures.operation import S, Structure, operation
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+IDEMPOTENCY: Final = Table("idempotency")
+_FIRST_PAUSE: Final = 0.05  # seconds; doubled with each look, with jitter
+_LONGEST_PAUSE: Final = 1.0
+
+
+class IdempotencyRecord(Entity):
+    """What is known of a key: that somebody is at it, or what came out."""
+
+    scope: Attr[str] = field()
+    key: Attr[str] = field()
+    attempt: Attr[str] = field()
+    until: Attr[datetime] = field()
+    done: Attr[bool] = field(default=False)
+    fingerprint: Attr[str | None] = field(default=None)
+    result: Attr[str | None] = field(default=None)
+    gone_at: Attr[datetime] = expires()
+
+    primary = Key("IDEMPOTENCY", scope, key).sort("IDEMPOTENCY")
+
+
+class Idempotency(Structure[S]):
+    """Keys of one kind of work, each to be done once.
+
+    `lease` is for how many seconds nobody else begins what an attempt has begun: longer than the work can
+    take. `remember` is for how many a result is kept.
+    """
+
+    def __init__(
+        self,
+        store: S,
+        scope: str,
+        *,
+        lease: float = 60.0,
+        remember: float = 86_400.0,
+        table: Table | None = None,
+    ) -> None:
+        super().__init__(store, table or IDEMPOTENCY)
+        self.scope = scope
+        self.lease = lease
+        self.remember = remember
+        self._kind = self.kept(IdempotencyRecord)
+
+    @staticmethod
+    def layout(name: str = "idempotency") -> Table:
+        """A table in which the keys can live."""
+        return Table(name)
+
+    @operation
+    def create_table(self) -> Steps[None]:
+        """Make the table where it is missing."""
+        yield from self.calls.create_tables(self.table)
+
+    @overload
+    def once(
+        self: Idempotency[Store],
+        key: str,
+        function: Callable[[], R],
+        *,
+        payload: Any = ...,
+        result: Any = ...,
+        wait: float = ...,
+    ) -> R: ...
+    @overload
+    def once(
+        self: Idempotency[AsyncStore],
+        key: str,
+        function: Callable[[], Awaitable[R]],
+        *,
+        payload: Any = ...,
+        result: Any = ...,
+        wait: float = ...,
+    ) -> Coroutine[Any, Any, R]: ...
+    def once(
+        self,
+        key: str,
+        function: Callable[[], Any],
+        *,
+        payload: Any = None,
+        result: Any = Any,
+        wait: float = 0.0,
+    ) -> Any:
+        """Call the function, unless that was done for the key; its result, now or then.
+
+        What another key would have to be used for is told by `payload`. `result` is the type as which an
+        earlier result is read. Where another attempt has not ended, it is waited for so many seconds.
+        Cost: two writes the first time, one that is refused for each repetition. Raises `InProgress`,
+        `PayloadDiffers`, `LeaseLost` where the function took longer than the lease and another attempt has
+        begun, and whatever the function raises: then it may be tried again.
+        """
+        attempt = self._begin(key, _fingerprint(payload), wait)
+        go = self._awaited if isinstance(self.store, AsyncStore) else self._waited
+        return go(attempt, function, result)
+
+    def each(
+        self,
+        key: Callable[..., str],
+        *,
+        payload: Callable[..., Any] | None = None,
+        wait: float = 0.0,
+    ) -> Callable[[Callable[P, R]], Callable[P, R]]:
+        """Decorate a function, or over an `AsyncStore` an async one: it runs once for each key.
+
+        `key` gives the key of a call's arguments; `payload` what must be the same each time, all the arguments
+        unless it is said. An earlier result is read as the type that the function says it returns.
+        """
+
+        def decorate(function: Callable[P, R]) -> Callable[P, R]:
+            result = typing.get_type_hints(function).get("return", Any)
+            once = cast("Any", self).once
+
+            @functools.wraps(function)
+            def perform(*args: P.args, **kwargs: P.kwargs) -> Any:
+                told = (args, kwargs) if payload is None else payload(*args, **kwargs)
+                call = functools.partial(function, *args, **kwargs)
+                return once(key(*args, **kwargs), call, payload=told, result=result, wait=wait)
+
+            return perform
+
+        return decorate
+
+    def settle(
+        self, together: Transaction, key: str, *, payload: Any = None, result: Any = None
+    ) -> None:
+        """Have a transaction of the same database say that the key is done: its writes are made once.
+
+        Where that was so before, the transaction fails, with `AlreadyExists` in this place.
+        """
+        record = self._record(key, _fingerprint(payload))
+        text, _ = _written(result)
+        together.create(record.replace(done=True, result=text, gone_at=self._after(self.remember)))
+
+    @operation
+    def forget(self, key: str) -> Steps[bool]:
+        """Let the work be done again; whether anything was known of the key. Cost: one write."""
+        was = yield from self.calls.delete(self._kind, scope=self.scope, key=key)
+        return was is not None
+
+    # An attempt
+
+    def _waited(
+        self, attempt: Steps[IdempotencyRecord], function: Callable[[], Any], kind: Any
+    ) -> Any:
+        run: Any = self.store.run
+        record = run(attempt)
+        if record.done:
+            return _read(record, kind)
+        try:
+            result = function()
+        except BaseException:
+            with contextlib.suppress(IsotoneError):  # then the lease has to run out
+                run(self._give_up(record))
+            raise
+        run(self._finish(record, result))
+        return result
+
+    async def _awaited(
+        self, attempt: Steps[IdempotencyRecord], function: Callable[[], Any], kind: Any
+    ) -> Any:
+        run: Any = self.store.run
+        record = await run(attempt)
+        if record.done:
+            return _read(record, kind)
+        try:
+            result = function()
+            if inspect.isawaitable(result):
+                result = await result
+        except BaseException:
+            with contextlib.suppress(IsotoneError):
+                await run(self._give_up(record))
+            raise
+        await run(self._finish(record, result))
+        return result
+
+    def _begin(self, key: str, fingerprint: str | None, wait: float) -> Steps[IdempotencyRecord]:
+        """The record of an attempt of ours, or one with a result."""
+        record, waited, pause = self._record(key, fingerprint), 0.0, _FIRST_PAUSE
+        while True:
+            found = yield from self._claim(record)
+            if found.done or found.attempt == record.attempt:
+                return found
+            if waited >= wait:
+                raise InProgress(
+                    f"{self.scope} {key!r} is being done since less than {self.lease:g} seconds; try again "
+                    f"after {found.until}, or give wait=…",
+                    found.attempt,
+                    found.until,
+                )
+            nap = min(wait - waited, random.uniform(pause / 2, pause))
+            yield Pause(nap)
+            waited, pause = waited + nap, min(pause * 2, _LONGEST_PAUSE)
+            record = self._record(key, fingerprint)
+
+    def _claim(self, record: IdempotencyRecord) -> Steps[IdempotencyRecord]:
+        """Begin an attempt; its record, or the one that stands in its way."""
+        try:
+            return (yield from self.calls.create(record))
+        except AlreadyExists as refused:
+            found: IdempotencyRecord = refused.current
+        if found.fingerprint != record.fingerprint:
+            raise PayloadDiffers(
+                f"{self.scope} {record.key!r} was asked for before with another payload; give another "
+                "request another key"
+            )
+        if found.done or found.attempt == record.attempt or found.until.timestamp() > self.now():
+            return found
+        same = (IdempotencyRecord.attempt == found.attempt) & (IdempotencyRecord.done == False)  # noqa: E712
+        try:
+            yield from self.calls.put(record, when=same)
+        except ConditionFailed as refused:
+            return refused.current or found
+        return record
+
+    def _finish(self, record: IdempotencyRecord, result: Any) -> Steps[None]:
+        text, error = _written(result)
+        changes = [
+            IdempotencyRecord.done.set(True),
+            IdempotencyRecord.result.set(text),
+            IdempotencyRecord.gone_at.set(self._after(self.remember)),
+        ]
+        mine = IdempotencyRecord.attempt == record.attempt
+        try:
+            yield from self.calls.update(
+                self._kind, *changes, when=mine, scope=record.scope, key=record.key
+            )
+        except ConditionFailed:
+            raise LeaseLost(
+                f"{self.scope} {record.key!r} was done, but took longer than its lease of {self.lease:g} "
+                "seconds, and another attempt has begun: give a longer lease"
+            ) from None
+        if error is not None:
+            raise error
+
+    def _give_up(self, record: IdempotencyRecord) -> Steps[None]:
+        mine = IdempotencyRecord.attempt == record.attempt
+        with contextlib.suppress(ConditionFailed):
+            yield from self.calls.delete(self._kind, when=mine, scope=record.scope, key=record.key)
+
+    def _record(self, key: str, fingerprint: str | None) -> IdempotencyRecord:
+        return self._kind(
+            scope=self.scope,
+            key=key,
+            attempt=uuid.uuid4().hex,
+            until=self._after(self.lease),
+            fingerprint=fingerprint,
+            gone_at=self._after(max(self.lease, self.remember)),
+        )
+
+    def _after(self, seconds: float) -> datetime:
+        return datetime.fromtimestamp(self.now(), UTC) + timedelta(seconds=seconds)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it, by pydantic."""
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value, fallback=_of_entity)
+
+
+def _of_entity(value: Any) -> Any:
+    if isinstance(value, Entity):
+        return value.to_dict()
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def _fingerprint(payload: Any) -> str | None:
+    """The same for equal payloads; None where nothing is said."""
+    if payload is None:
+        return None
+    try:
+        text = json.dumps(_plain(payload), sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"the payload cannot be compared with that of another time: {error}; say what must be the same "
+            "by payload=…"
+        ) from None
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _written(result: Any) -> tuple[str | None, UsageError | None]:
+    """A result as text; where it has none, what to say after it was noted that the work is done."""
+    try:
+        return json.dumps(_plain(result)), None
+    except (TypeError, ValueError) as error:
+        return None, UsageError(f"it was done, but the result cannot be kept: {error}")
+
+
+def _read(record: IdempotencyRecord, kind: Any) -> Any:
+    value: Any = None if record.result is None else json.loads(record.result)
+    if kind is Any or kind is None:
+        return value
+    if isinstance(kind, type) and issubclass(kind, Entity):
+        return kind(**value)
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind).validate_python(value)

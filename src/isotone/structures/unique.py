@@ -1,0 +1,174 @@
+"""Values that one owner at a time has: names, addresses, seats.
+
+    names = Unique(store, "username", normal=str.casefold)
+    names.reserve("Ann", owner="user:1")
+    names.reserve("ann", owner="user:2")        # NotUnique, and says who has it
+
+    with store.transaction() as together:       # beside writes of one's own
+        together.create(user)
+        names.within(together).reserve(user.name, owner=user.id)
+
+A value is an item whose key it is, so the database itself keeps it unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from isotone.errors import ConditionFailed, NotFound, NotUnique
+from isotone.model.conditions import Condition
+from isotone.model.entity import Entity
+from isotone.model.fields import Attr, expires, field
+from isotone.model.keys import Key
+from isotone.model.steps import Steps
+from isotone.model.table import Table
+from isotone.model.transactions import Transaction
+from isotone.structures.operation import S, Structure, operation
+
+UNIQUE: Final = Table("unique")
+
+
+class UniqueValue(Entity):
+    """A value that is taken, and by whom."""
+
+    namespace: Attr[str] = field()
+    value: Attr[str] = field()
+    owner: Attr[str] = field()
+    given: Attr[str] = field()
+    gone_at: Attr[datetime | None] = expires(default=None)
+
+    primary = Key("UNIQUE", namespace, value).sort("UNIQUE")
+
+
+class Unique(Structure[S]):
+    """The values of one namespace. `normal` makes one value of those that count as the same."""
+
+    def __init__(
+        self,
+        store: S,
+        namespace: str,
+        *,
+        normal: Callable[[str], str] = str,
+        table: Table | None = None,
+    ) -> None:
+        super().__init__(store, table or UNIQUE)
+        self.namespace = namespace
+        self._normal = normal
+        self._kind = self.kept(UniqueValue)
+
+    @staticmethod
+    def layout(name: str = "unique") -> Table:
+        """A table in which values can live."""
+        return Table(name)
+
+    @operation
+    def create_table(self) -> Steps[None]:
+        """Make the table where it is missing."""
+        yield from self.calls.create_tables(self.table)
+
+    @operation
+    def reserve(self, value: str, owner: str, *, seconds: float | None = None) -> Steps[None]:
+        """Take a value, for good or for so many seconds. Cost: one write.
+
+        Whose it is already may take it again, for a longer or shorter time. Raises `NotUnique`.
+        """
+        put = self._putting(value, owner, seconds)
+        try:
+            yield from self.calls.put(put.entity, when=put.when)
+        except ConditionFailed as refused:
+            raise self._taken(value, refused.current) from None
+
+    @operation
+    def release(self, value: str, owner: str) -> Steps[bool]:
+        """Give a value up; whether the owner had it. Cost: one write."""
+        try:
+            was = yield from self.calls.delete(
+                self._kind, when=UniqueValue.owner == owner, **self._key(value)
+            )
+        except ConditionFailed:
+            return False
+        return was is not None
+
+    @operation
+    def transfer(self, value: str, owner: str, to: str) -> Steps[None]:
+        """Give a value to another owner, for good. Cost: one write.
+
+        Raises `NotFound` where nobody has it, `NotUnique` where somebody else has.
+        """
+        try:
+            yield from self.calls.update(
+                self._kind,
+                UniqueValue.owner.set(to),
+                UniqueValue.gone_at.remove(),
+                when=UniqueValue.owner == owner,
+                **self._key(value),
+            )
+        except NotFound:
+            raise NotFound(f"nobody has {self.namespace} {value!r}") from None
+        except ConditionFailed as refused:
+            raise self._taken(value, refused.current) from None
+
+    @operation
+    def owner_of(self, value: str) -> Steps[str | None]:
+        """Who has a value; None where it is free. Cost: a consistent read."""
+        found = yield from self.calls.get(self._kind, consistent=True, **self._key(value))
+        return None if found is None else found.owner
+
+    def within(self, together: Transaction) -> UniqueWrites:
+        """The same writes, as part of a transaction: they are made with all its others, or not at all."""
+        return UniqueWrites(self, together)
+
+    # How
+
+    def _key(self, value: str) -> dict[str, str]:
+        return {"namespace": self.namespace, "value": self._normal(value)}
+
+    def _putting(self, value: str, owner: str, seconds: float | None) -> _Putting:
+        now = datetime.fromtimestamp(self.now(), UTC)
+        gone_at = None if seconds is None else now + timedelta(seconds=seconds)
+        entity = self._kind(**self._key(value), owner=owner, given=value, gone_at=gone_at)
+        free = UniqueValue.owner.missing() | (UniqueValue.gone_at <= now)
+        return _Putting(entity, free | (UniqueValue.owner == owner))
+
+    def _taken(self, value: str, current: UniqueValue | None) -> NotUnique:
+        owner = None if current is None else current.owner
+        return NotUnique(
+            f"{self.namespace} {value!r} is taken, by {owner}", self.namespace, value, owner
+        )
+
+
+class _Putting(NamedTuple):
+    """A value to be written, where that may be done."""
+
+    entity: UniqueValue
+    when: Condition
+
+
+class UniqueWrites:
+    """The writes of a `Unique`, collected by a transaction.
+
+    Where one is refused, the transaction fails: `failures` has a `ConditionFailed` in its place, whose
+    `current.owner` is who has the value.
+    """
+
+    def __init__(self, unique: Unique[Any], together: Transaction) -> None:
+        self._unique = unique
+        self._together = together
+
+    def reserve(self, value: str, owner: str, *, seconds: float | None = None) -> None:
+        """Take a value, for good or for so many seconds. Cost: one entry of the transaction."""
+        put = self._unique._putting(value, owner, seconds)
+        self._together.put(put.entity, when=put.when)
+
+    def release(self, value: str, owner: str) -> None:
+        """Give a value up, which the owner must have. Cost: one entry of the transaction."""
+        mine = UniqueValue.owner == owner
+        self._together.delete(self._unique._kind, when=mine, **self._unique._key(value))
+
+    def transfer(self, value: str, owner: str, to: str) -> None:
+        """Give a value to another owner, for good. Cost: one entry of the transaction."""
+        changes = UniqueValue.owner.set(to), UniqueValue.gone_at.remove()
+        mine = UniqueValue.owner == owner
+        self._together.update(self._unique._kind, *changes, when=mine, **self._unique._key(value))

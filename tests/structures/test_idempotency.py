@@ -1,0 +1,334 @@
+"""A function runs once for each key, whoever calls, fails or dies."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from tests.structures.simulation import Hasty, Repeating, Requests
+
+import isotone
+from isotone import Attr, Entity, Key, ManualClock, Store, Table, errors, field
+from isotone.structures import Idempotency
+
+orders = Table("orders")
+
+
+@dataclass
+class Receipt:
+    number: int
+    total: Decimal
+    on: date
+
+
+class Order(Entity, table=orders):
+    order_id: Attr[str] = field()
+    total: Attr[Decimal] = field(default=Decimal(0))
+
+    primary = Key("ORDER", order_id).sort("ORDER")
+
+
+class Worker:
+    """Counts how often it was called."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self) -> int:
+        self.calls += 1
+        return self.calls
+
+    def fail(self) -> int:
+        self.calls += 1
+        raise ZeroDivisionError
+
+
+def test_it_runs_once_everywhere(store: Store, clock: ManualClock, table_name: str) -> None:
+    once = Idempotency(store, "charge", table=Idempotency.layout(table_name))
+    once.create_table()
+    work = Worker()
+    assert [once.once("a", work), once.once("a", work), once.once("b", work)] == [1, 1, 2]
+    with pytest.raises(ZeroDivisionError):
+        once.once("c", work.fail)
+    assert once.once("c", work) == 4
+    with pytest.raises(errors.PayloadDiffers, match="charge 'a' was asked for before"):
+        once.once("a", work, payload={"total": 2})
+    assert (once.forget("a"), once.forget("a"), once.once("a", work)) == (True, False, 5)
+    clock.advance(86_401)
+    assert once.once("a", work) == 6
+
+
+def test_results_come_back_as_their_type(memory: Store) -> None:
+    once = Idempotency(memory, "charge")
+    once.create_table()
+    receipt = Receipt(7, Decimal("19.90"), date(2026, 1, 2))
+    for _ in range(2):
+        assert once.once("a", lambda: receipt, result=Receipt) == receipt
+    assert once.once("a", lambda: receipt) == {"number": 7, "total": "19.90", "on": "2026-01-02"}
+    for _ in range(2):
+        assert once.once("b", lambda: None) is None
+        assert once.once("c", lambda: [receipt], result=list[Receipt]) == [receipt]
+        assert once.once("d", lambda: Order(order_id="1"), result=Order) == Order(order_id="1")
+
+
+def test_what_cannot_be_kept_is_said_once_and_not_done_again(memory: Store) -> None:
+    once = Idempotency(memory, "charge")
+    once.create_table()
+    done: list[int] = []
+
+    def work() -> object:
+        done.append(1)
+        return threading.Lock()
+
+    with pytest.raises(errors.UsageError, match="the result cannot be kept"):
+        once.once("a", work)
+    assert once.once("a", work) is None
+    assert done == [1]
+    with pytest.raises(errors.UsageError, match="payload=…"):
+        once.once("b", work, payload=threading.Lock())
+
+
+def test_functions_are_decorated(memory: Store) -> None:
+    once = Idempotency(memory, "charge")
+    once.create_table()
+    charged: list[str] = []
+
+    @once.each(lambda order, **_: order.order_id)
+    def charge(order: Order, *, currency: str = "EUR") -> Receipt:
+        """Take the money."""
+        charged.append(order.order_id)
+        return Receipt(len(charged), order.total, date(2026, 1, 1))
+
+    @once.each(lambda order: f"mail-{order.order_id}", payload=lambda order: None)
+    def mail(order: Order) -> None:
+        charged.append("mail")
+
+    assert charge.__doc__ == "Take the money."
+    first = charge(Order(order_id="1", total=Decimal(5)))
+    assert (
+        charge(Order(order_id="1", total=Decimal(5)))
+        == first
+        == Receipt(1, Decimal(5), date(2026, 1, 1))
+    )
+    with pytest.raises(errors.PayloadDiffers):
+        charge(Order(order_id="1", total=Decimal(6)))
+    with pytest.raises(errors.PayloadDiffers):
+        charge(Order(order_id="1", total=Decimal(5)), currency="USD")
+    mail(Order(order_id="1"))
+    mail(Order(order_id="1", total=Decimal(1)))
+    assert charged == ["1", "mail"]
+
+
+def test_a_second_caller_waits_or_is_told(memory: Store, clock: ManualClock) -> None:
+    once, hasty = Idempotency(memory, "charge"), Hasty.over(memory)
+    once.create_table()
+    asked: list[Any] = []
+
+    def work() -> str:
+        with pytest.raises(errors.InProgress, match="'a' is being done") as busy:
+            once.once("a", work)
+        asked.append(busy.value.until)
+        with pytest.raises(errors.InProgress):
+            Idempotency(hasty, "charge").once("a", work, wait=10)
+        return "first"
+
+    began = clock.now()
+    assert once.once("a", work) == "first"
+    assert asked == [datetime.fromtimestamp(began + 60, UTC)]
+    assert 9.99 < clock.now() - began < 11
+
+
+def test_who_waits_gets_the_result(memory: Store) -> None:
+    hasty = Hasty.over(memory)
+    once = Idempotency(memory, "charge")
+    once.create_table()
+    record = memory.run(once._begin("a", None, 0))
+    hasty.between = lambda: memory.run(once._finish(record, "theirs"))
+    assert Idempotency(hasty, "charge").once("a", lambda: "mine", wait=10) == "theirs"
+
+
+def test_an_attempt_that_outlives_its_lease_is_overtaken(memory: Store, clock: ManualClock) -> None:
+    once = Idempotency(memory, "charge", lease=10)
+    once.create_table()
+
+    def slow() -> str:
+        clock.advance(11)
+        assert once.once("a", lambda: "fast") == "fast"
+        return "slow"
+
+    with pytest.raises(errors.LeaseLost, match="longer lease"):
+        once.once("a", slow)
+    assert once.once("a", slow) == "fast"
+
+
+def test_a_slow_attempt_that_fails_takes_nothing_away(memory: Store, clock: ManualClock) -> None:
+    once = Idempotency(memory, "charge", lease=10)
+    once.create_table()
+
+    def slow() -> str:
+        clock.advance(11)
+        once.once("a", lambda: "fast")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        once.once("a", slow)
+    assert once.once("a", slow) == "fast"
+
+
+class Attempts(RuleBasedStateMachine):
+    """Attempts that end, fail, or never end; whoever calls meanwhile."""
+
+    keys = st.sampled_from("ab")
+
+    @initialize()
+    def begin(self) -> None:
+        self.clock = ManualClock()
+        self.store = isotone.connect(clock=self.clock)
+        self.once = Idempotency(self.store, "work", lease=10)
+        self.once.create_table()
+        self.done: dict[str, int] = {}
+        self.running: dict[str, float] = {}
+        self.number = 0
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()
+
+    def work(self) -> int:
+        self.number += 1
+        return self.number
+
+    def is_running(self, key: str) -> bool:
+        return self.running.get(key, 0.0) > self.clock.now()
+
+    @rule(key=keys)
+    def call(self, key: str) -> None:
+        before = self.number
+        if key in self.done:
+            assert self.once.once(key, self.work) == self.done[key]
+            assert self.number == before
+        elif self.is_running(key):
+            with pytest.raises(errors.InProgress):
+                self.once.once(key, self.work)
+            assert self.number == before
+        else:
+            self.done[key] = self.once.once(key, self.work)
+            assert self.number == self.done[key] == before + 1
+
+    @rule(key=keys)
+    def fail(self, key: str) -> None:
+        if key in self.done or self.is_running(key):
+            return
+        with pytest.raises(ZeroDivisionError):
+            self.once.once(key, lambda: 1 // 0)
+        self.running.pop(key, None)
+
+    @rule(key=keys)
+    def die(self, key: str) -> None:
+        """As a process does that is killed: nothing is written after the beginning."""
+        if key in self.done or self.is_running(key):
+            return
+        self.store.run(self.once._begin(key, None, 0))
+        self.running[key] = self.clock.now() + 10
+
+    @rule(key=keys)
+    def forget(self, key: str) -> None:
+        self.once.forget(key)
+        self.done.pop(key, None)
+        self.running.pop(key, None)
+
+    @rule()
+    def wait(self) -> None:
+        self.clock.advance(6)
+
+
+TestAttempts = Attempts.TestCase
+TestAttempts.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+def test_of_many_threads_one_does_it(tmp_path: Path) -> None:
+    with isotone.connect(tmp_path / "i.db", durability="none") as store:
+        Idempotency(store, "work").create_table()
+        work = Worker()
+
+        def attempt(number: int) -> int:
+            return Idempotency(store, "work").once(str(number % 5), work, wait=30)
+
+        with ThreadPoolExecutor(8) as pool:
+            results = list(pool.map(attempt, range(50)))
+    assert work.calls == 5
+    assert sorted(set(results)) == [1, 2, 3, 4, 5]
+
+
+def test_an_answer_that_is_lost_does_no_harm(memory: Store) -> None:
+    Idempotency(memory, "work").create_table()
+    with isotone.connect(Repeating(memory.backend), clock=memory.clock) as repeating:
+        once, work = Idempotency(repeating, "work"), Worker()
+        with pytest.raises(ZeroDivisionError):
+            once.once("a", work.fail)
+        assert [once.once("a", work), once.once("a", work)] == [2, 2]
+
+
+def test_a_transaction_is_made_once(memory: Store) -> None:
+    once = Idempotency(memory, "orders")
+    once.create_table()
+    memory.create_tables(orders)
+    memory.put(Order(order_id="1", total=Decimal(10)))
+
+    def add() -> None:
+        with memory.transaction() as together:
+            together.update(Order, Order.total.add(5), order_id="1")
+            once.settle(together, "message-7", result="added")
+
+    add()
+    with pytest.raises(errors.TransactionFailed) as failed:
+        add()
+    assert isinstance(failed.value.failures[1], errors.AlreadyExists)
+    assert memory.get(Order, order_id="1") == Order(order_id="1", total=Decimal(15))
+    assert once.once("message-7", lambda: "not called") == "added"
+
+
+def test_it_costs_what_is_said(clock: ManualClock) -> None:
+    requests = Requests()
+    with isotone.connect(clock=clock, observe=[isotone.at_end(requests.see)]) as store:
+        once = Idempotency(store, "work")
+        once.create_table()
+        requests.taken()
+        once.once("a", lambda: 1)
+        assert requests.taken() == {"PutItem": 1, "UpdateItem": 1}
+        once.once("a", lambda: 1)
+        assert requests.taken() == {"PutItem": 1}
+
+
+def test_awaited() -> None:
+    async def program() -> None:
+        async with isotone.aconnect() as store:
+            once = Idempotency(store, "work")
+            await once.create_table()
+            calls: list[str] = []
+
+            @once.each(lambda name: name, wait=30)
+            async def greet(name: str) -> str:
+                calls.append(name)
+                await asyncio.sleep(0)
+                if len(calls) == 1:
+                    raise ZeroDivisionError
+                return f"hello {name}"
+
+            with pytest.raises(ZeroDivisionError):
+                await greet("ann")
+            greetings = await asyncio.gather(*(greet(each) for each in ["ann", "bob"] * 5))
+            assert set(greetings) == {"hello ann", "hello bob"}
+            assert sorted(calls) == ["ann", "ann", "bob"]
+
+    asyncio.run(program())
