@@ -208,6 +208,10 @@ class LeaseLost(IsotoneError):
     """What was held by a lease was not renewed in time, and may be somebody else's by now."""
 
 
+class RankingIncomplete(IsotoneError):
+    """A ranking is being rebuilt, or its rebuilding was interrupted; rebuilding it again completes it."""
+
+
 class MalformedKey(IsotoneError, ValueError):
     """A text that the declared key never writes: another kind of item, or another declaration."""
 

@@ -114,15 +114,20 @@ class Structure(Generic[S]):
         A structure declares its entities without a table, so that it can live in any; here the class with
         the table's keys is made, once for each table.
         """
-        known = self.table.entities.get(kind.__name__)
-        if known is not None and issubclass(known.entity, kind):
-            return known.entity
-        return cast("type[E]", type(kind.__name__, (kind,), {}, table=self.table))
+        return kept_in(self.table, kind)
 
     @operation
     def create_table(self) -> Steps[None]:
         """Make the structure's table where it is missing."""
         yield from self.calls.create_tables(self.table)
+
+
+def kept_in(table: Table, kind: type[E]) -> type[E]:
+    """The entity class of a kind in a table: the one that is there, or one made of the kind."""
+    known = table.entities.get(kind.__name__)
+    if known is not None and issubclass(known.entity, kind):
+        return known.entity
+    return cast("type[E]", type(kind.__name__, (kind,), {}, table=table))
 
 
 def _waited(store: Store, batches: Batches[R]) -> Iterator[R]:

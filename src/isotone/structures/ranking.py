@@ -1,8 +1,8 @@
 """Rank and count in a few item reads: an order-statistic tree in the items of one partition.
 
 Structures compose its generators; nobody runs them alone. Keys are texts that sort as what they stand
-for (`ranking_keys`), without spaces or control characters. A key enters and leaves in the caller's own
-transaction, together with whatever it is the rank of:
+for (`ranking_keys`), without spaces. A key enters and leaves in the caller's own transaction, together
+with whatever it is the rank of:
 
     def attempt() -> Steps[None]:
         member = yield from self.calls.get(…, consistent=True)
@@ -13,78 +13,372 @@ transaction, together with whatever it is the rank of:
 
     yield from self.ranking.settle(attempt)
 
-`change` adds at most eight entries. It may first commit a transaction of its own, in which a full node is
-divided or an empty one joined to its neighbour: that moves keys between items, and changes no rank.
+Within a leaf a change is one write to it; otherwise it writes to two leaves and to the inner nodes in which
+they differ, seven items for a million keys at most. `change` may first commit a transaction of its own, in which a
+full node is divided or a sparse one joined to its neighbour: that moves keys between items, and changes
+no rank. The form of the tree, and what makes it right, is told in docs/design/decisions/019.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeVar
 
-from isotone.errors import WriteRefused
+from isotone.errors import Contended, TransactionFailed
 from isotone.model.calls import Calls
+from isotone.model.carrying import pause_after
+from isotone.model.conditions import Condition
 from isotone.model.steps import Steps
 from isotone.model.table import Table
 from isotone.model.transactions import Transaction
+from isotone.structures.ranking_building import Batch, Building, Findings
+from isotone.structures.ranking_keys import HIGHEST, LOWEST
+from isotone.structures.ranking_mending import SIZES, Mending, Sizes
+from isotone.structures.ranking_nodes import ROOT, Inner, RankingCounts, RankingLeaf
+from isotone.structures.ranking_tree import ATTEMPTS, Path, Tree, View
 
 R = TypeVar("R")
 
-Batch = Callable[[], Steps[Sequence[str]]]
-"""Reads the next keys, in ascending order; none at the end."""
+_AT_ONCE: Final = 50  # leaves that are read at one moment
 
 
-class Overtaken(WriteRefused):
+class Overtaken(Exception):
     """The leaving key is not there, or the entering one is: others changed the member. Read it again."""
 
 
 class Ranking:
-    """The order of the keys of one ranking; its table has string keys PK and SK, or others."""
+    """The order of the keys of one ranking, in any table whose primary key is two strings.
 
-    def __init__(self, calls: Calls, table: Table, name: str) -> None:
-        self._calls = calls
-        self._table = table
+    Give all objects of one ranking the same `sizes`. An object remembers the way to its leaves: keep it,
+    rather than make one for each call.
+    """
+
+    def __init__(self, calls: Calls, table: Table, name: str, *, sizes: Sizes = SIZES) -> None:
+        self._tree = Tree(calls, table, name)
+        self._mending = Mending(self._tree, sizes)
+        self._building = Building(self._tree, self._mending)
+        self._sizes = sizes
         self.name = name
+
+    # Writing
 
     def settle(self, attempt: Callable[[], Steps[R]]) -> Steps[R]:
         """Run an attempt (read, `change`, commit) until none overtakes it; raises `Contended` in the end."""
-        raise NotImplementedError
+        for number in range(ATTEMPTS):
+            try:
+                return (yield from attempt())
+            except (TransactionFailed, Overtaken, Contended):
+                self._tree.forget()
+            yield pause_after(number)
+        raise self._tree.contended()
 
     def change(
         self, together: Transaction, *, leaving: str | None = None, entering: str | None = None
     ) -> Steps[None]:
         """Add to a transaction the writes by which one key leaves and another enters.
 
-        Raises `Overtaken` where the leaving key is not there or the entering one is.
+        The transaction fails where a key is not there any more, or is there already, or its leaf has been
+        divided: begin again, with what is there now. Raises `Overtaken` where this is known beforehand.
         """
-        raise NotImplementedError
+        if leaving == entering:
+            return
+        for attempt in range(ATTEMPTS):
+            places = yield from self._places(leaving, entering)
+            if places is not None:
+                self._write(together, places)
+                return
+            if attempt:
+                yield pause_after(attempt)
+        raise self._tree.contended()
+
+    def _places(self, leaving: str | None, entering: str | None) -> Steps[list[_Place] | None]:
+        """Where the keys leave and enter; None where the tree has to be looked at again."""
+        places: list[_Place] = []
+        for key, by in ((leaving, -1), (entering, +1)):
+            if key is not None:
+                path = yield from self._tree.path(key)
+                if path is None:
+                    yield from self._mending.plant()
+                    return None
+                places.append(_Place(key, by, path))
+        leaves: dict[str, RankingLeaf] = {}
+        for key, by, path in places:
+            leaf = leaves.get(path.leaf) or (yield from self._tree.leaf(path.leaf))
+            if leaf is None or not leaf.covers(key):
+                self._tree.forget(path.inners)
+                return None
+            if (key in leaf.keys) != (by < 0):
+                raise Overtaken(key)
+            leaves[path.leaf] = leaf
+        if len(leaves) == len(places):
+            for _, by, path in places:
+                number = len(leaves[path.leaf].keys)
+                crowded = by > 0 and number >= self._sizes.leaf
+                sparse = by < 0 and number <= self._sizes.least_keys
+                if (yield from self._mending.mend(path, crowded=crowded, sparse=sparse)):
+                    return None
+        return places
+
+    def _write(self, together: Transaction, places: Sequence[_Place]) -> None:
+        tree, by_leaf = self._tree, _grouped(places)
+        for leaf, group in by_leaf.items():
+            together.update(
+                tree.leaves,
+                *(
+                    RankingLeaf.keys[each.key].set(True)
+                    if each.by > 0
+                    else RankingLeaf.keys[each.key].remove()
+                    for each in group
+                ),
+                when=_still(group, self._sizes),
+                **tree.key(leaf),
+            )
+        for inner, slots in _counted(places):
+            together.update(
+                tree.counts,
+                *(RankingCounts.counts[slot].add(by) for slot, by in slots.items()),
+                when=RankingCounts.era == inner.era,
+                **tree.key(inner.node),
+            )
+
+    # Reading
 
     def rank(self, key: str) -> Steps[int]:
-        """How many keys are smaller; the key need not be there."""
-        raise NotImplementedError
-
-    def size(self) -> Steps[int]:
-        """How many keys there are."""
-        raise NotImplementedError
+        """How many keys are smaller; the key need not be there. Reads one item for each level."""
+        (rank,) = yield from self._ranks(key)
+        return rank
 
     def count(self, low: str, high: str) -> Steps[int]:
         """How many keys there are from `low` (included) to `high` (not included), at one moment."""
-        raise NotImplementedError
+        if low >= high:
+            return 0
+        before, until = yield from self._ranks(low, high)
+        return until - before
+
+    def size(self) -> Steps[int]:
+        """How many keys there are. Reads one item."""
+        tree = self._tree
+        root = yield from tree.calls.get(tree.counts, consistent=True, **tree.key(ROOT))
+        if root is None or not root.counts:
+            yield from tree.path(LOWEST)  # raises where it is being rebuilt
+        return 0 if root is None else sum(root.counts)
+
+    def _ranks(self, *keys: str) -> Steps[list[int]]:
+        tree = self._tree
+        for attempt in range(ATTEMPTS):
+            paths: list[Path] = []
+            for key in keys:
+                path = yield from tree.path(key)
+                if path is None:
+                    return [0] * len(keys)
+                paths.append(path)
+            inners = {inner.node: inner for path in paths for inner in path.inners}
+            if all(inners[inner.node] is inner for path in paths for inner in path.inners):
+                view = yield from tree.view(inners.values(), [path.leaf for path in paths])
+                if view is not None:
+                    return [_below(view, *each) for each in zip(keys, paths, strict=True)]
+            if attempt:
+                yield pause_after(attempt)
+        raise tree.contended()
 
     def at(self, rank: int, count: int, *, reverse: bool = False) -> Steps[list[str]]:
         """Up to `count` keys from a rank on; with `reverse`, ranks count from the greatest key.
 
-        No skipped key is read. `read_ranking_key` gives score and member back.
+        No skipped key is read. `read_ranking_key` gives score and member back. What is in some fifty
+        leaves (a thousand keys at least) is as of one moment; of more, each such part is.
         """
-        raise NotImplementedError
+        found: list[str] = []
+        at_once = _AT_ONCE * self._sizes.least_keys
+        while count > len(found):
+            wanted = min(at_once, count - len(found))
+            part = yield from self._at(rank + len(found), wanted, reverse)
+            found += part
+            if len(part) < wanted:
+                break
+        return found
 
-    def rebuild(self, batch: Batch) -> Steps[int]:
+    def _at(self, rank: int, count: int, reverse: bool) -> Steps[list[str]]:
+        tree = self._tree
+        for attempt in range(ATTEMPTS):
+            try:
+                plan = _planned(tree.known, tree.seen, rank, count, reverse)
+            except _Unknown as unknown:
+                learnt = yield from tree.learn(unknown.node)
+                if learnt is None and unknown.node == ROOT:
+                    return []
+                if learnt is None:
+                    tree.forget()
+                continue
+            view = yield from tree.view(plan.inners, [piece.leaf for piece in plan.pieces])
+            found = None if view is None else _gathered(view, rank, count, reverse)
+            if found is not None:
+                return found
+            if attempt > 1:
+                yield pause_after(attempt)
+        raise tree.contended()
+
+    # The whole
+
+    def rebuild(self, batch: Batch, *, progress: Callable[[int], None] | None = None) -> Steps[int]:
         """Make the ranking anew from all keys in ascending order; how many there were.
 
-        Writers get an error while it goes on. Interrupted, it is run again from its beginning.
+        `batch` is called for the next keys, first when the old ranking is gone and nobody can write to
+        it any more; it gives none at the end, and must read consistently. Writers and readers get
+        `RankingIncomplete` while it goes on. Interrupted, it is run again, from its beginning. `progress`
+        is called with the number of keys so far.
         """
-        raise NotImplementedError
+        return (yield from self._building.rebuild(batch, progress))
 
     def clear(self) -> Steps[None]:
         """Delete everything that the ranking keeps."""
-        raise NotImplementedError
+        yield from self._building.clear()
+
+    def verify(self) -> Steps[Findings]:
+        """What is wrong with the tree while nobody writes to it: nothing, unless items were changed by hand.
+
+        Reads everything: an item for some seventy keys.
+        """
+        return (yield from self._building.verify())
+
+
+class _Place(NamedTuple):
+    """Where a key leaves (-1) or enters (+1)."""
+
+    key: str
+    by: int
+    path: Path
+
+
+def _grouped(places: Sequence[_Place]) -> dict[str, list[_Place]]:
+    groups: dict[str, list[_Place]] = {}
+    for place in places:
+        groups.setdefault(place.path.leaf, []).append(place)
+    return groups
+
+
+def _still(group: Sequence[_Place], sizes: Sizes) -> Condition:
+    """That a leaf still takes the change: keys are there or not, in its range, and within its size."""
+    keys, conditions = RankingLeaf.keys, list[Condition]()
+    for key, by, _ in group:
+        conditions.append(keys[key].missing() if by > 0 else keys[key].exists())
+        if by > 0:
+            conditions.append((RankingLeaf.low <= key) & (RankingLeaf.high > key))
+    if len(group) == 1:
+        is_alone = (RankingLeaf.low == LOWEST) & (RankingLeaf.high == HIGHEST)
+        if group[0].by > 0:
+            conditions.append(keys.size < sizes.leaf)
+        else:
+            conditions.append((keys.size > sizes.least_keys) | is_alone)
+    whole = conditions[0]
+    for condition in conditions[1:]:
+        whole &= condition
+    return whole
+
+
+def _counted(places: Sequence[_Place]) -> list[tuple[Inner, dict[int, int]]]:
+    """What is to be added to the slots of inner nodes; nothing where as many leave as enter."""
+    inners: dict[tuple[str, str], Inner] = {}
+    sums: dict[tuple[str, str], dict[int, int]] = {}
+    for _, by, path in places:
+        for inner, child in path.children():
+            slots = sums.setdefault((inner.node, inner.era), {})
+            slots[child.slot] = slots.get(child.slot, 0) + by
+            inners[inner.node, inner.era] = inner
+    found = [
+        (inners[node], {slot: by for slot, by in slots.items() if by})
+        for node, slots in sums.items()
+    ]
+    return [(inner, slots) for inner, slots in found if slots]
+
+
+def _below(view: View, key: str, path: Path) -> int:
+    """How many keys of a view are below a key."""
+    rank = bisect_left(view.keys[path.leaf], key)
+    for inner, place in zip(path.inners, path.places, strict=True):
+        counts = view.counts[inner.node]
+        rank += sum([counts[child.slot] for child in inner.children[:place]])
+    return rank
+
+
+# By rank
+
+
+class _Unknown(Exception):
+    """A node whose shape or counts it takes to go on."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__(node)
+        self.node = node
+
+
+class _Piece(NamedTuple):
+    """Some of the keys of a leaf, by their places in it."""
+
+    leaf: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What has to be read for the keys from a rank on."""
+
+    inners: list[Inner]
+    pieces: list[_Piece]
+
+
+def _planned(
+    inners: Mapping[str, Inner],
+    counts: Mapping[str, list[int]],
+    rank: int,
+    count: int,
+    reverse: bool,
+) -> _Plan:
+    """The leaves with the keys of some ranks; raises `_Unknown` for a node that it takes to know."""
+    plan = _Plan([], [])
+    if ROOT not in inners or ROOT not in counts:
+        raise _Unknown(ROOT)
+    start, stop = rank, rank + count
+    if reverse:
+        size = sum(counts[ROOT])
+        start, stop = size - stop, size - start
+    _choose(plan, inners, counts, ROOT, max(0, start), stop)
+    return plan
+
+
+def _choose(
+    plan: _Plan,
+    inners: Mapping[str, Inner],
+    counts: Mapping[str, list[int]],
+    node: str,
+    start: int,
+    stop: int,
+) -> None:
+    inner, numbers = inners.get(node), counts.get(node)
+    if inner is None or numbers is None:
+        raise _Unknown(node)
+    plan.inners.append(inner)
+    for child, slot in inner.children:
+        if slot >= len(numbers):
+            raise _Unknown(node)
+        number = numbers[slot]
+        if start < number and stop > 0:
+            if inner.level == 1:
+                plan.pieces.append(_Piece(child, max(0, start), min(number, stop)))
+            else:
+                _choose(plan, inners, counts, child, max(0, start), stop)
+        start, stop = start - number, stop - number
+
+
+def _gathered(view: View, rank: int, count: int, reverse: bool) -> list[str] | None:
+    """The keys of some ranks, where all that it takes is in the view."""
+    try:
+        plan = _planned(view.inners, view.counts, rank, count, reverse)
+    except _Unknown:
+        return None
+    if not all(piece.leaf in view.keys for piece in plan.pieces):
+        return None
+    found = [key for leaf, start, stop in plan.pieces for key in view.keys[leaf][start:stop]]
+    return found[::-1] if reverse else found

@@ -14,7 +14,7 @@ from isotone.model.ordering import escape, number_of, ordered_number, unescape
 
 LOWEST: Final = ""
 """Before every key."""
-HIGHEST: Final = "~"
+HIGHEST: Final = "\U0010ffff"
 """After every key."""
 
 _SEPARATOR: Final = "#"
