@@ -18,6 +18,7 @@ from isotone import (
     Key,
     Page,
     Query,
+    Snapshot,
     Table,
     desc,
     field,
@@ -93,9 +94,20 @@ assert_type(store.first(query), Order | None)
 assert_type(store.iterate(query), Iterator[Order])
 assert_type(store.count(query), int)
 assert_type(store.delete(order), Order | None)
+assert_type(store.load(query), Snapshot[Order])
+assert_type(store.scan(Order.primary.scan()), Iterator[Order])
+assert_type(Order.find(Order.customer_id == "a"), Query[Order])
+with store.transaction() as together:
+    assert_type(together.get(Order, customer_id="a", number=1), Order | None)
 
 
 async def main() -> None:
     async with isotone.aconnect(":memory:") as awaited:
         assert_type(await awaited.get(Order, customer_id="a", number=1), Order | None)
         assert_type(await awaited.all(query), list[Order])
+        async for each in awaited.iterate(query):
+            assert_type(each, Order)
+        async for each in awaited.scan(Order.primary.scan(), segments=2):
+            assert_type(each, Order)
+        async with awaited.transaction() as together:
+            assert_type(await together.get(Order, customer_id="a", number=1), Order | None)
