@@ -193,6 +193,21 @@ def test_queries(database: isotone.Database, ask: Callable[[], Any], wanted: lis
     assert numbers(filled(database).all(ask())) == wanted
 
 
+def test_what_is_only_a_bound_is_neither_read_nor_counted(database: isotone.Database) -> None:
+    store = filled(database)  # with an item at "order}", which closes the range of "order|"
+    query = Order.primary.where(MINE)
+    assert len(store.all(query)) == store.count(query) == 4
+    assert [len(page) for page in pages_of(store, query)] == [3, 1]
+
+
+def pages_of(store: Store, query: Any) -> Iterator[list[Any]]:
+    cursor, more = None, True
+    while more:
+        page = store.page(query, size=3, cursor=cursor)
+        yield page.items
+        cursor, more = page.cursor, page.cursor is not None
+
+
 def test_texts_at_the_end_have_all_conditions(database: isotone.Database) -> None:
     store = filled(database)
     for conditions, wanted in [
@@ -348,6 +363,24 @@ def test_what_cannot_be_meant_is_refused(key: Callable[[Any], Key], message: str
             primary = key(type("Fields", (), dict(locals())))
 
 
+def test_a_field_that_is_a_key_attribute_has_no_other_form() -> None:
+    with pytest.raises(
+        UsageError, match="carries 'day' as it is, and not in another form; give the field"
+    ):
+
+        class Wrong(Entity, table=Table("wrong", partition="day", sort=None)):
+            day: Attr[date] = field()
+            primary = Key(written(day, "%Y%m%d"))
+
+    class Right(Entity, table=Table("right", partition="day", sort=None)):
+        day: Attr[date] = field(name="of_day")
+        primary = Key(written(day, "%Y%m%d"))
+
+    assert Right.primary.where(Right.day == date(2020, 1, 1)).request()[
+        "ExpressionAttributeValues"
+    ] == {":v0": {"S": "20200101"}}
+
+
 def test_children_have_the_separators_of_their_parent(database: isotone.Database) -> None:
     teams = Table("teams")
 
@@ -381,6 +414,26 @@ def test_children_have_the_separators_of_their_parent(database: isotone.Database
         ("TEAM_ops", "~MEMBER-01"),
         ("TEAM_ops", "~MEMBER-02"),
     ]
+
+
+def test_widened_numbers_keep_their_separators(database: isotone.Database) -> None:
+    store = isotone.connect(database)
+
+    def entity(maximum: int, was: int | None) -> Any:
+        class Ticket(Entity, table=Table("tickets"), tag="ticket"):
+            number: Attr[int] = field(max=maximum, was=was, alert=2)
+            name: Attr[str] = field(default="")
+            primary = Key("t", separator="_").sort("ticket", number, name, separator="-")
+
+        return Ticket
+
+    narrow, wide = entity(99, None), entity(9999, 99)
+    store.create_tables(wide.__schema__.table)
+    store.put(narrow(number=7, name="a b"))
+    assert store.get(wide, number=7, name="a b") == wide(number=7, name="a b")
+    store.widen(wide)
+    items = database.client().scan(TableName="tickets")["Items"]
+    assert [(item["PK"]["S"], item["SK"]["S"]) for item in items] == [("t", "ticket-0007-a b")]
 
 
 # Whatever is asked of keys that f-strings made, the answer is the rows filtered in memory

@@ -26,14 +26,12 @@ class KeyBounds:
     """The part of a key's order that holds what was asked for.
 
     `is_empty` says that the conditions exclude one another, so that nothing needs to be read. `free`
-    is the first field that differs among the items of the range: the one by which they come sorted,
-    unless it stands in the key in a form that does not sort (`sorts`).
+    is the first field that differs among the items of the range: the one by which they come sorted.
     """
 
     restrictions: tuple[Restriction, ...]
     free: Component | None = None
     is_empty: bool = False
-    sorts: bool = True
 
     @property
     def excluded(self) -> tuple[tuple[str, frozenset[str]], ...]:
@@ -49,17 +47,16 @@ def bounds(key: BoundKey, conditions: Iterable[Condition]) -> KeyBounds:
     asked = _Asked(key, conditions)
     restrictions = [_partition(slot, asked) for slot in key.partition]
     free: Component | None = None
-    is_empty, sorts = asked.contradictory, True
+    is_empty = asked.contradictory
     for slot in key.sort:
         if free is not None:
             asked.refuse_beyond(slot.components, free)
             continue
         equal, free = asked.leading(slot)
-        sorts = free is None or _sorts(slot, equal)
         found, impossible = _sort(slot, asked, equal, free)
         is_empty = is_empty or impossible
         restrictions += found
-    return KeyBounds(tuple(restrictions), free, is_empty, sorts)
+    return KeyBounds(tuple(restrictions), free, is_empty)
 
 
 class _Asked:
@@ -199,26 +196,28 @@ def _restriction(
         for place, component in enumerate(slot.components[:equal])
     ]
     operator: Any = None if condition is None else condition.operator
-    if operator is not None and operator != "begins_with" and not _sorts(slot, equal):
-        name = slot.components[equal].field.name
-        raise Unanswerable(
-            f"{asked.key.name} has {name!r} as it stands, so items do not lie in the order of {name}; "
-            f"give {name} == …, or .begins_with(…) of a text, or put the condition in .filter(…), which "
-            "reads and pays for what it drops"
-        )
     operands: Sequence[Any] = () if condition is None else condition.values
     if operator != "begins_with":  # whose operand is a text, whatever the field is
         operands = [slot.outward(equal, value) for value in operands]
-    selection = slot.template.select(leading, operator, operands)
+    try:
+        selection = slot.template.select(leading, operator, operands)
+    except Unanswerable as error:
+        if operator == "begins_with":
+            raise Unanswerable(f"{asked.key.name}: {error}") from None
+        raise _not_sorted(slot, asked, equal) from None
     if selection.operator is None:
         return None
     texts = tuple({"S": text} for text in selection.operands)
     return Restriction(slot.attribute.name, selection.operator, texts, selection.excluded)
 
 
-def _sorts(slot: Slot, place: int) -> bool:
-    """Whether keys sort by the component in a place."""
-    return not isinstance(slot, StringSlot) or slot.template.keeps_order(place)
+def _not_sorted(slot: Slot, asked: _Asked, place: int) -> Unanswerable:
+    name = slot.components[place].field.name
+    return Unanswerable(
+        f"{asked.key.name} has {name!r} as it stands, so items do not lie in the order of {name}; "
+        f"give {name} == …, or .begins_with(…) of a text, or put the condition in .filter(…), which "
+        "reads and pays for what it drops"
+    )
 
 
 def _native(slot: NativeSlot, asked: _Asked, condition: Comparison | None) -> Restriction | None:

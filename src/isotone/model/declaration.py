@@ -190,7 +190,10 @@ def _check_neighbours(schema: EntitySchema) -> None:
             continue  # a class that is defined anew, in a notebook or a reloaded module
         reason = _collision(schema.primary, other.primary)
         if reason is not None:
-            raise UsageError(f"its primary key could be that of a {tag} too: {reason}")
+            raise UsageError(
+                f"its primary key could be that of a {tag} too: {reason}; give one of them another "
+                "literal, in the place where they have the same"
+            )
         _check_overloading(schema, other)
 
 

@@ -172,6 +172,11 @@ class NativeSlot:
                 f"key attribute {attribute.name!r} is of type {attribute.type}, but field "
                 f"{component.field.name!r} is written as {code or 'a map'}"
             )
+        if component.codec is not None or component.form == "declared order":
+            raise UsageError(
+                f"key attribute {attribute.name!r} carries {component.field.name!r} as it is, and not in "
+                "another form; give the field an attribute of its own: field(name=…)"
+            )
         self.attribute = attribute
         self.components = (component,)
         self.field = component.field
@@ -202,6 +207,15 @@ class BoundKey:
     def components(self) -> Iterator[Component]:
         for slot in self.slots:
             yield from slot.components
+
+    def sorts_by(self, component: Component) -> bool:
+        """Whether items lie in the order of a component: of all but those that stand there as made by hand."""
+        return not any(
+            each is component and not slot.template.keeps_order(place)
+            for slot in self.sort
+            if isinstance(slot, StringSlot)
+            for place, each in enumerate(slot.components)
+        )
 
     @property
     def fields(self) -> list[Attr[Any]]:

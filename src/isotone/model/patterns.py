@@ -184,8 +184,9 @@ class Query(Read[E_co]):
 
     def _check_order(self) -> None:
         """Raises `UsageError` where the key has values in a form by which they do not sort."""
-        if self.bounds.free is not None and not self.bounds.sorts:
-            name = self.bounds.free.field.name
+        free = self.bounds.free
+        if free is not None and not all(key.sorts_by(free) for key in self.keys):
+            name = free.field.name
             raise UsageError(
                 f"{self.name} has {name!r} as it stands, so items do not lie in the order of {name}: "
                 f"sort what you have read, or take the order of the key as it is, or .reversed()"

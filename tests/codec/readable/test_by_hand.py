@@ -126,7 +126,7 @@ def check_refusal(
     codec = template.codecs[place]
     if operator in (None, "=", "begins_with"):
         assert operator is not None
-        assert isinstance(codec, RawText | Hex)
+        assert codec.width is None
     elif isinstance(error, Unanswerable):
         assert isinstance(codec, RawText | Unpadded | Hex)
         assert not template.keeps_order(place)

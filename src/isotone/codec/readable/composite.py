@@ -25,6 +25,7 @@ from isotone.codec.readable.delimiting import (
     could_go_on_as,
     keeps_order,
     literals_between,
+    pieces,
     stops,
     title,
 )
@@ -64,8 +65,8 @@ class Template:
     parts: tuple[Part, ...]
     separator: str
     codecs: tuple[Codec[Any], ...] = field(init=False, repr=False, compare=False)
-    width: int | None = field(init=False, repr=False, compare=False)
     literals: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    pieces: tuple[Part, ...] = field(init=False, repr=False, compare=False)
     _stops: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _forms: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
@@ -73,24 +74,27 @@ class Template:
         _check(parts, separator)
         literals = literals_between(parts, separator)
         ends = stops(literals, separator)
-        codecs = iter(_bound([part for part in parts if not isinstance(part, str)], ends))
+        bound_parts, codecs = _bound(parts, ends)
         set_ = object.__setattr__
         set_(self, "separator", separator)
-        set_(
-            self,
-            "parts",
-            tuple(part if isinstance(part, str) else next(codecs) for part in parts),
-        )
-        set_(self, "codecs", tuple(part for part in self.parts if not isinstance(part, str)))
+        set_(self, "parts", tuple(bound_parts))
+        set_(self, "codecs", tuple(codecs))
         set_(self, "literals", tuple(literals))
+        set_(self, "pieces", pieces(bound_parts, separator))
         set_(self, "_stops", tuple(ends))
-        set_(self, "width", _width(self.codecs, literals))
         set_(self, "_forms", tuple(_forms(literals)))
 
     def __str__(self) -> str:
         return self.separator.join(
             part if isinstance(part, str) else f"{{{title(part)}}}" for part in self.parts
         )
+
+    @property
+    def width(self) -> int | None:
+        """The number of characters of a key, where every key has as many."""
+        widths = [codec.width for codec in self.codecs]
+        known = [width for width in widths if width is not None]
+        return sum(known) + sum(map(len, self.literals)) if len(known) == len(widths) else None
 
     def render(self, values: Sequence[Any]) -> str:
         """The key of one value for each codec. Raises what the codecs' `encode` does."""
@@ -219,10 +223,11 @@ class Template:
         >>> Template(["ORDER", Text()]).is_ambiguous_with(Template(["ORDER", Natural(99)]))
         "ORDER#{Text} and ORDER#{Natural} could both write the key 'ORDER#00'"
         """
-        key = common_key(self, other)
-        if key is None:
+        found = common_key(self, other)
+        if found is None:
             return None
-        if self.reads(key) and other.reads(key):
+        key, is_exact = found
+        if is_exact or (self.reads(key) and other.reads(key)):
             return f"{self} and {other} could both write the key {key!r}"
         return f"nothing in the form of {self} and {other} tells their keys apart"
 
@@ -230,7 +235,7 @@ class Template:
 def _check(parts: Sequence[Part], separator: str) -> None:
     if not parts:
         raise UsageError("a template has at least one part")
-    if not isinstance(separator, str) or not (separator.isprintable() or separator == ""):
+    if not isinstance(separator, str) or not separator.isprintable():
         raise UsageError(f"{separator!r} is no separator; give printable characters, or none")
     forbidden = _FORBIDDEN if separator == SEPARATOR else _FORBIDDEN_BY_HAND
     for part in parts:
@@ -240,18 +245,17 @@ def _check(parts: Sequence[Part], separator: str) -> None:
     check_literals(parts, separator)
 
 
-def _bound(codecs: Sequence[Codec[Any]], ends: Sequence[str]) -> list[Codec[Any]]:
-    last = len(codecs) - 1
-    return [
-        bound(codec, stop, is_last=place == last)
-        for place, (codec, stop) in enumerate(zip(codecs, ends, strict=True))
-    ]
-
-
-def _width(codecs: Sequence[Codec[Any]], literals: Sequence[str]) -> int | None:
-    widths = [codec.width for codec in codecs]
-    known = [width for width in widths if width is not None]
-    return sum(known) + sum(map(len, literals)) if len(known) == len(widths) else None
+def _bound(parts: Sequence[Part], ends: Sequence[str]) -> tuple[list[Part], list[Codec[Any]]]:
+    """The parts, and the codecs among them, as they are in their places."""
+    found: list[Part] = []
+    codecs: list[Codec[Any]] = []
+    for part in parts:
+        if not isinstance(part, str):
+            place = len(codecs)
+            part = bound(part, ends[place], is_last=place == len(ends) - 1)
+            codecs.append(part)
+        found.append(part)
+    return found, codecs
 
 
 def _forms(literals: Sequence[str]) -> list[str]:

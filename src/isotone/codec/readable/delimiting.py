@@ -42,6 +42,17 @@ def literals_between(parts: Sequence[Part], separator: str) -> list[str]:
     return [*literals, text]
 
 
+def pieces(parts: Sequence[Part], separator: str) -> tuple[Part, ...]:
+    """The parts, with literals taken apart at separators."""
+    found: list[Part] = []
+    for part in parts:
+        if isinstance(part, str) and separator and separator in part:
+            found += part.split(separator)
+        else:
+            found.append(part)
+    return tuple(found)
+
+
 def stops(literals: Sequence[str], separator: str) -> list[str]:
     """What each component ends before; nothing where another one, or the end, is next."""
     return [(separator or literal) if literal else "" for literal in literals[1:]]

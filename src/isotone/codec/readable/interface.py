@@ -62,6 +62,8 @@ class Codec(Protocol[T]):
         """
         ...
 
+    def __hash__(self) -> int: ...
+
     def encode(self, value: T) -> str:
         """The text of a value.
 

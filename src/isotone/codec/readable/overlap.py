@@ -9,10 +9,11 @@ has there. Other templates are compared character by character, by what could st
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from isotone.codec.readable import shapes
-from isotone.codec.readable.interface import Codec
+from isotone.codec.readable.interface import SEPARATOR, Codec
 from isotone.codec.readable.text import RawText
 from isotone.errors import MalformedKey
 
@@ -22,19 +23,28 @@ if TYPE_CHECKING:
 Piece = str | Codec[Any]
 
 
-def common_key(left: Template, right: Template) -> str | None:
-    """A key that both could have written, or nearly; None where there is none."""
-    if not left.codecs:
-        return _if_read(right, left.literals[0])
-    if not right.codecs:
-        return _if_read(left, right.literals[0])
+def common_key(left: Template, right: Template) -> tuple[str, bool] | None:
+    """A key that both could have written, and whether that is certain; None where there is none."""
     separator = left.separator
-    if separator and separator == right.separator and _is_in_pieces(left) and _is_in_pieces(right):
-        return _of_pieces(_pieces(left), _pieces(right), separator)
-    return shapes.common_text(
+    if not left.codecs:
+        key = _if_read(right, left.literals[0])
+    elif not right.codecs:
+        key = _if_read(left, right.literals[0])
+    elif (
+        separator and separator == right.separator and _is_in_pieces(left) and _is_in_pieces(right)
+    ):
+        key = _of_pieces(left.pieces, right.pieces, separator)
+    else:
+        return _of_shapes(left, right)
+    return None if key is None else (key, True)
+
+
+def _of_shapes(left: Template, right: Template) -> tuple[str, bool] | None:
+    key = shapes.common_text(
         shapes.of_template(left.literals, left.codecs),
         shapes.of_template(right.literals, right.codecs),
     )
+    return None if key is None else (key, False)
 
 
 def _if_read(template: Template, key: str) -> str | None:
@@ -42,21 +52,16 @@ def _if_read(template: Template, key: str) -> str | None:
 
 
 def _is_in_pieces(template: Template) -> bool:
+    if template.separator == SEPARATOR:
+        return True  # which no component holds, but a raw text that takes the rest
     return not any(_could_hold(codec, template.separator) for codec in template.codecs)
 
 
+@lru_cache(maxsize=1024)
 def _could_hold(codec: Codec[Any], separator: str) -> bool:
     if codec.takes_the_rest or (isinstance(codec, RawText) and codec.until == separator):
         return False
     return all(any(step.admits(each) for step in shapes.of_codec(codec)) for each in separator)
-
-
-def _pieces(template: Template) -> list[Piece]:
-    """The parts, with literals taken apart at separators."""
-    pieces: list[Piece] = []
-    for part in template.parts:
-        pieces.extend(part.split(template.separator) if isinstance(part, str) else [part])
-    return pieces
 
 
 def _of_pieces(left: Sequence[Piece], right: Sequence[Piece], separator: str) -> str | None:

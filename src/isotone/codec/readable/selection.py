@@ -111,6 +111,9 @@ def beyond(text: str) -> str:
 _NEXT: Final = {"\ud7ff": "\ue000"}  # the code points between them are no characters
 
 
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
 class Bound(NamedTuple):
     """An end of a range, and whether a key that equals it would be dropped."""
 
@@ -193,11 +196,11 @@ class Component:
 
 
 def _range(low: Bound, high: Bound) -> Selection:
-    return Selection("between", (low.text, high.text), _dropped(low, high))
+    return Selection("between", (low.text, high.text), _dropped(low) | _dropped(high))
 
 
-def _dropped(*bounds: Bound) -> frozenset[str]:
-    return frozenset(bound.text for bound in bounds if bound.is_dropped)
+def _dropped(bound: Bound) -> frozenset[str]:
+    return frozenset((bound.text,)) if bound.is_dropped else _NOTHING
 
 
 def without_empty_texts(selection: Selection) -> Selection:

@@ -23,8 +23,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
@@ -39,6 +38,7 @@ _ESCAPES: Final = {code: "$" + symbol for code, symbol in enumerate(_SYMBOLS)}
 _MEANINGS: Final = {escape: chr(code) for code, escape in _ESCAPES.items()}
 _ESCAPED: Final = re.compile("[\x00-$]")
 _ESCAPE: Final = re.compile(r"\$[0-9A-V_bdhs]")
+_SAMPLES: Final = ("x", "X", "0", "", "\x00", "\U0010ffff")
 _COMPLEMENT: Final = bytes(reversed(range(256)))
 _END: Final = "~"
 HEX_DIGITS: Final = "0123456789abcdef"
@@ -156,12 +156,10 @@ class _AnyText(Directed, ABC):
         raise malformed(text, (self._form if self.ascending else "a descending text") + case)
 
     def specimens(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._written(("x", "X", "0", "", "\x00", "\U0010ffff"))))
+        return tuple(dict.fromkeys(map(self.encode, self._samples())))
 
-    def _written(self, values: Iterable[str]) -> Iterator[str]:
-        for value in values:
-            with suppress(OutOfRange):
-                yield self.encode(value)
+    def _samples(self) -> Iterable[str]:
+        return _SAMPLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +211,9 @@ class RawText(_AnyText):
         if self.until and (text + self.until).find(self.until) != len(text):
             raise self._refusal(text)
         return text
+
+    def _samples(self) -> Iterable[str]:
+        return [each for each in _SAMPLES if not self.until or self.until not in self.fold(each)]
 
     def _refusal(self, text: str) -> OutOfRange:
         return OutOfRange(
