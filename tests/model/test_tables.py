@@ -15,8 +15,21 @@ from isotone import (
     Table,
     Throughput,
 )
-from isotone.errors import TableDiffers, UsageError
-from isotone.model.tables import IndexProgress, expiry_attribute, table_request
+from isotone.errors import (
+    ResourceInUseException,
+    ResourceNotFoundException,
+    TableDiffers,
+    UsageError,
+)
+from isotone.model.steps import Pause, Steps
+from isotone.model.tables import (
+    IndexProgress,
+    add_indexes,
+    create_tables,
+    drop_tables,
+    expiry_attribute,
+    table_request,
+)
 
 
 @pytest.fixture
@@ -188,3 +201,64 @@ def test_dropping(store: isotone.Store, database: isotone.Database) -> None:
     store.create_tables(shop)
     assert store.drop_tables(shop, Table("never")) == ["shop"]
     assert database.client().list_tables()["TableNames"] == []
+
+
+GONE = ResourceNotFoundException("")
+PLAIN = Table("plain")
+
+
+def status(name: str) -> dict[str, Any]:
+    keys = table_request(PLAIN)
+    return {"Table": {"TableName": "plain", "TableStatus": name, **keys}}
+
+
+def told(steps: Steps[Any], *answers: Any) -> tuple[Any, list[str]]:
+    """What the steps give, and what they ask for, of a service that gives these answers."""
+    asked: list[str] = []
+    left = iter(answers)
+    try:
+        step = next(steps)
+        while len(asked) < 50:
+            if isinstance(step, Pause):
+                step = steps.send({})
+                continue
+            asked.append(step.operation)
+            answer = next(left)
+            step = steps.throw(answer) if isinstance(answer, Exception) else steps.send(answer)
+    except StopIteration as end:
+        return end.value, asked
+    raise AssertionError("it never ends")
+
+
+def test_a_table_that_is_being_deleted_is_made_anew() -> None:
+    made, asked = told(
+        create_tables([PLAIN]), status("DELETING"), status("DELETING"), GONE, {}, status("ACTIVE")
+    )
+    assert made == ["plain"]
+    assert asked == ["DescribeTable"] * 3 + ["CreateTable", "DescribeTable"]
+
+
+def test_a_table_that_is_being_made_is_dropped_when_it_can_be() -> None:
+    dropped, asked = told(
+        drop_tables([PLAIN]), ResourceInUseException(""), {}, status("DELETING"), GONE
+    )
+    assert dropped == ["plain"]
+    assert asked == ["DeleteTable"] * 2 + ["DescribeTable"] * 2
+
+
+def test_nobody_waits_for_what_does_not_come() -> None:
+    with pytest.raises(UsageError, match="is ARCHIVED, which no waiting changes"):
+        told(create_tables([PLAIN]), *[status("ARCHIVED")] * 9)
+    grown = Table("plain", indexes={"GSI1": Global("GSI1PK")})
+    with pytest.raises(UsageError, match="was deleted before index 'GSI1' was filled"):
+        told(add_indexes([grown]), status("ACTIVE"), {}, GONE)
+
+
+def test_a_table_whose_items_expire_by_something_else(
+    store: isotone.Store, database: isotone.Database
+) -> None:
+    store.create_tables(Table("shop", indexes=shop.indexes))
+    other = {"AttributeName": "other", "Enabled": True}
+    database.client().update_time_to_live(TableName="shop", TimeToLiveSpecification=other)
+    with pytest.raises(TableDiffers, match="expires by 'other', declared is '_expires'"):
+        store.create_tables(shop)

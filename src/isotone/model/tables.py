@@ -23,6 +23,12 @@ from isotone.model.table import IndexLayout, KeyAttribute, KeyLayout, Projection
 
 _FIRST_PAUSE: Final = 0.05  # seconds; what is made at once is not waited for
 _LONGEST_PAUSE: Final = 5.0
+_PASSING: Final = {
+    "CREATING",
+    "UPDATING",
+    "DELETING",
+    "ACTIVE",
+}  # statuses that change by themselves
 
 
 class Throughput(NamedTuple):
@@ -78,6 +84,7 @@ def create_tables(
         description = yield from _wait_until_active(table)
         if table.name not in made:
             found += _compare(table, description)
+            found += yield from _compare_expiry(table, may_lack=True)
     if found:
         raise TableDiffers(found)
     for table in tables:
@@ -123,20 +130,34 @@ def drop_tables(tables: Sequence[Table]) -> Steps[list[str]]:
     """Delete the tables with all that they hold; the names of those that were there."""
     dropped = []
     for table in tables:
-        try:
-            yield Call("DeleteTable", {"TableName": table.name})
-        except ResourceNotFoundException:
-            continue
-        dropped.append(table.name)
+        if (yield from _drop(table)):
+            dropped.append(table)  # noqa: PERF401 - a comprehension cannot yield
+    for table in dropped:
         pause = _FIRST_PAUSE
         while (yield from _describe(table)) is not None:
             pause = yield from _wait(pause)
-    return dropped
+    return [table.name for table in dropped]
+
+
+def _drop(table: Table) -> Steps[bool]:
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            yield Call("DeleteTable", {"TableName": table.name})
+        except ResourceNotFoundException:
+            return False
+        except ResourceInUseException:  # it is being made, changed or deleted
+            pause = yield from _wait(pause)
+        else:
+            return True
 
 
 def _create(table: Table, throughput: Throughput | None) -> Steps[bool]:
-    if (yield from _describe(table)) is not None:
-        return False
+    pause = _FIRST_PAUSE
+    while (description := (yield from _describe(table))) is not None:
+        if description.get("TableStatus") != "DELETING":
+            return False
+        pause = yield from _wait(pause)
     try:
         yield Call("CreateTable", table_request(table, throughput))
     except ResourceInUseException:
@@ -160,8 +181,15 @@ def _wait_until_active(table: Table) -> Steps[Response]:
         if description is None:
             raise UsageError(f"table {table.name!r} does not exist; create_tables() makes it")
         statuses = [each.get("IndexStatus", "ACTIVE") for each in _indexes(description).values()]
-        if {description.get("TableStatus", "ACTIVE"), *statuses} <= {"ACTIVE"}:
+        statuses.append(description.get("TableStatus", "ACTIVE"))
+        if set(statuses) == {"ACTIVE"}:
             return description
+        stuck = sorted(set(statuses) - _PASSING)
+        if stuck:
+            raise UsageError(
+                f"table {table.name!r} is {', '.join(stuck)}, which no waiting changes; restore it "
+                "with the service's own tools"
+            )
         pause = yield from _wait(pause)
 
 
@@ -189,7 +217,9 @@ def _add_index(
     )
     pause = _FIRST_PAUSE
     while True:
-        description = (yield from _describe(table)) or {}
+        description = yield from _describe(table)
+        if description is None:
+            raise UsageError(f"table {table.name!r} was deleted before index {name!r} was filled")
         state = _indexes(description).get(name, {})
         if progress is not None:
             progress(_progress(table, name, state, description))
@@ -234,12 +264,12 @@ def _ensure_expiry(table: Table) -> Steps[None]:
     )
 
 
-def _compare_expiry(table: Table) -> Steps[list[Difference]]:
+def _compare_expiry(table: Table, *, may_lack: bool = False) -> Steps[list[Difference]]:
     wanted = expiry_attribute(table)
     if wanted is None:
         return []
     actual = yield from _current_expiry(table)
-    if actual == wanted:
+    if actual == wanted or (may_lack and actual is None):
         return []
     has = f"by {actual!r}" if actual else "nothing"
     return [Difference(table.name, None, f"expires {has}, declared is {wanted!r}")]
