@@ -107,6 +107,7 @@ options = st.fixed_dictionaries(
         "scale": st.sampled_from([0, 1]),
         "shards": st.sampled_from([1, 3]),
         "name": st.sampled_from([None, "cars"]),
+        "ranked": st.booleans(),
     }
 )
 
@@ -169,8 +170,16 @@ def test_it_is_the_same_on_every_backend(store: Store, table_name: str) -> None:
     options = {"score": "average", "best": "lowest", "window": "quarter-hour", "scale": 0}
     recount = Recount({**options, "ties": "standard", "history": True})
     boards = [
-        Leaderboard(store, name, shards=shards, history=True, table=table, **options)  # type: ignore[arg-type]
-        for name, shards in [(None, 1), ("sharded", 4)]
+        Leaderboard(
+            store,
+            name,
+            shards=shards,
+            ranked=ranked,
+            history=True,
+            table=table,
+            **options,  # type: ignore[arg-type]
+        )
+        for name, shards, ranked in [(None, 1, False), ("sharded", 4, False), ("ranked", 2, True)]
     ]
     boards[0].create_table()
     for _ in range(60):
@@ -275,7 +284,7 @@ def test_history_and_expiry(memory: Store, clock: ManualClock) -> None:
     assert rows(board.top(at=NOW + timedelta(hours=2))) == [(1, "a", 3), (2, "b", 2)]
     assert rows(board.top(at=NOW)) == []
     assert board.count(at=NOW) == 0
-    assert board.record("a", 1, at=NOW) == 1  # the expired entry is not counted on
+    assert board.record("a", 1, at=NOW) is None  # its window has expired
     with pytest.raises(UsageError, match="history=True"):
         Leaderboard(memory).history("a")
 
@@ -336,8 +345,10 @@ def test_paging_skips_and_repeats_nothing_that_stays(memory: Store) -> None:
 # Writers at once
 
 
-def test_threads_lose_nothing(store: Store, table_name: str) -> None:
-    board = Leaderboard(store, score="average", table=Leaderboard.layout(table_name))
+@pytest.mark.parametrize("ranked", [False, True])
+def test_threads_lose_nothing(store: Store, table_name: str, ranked: bool) -> None:
+    table = Leaderboard.layout(table_name)
+    board = Leaderboard(store, score="average", ranked=ranked, table=table)
     board.create_table()
     everything = [(f"{number % 3}", number) for number in range(96)]
     with ThreadPoolExecutor(8) as pool:
@@ -379,6 +390,63 @@ def test_processes_lose_nothing(tmp_path: Path) -> None:
             values = expected[each.member]
             assert (each.total, each.count) == (sum(values), len(values))
         assert {each.member for each in board.top()} == expected.keys()
+
+
+def test_an_event_counts_once(store: Store, table_name: str) -> None:
+    table = Leaderboard.layout(table_name)
+    boards = [
+        Leaderboard(store, name, ranked=ranked, table=table)
+        for name, ranked in ((None, False), ("ranked", True))
+    ]
+    boards[0].create_table()
+    for board in boards:
+        assert board.record("a", 3, once="event:1") == 3
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda _: board.record("a", 4, once="event:2"), range(8)))  # noqa: B023
+        assert board.record("a", 3, once="event:1") == 7
+        assert rows(board.top()) == [(1, "a", 7)]
+
+
+class Deaf:
+    """Carries out every request, and loses the answers of some writes."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend, self._lost = backend, 0
+
+    def execute(self, operation: str, request: Any) -> Any:
+        answer = self._backend.execute(operation, request)
+        self._lost += operation == "TransactWriteItems"
+        if operation == "TransactWriteItems" and self._lost % 2:
+            return self.execute(operation, {**request, "ClientRequestToken": f"{self._lost}"})
+        return answer
+
+
+def test_a_repeated_request_counts_once() -> None:
+    with isotone.open() as database, isotone.connect(database) as inner:
+        store = isotone.connect(Deaf(inner.backend))
+        board = Leaderboard(store)
+        board.create_table()
+        for number in range(6):
+            assert board.record("a", 1, once=f"{number}") == number + 1
+        assert rows(board.top()) == [(1, "a", 6)]
+
+
+def test_ranks_of_a_window_that_is_over(memory: Store, clock: ManualClock) -> None:
+    board = Leaderboard(memory, window="hour", ranked=True, expire_after=timedelta(hours=1))
+    board.create_table()
+    board.record("a", 1)
+    board.record("b", 1)
+    clock.advance(timedelta(hours=1))
+    board.record("a", 1)
+    assert board.remove("b") is True
+    assert (board.count(at=NOW), board.count()) == (0, 1)
+    board.drop_ranks(at=NOW)
+    kept = memory.backend.execute("Scan", {"TableName": "leaderboards"})["Items"]
+    assert {item["ranking"]["S"] for item in kept if "ranking" in item} == {
+        "LEADERBOARD##2027-01-15#9"
+    }
+    with pytest.raises(UsageError, match="cannot expire"):
+        Leaderboard(memory, ranked=True, expire_after=timedelta(hours=1))
 
 
 def test_it_is_awaited_over_an_async_store() -> None:

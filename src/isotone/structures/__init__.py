@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from isotone.structures.idempotency import Idempotency as Idempotency
     from isotone.structures.leaderboard import Leaderboard as Leaderboard
     from isotone.structures.leaderboard import ScoreEvent as ScoreEvent
-    from isotone.structures.leaderboard_entry import Standing as Standing
-    from isotone.structures.leaderboard_entry import Standings as Standings
+    from isotone.structures.leaderboard_reading import Standing as Standing
+    from isotone.structures.leaderboard_reading import Standings as Standings
     from isotone.structures.lock import Lock as Lock
     from isotone.structures.lock import LockHolder as LockHolder
     from isotone.structures.sorted_set import SortedSet as SortedSet
@@ -41,8 +41,8 @@ _HOMES: dict[str, str] = {
     "Sequence": "isotone.structures.counter",
     "ShardedCounter": "isotone.structures.counter",
     "SortedSet": "isotone.structures.sorted_set",
-    "Standing": "isotone.structures.leaderboard_entry",
-    "Standings": "isotone.structures.leaderboard_entry",
+    "Standing": "isotone.structures.leaderboard_reading",
+    "Standings": "isotone.structures.leaderboard_reading",
     "Unique": "isotone.structures.unique",
     "Window": "isotone.structures.windows",
     "Windows": "isotone.structures.windows",

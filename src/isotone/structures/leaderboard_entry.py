@@ -6,7 +6,7 @@ A score stands in the index with a fixed number of digits, so that texts sort as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Context, Decimal, Inexact
@@ -18,7 +18,6 @@ from isotone.model.components import raw
 from isotone.model.entity import Entity
 from isotone.model.fields import Attr, expires, field, version
 from isotone.model.keys import Index, Key
-from isotone.model.stats import Stats
 
 Score = Literal["sum", "average", "best", "last"]
 Best = Literal["highest", "lowest"]
@@ -55,6 +54,16 @@ class NamedLeaderboardEntry(Entry):
 
     primary = Key("LEADERBOARD", raw(Entry.group)).sort(raw(Entry.place))
     by_score = Index("GSI1", "LEADERBOARD", raw(Entry.group)).sort(raw(Entry.order))
+
+
+class LeaderboardToken(Entity):
+    """Says that an event was counted already."""
+
+    board: Attr[str] = field()
+    token: Attr[str] = field()
+    gone_at: Attr[datetime] = expires()
+
+    primary = Key("LEADERBOARD_TOKEN", board, token).sort("LEADERBOARD_TOKEN")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,57 +143,3 @@ def exact(value: int | Decimal) -> Decimal:
     if not found.is_finite():
         raise UsageError(f"{value!r} is no score: it has no place in an order")
     return found
-
-
-# What readers see
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a member stands: `score` is what is ranked, `total` and `count` are exact."""
-
-    rank: int
-    member: str
-    score: Decimal
-    total: Decimal
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Standings(Sequence[Standing]):
-    """Some members in their order; `cursor` is None where nothing follows, `stats` is what was read."""
-
-    window: str
-    items: list[Standing]
-    cursor: str | None
-    stats: Stats
-
-    def __getitem__(self, place):  # type: ignore[no-untyped-def]
-        return self.items[place]
-
-    def __iter__(self) -> Iterator[Standing]:
-        return iter(self.items)
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-
-class Numbering:
-    """The ranks of members that come one after the other.
-
-    After `taken` members, of whom the last had this rank and this order.
-    """
-
-    def __init__(self, ties: Ties, taken: int = 0, rank: int = 0, order: str = "") -> None:
-        self._ties = ties
-        self.taken = taken
-        self.rank = rank
-        self.order = order
-
-    def next(self, order: str) -> int:
-        """The rank of the next one: that of the last where both have the same score."""
-        self.taken += 1
-        if order != self.order:
-            self.rank = self.taken if self._ties == "standard" else self.rank + 1
-            self.order = order
-        return self.rank

@@ -1,4 +1,4 @@
-"""How a board lies in its table, and how it is read: first ones, neighbours, ranks.
+"""How a board is read: first ones, neighbours, ranks.
 
 A board is one partition, or several (shards) over which members are spread by a hash of their names. Each
 has its entries in order; what is first of all is merged from what is first in each. A cursor holds the
@@ -8,11 +8,11 @@ place in every shard behind which the next page begins, so that nothing is read 
 from __future__ import annotations
 
 import heapq
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import islice, takewhile
-from typing import Any, Final
+from typing import Final, overload
 
 from isotone.errors import InvalidCursor
 from isotone.model.calls import Calls
@@ -20,15 +20,10 @@ from isotone.model.patterns import Query
 from isotone.model.reading import Page
 from isotone.model.stats import Stats
 from isotone.model.steps import Steps
-from isotone.structures.leaderboard_entry import (
-    Best,
-    Digits,
-    Entry,
-    Numbering,
-    Standing,
-    Standings,
-    Ties,
-)
+from isotone.structures.leaderboard_board import Board, Rankings
+from isotone.structures.leaderboard_entry import Entry, Ties
+from isotone.structures.ranking_keys import after_score, before_score
+from isotone.structures.windows import Window
 
 _FROM_THE_BEGINNING: Final = None
 _AT_THE_END: Final = False
@@ -37,64 +32,88 @@ Behind = tuple[str, str] | bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
-    """Where the entries of a board are; `has_groups` where its partitions have names of their own."""
+class Standing:
+    """Where a member stands: `score` is what is ranked, `total` and `count` are exact."""
 
-    name: str
-    entries: type[Any]
-    has_groups: bool
-    shards: int
-    best: Best
-    ties: Ties
-    digits: Digits
+    rank: int
+    member: str
+    score: Decimal
+    total: Decimal
+    count: int
 
-    def key(self, member: str, place: str) -> dict[str, Any]:
-        """The fields of a member's primary key."""
-        shard = zlib.crc32(member.encode()) % self.shards
-        return {**self.group(shard), "place": place}
 
-    def group(self, shard: int) -> dict[str, Any]:
-        """The field that tells partitions apart, where there are several."""
-        if not self.has_groups:
-            return {}
-        return {"group": self.name if self.shards == 1 else f"{self.name}#{shard}"}
+@dataclass(frozen=True, slots=True)
+class Standings(Sequence[Standing]):
+    """Some members in their order; `cursor` is None where nothing follows, `stats` is what was read."""
 
-    def query(
-        self, shard: int, window: str, between: tuple[str, str] | None = None
-    ) -> Query[Entry]:
-        """The entries of a window in one shard, the best first; all, or those between two scores."""
-        groups = [Entry.group == group for group in self.group(shard).values()]
-        prefix = f"{window}#"
-        which = (
-            Entry.order.begins_with(prefix)
-            if between is None
-            else Entry.order.between(prefix + between[0], prefix + between[1])
-        )
-        found: Query[Entry] = self.entries.by_score.where(*groups, which)
-        return found if self.best == "lowest" else found.reversed()
+    window: str
+    items: list[Standing]
+    cursor: str | None
+    stats: Stats
 
-    def score_text(self, entry: Entry) -> str:
-        """The score of an entry as it is written in its order."""
-        return entry.order[len(entry.window) + 1 :]
+    @overload
+    def __getitem__(self, place: int) -> Standing: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Standing]: ...
+    def __getitem__(self, place: int | slice) -> Standing | list[Standing]:
+        return self.items[place]
 
-    def standing(self, rank: int, entry: Entry) -> Standing:
-        """What readers see of an entry."""
-        score = self.digits.score(self.score_text(entry))
-        return Standing(rank, entry.member, score, entry.total, entry.count)
+    def __iter__(self) -> Iterator[Standing]:
+        return iter(self.items)
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What a cursor is bound to."""
-        table = self.entries.__schema__.table.name
-        return {"table": table, "board": self.name, "shards": self.shards, "best": self.best}
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+class Numbering:
+    """The ranks of members that come one after the other.
+
+    After `taken` members, of whom the last had this rank and this order.
+    """
+
+    def __init__(self, ties: Ties, taken: int = 0, rank: int = 0, order: str = "") -> None:
+        self._ties = ties
+        self.taken = taken
+        self.rank = rank
+        self.order = order
+
+    def next(self, order: str) -> int:
+        """The rank of the next one: that of the last where both have the same score."""
+        self.taken += 1
+        if order != self.order:
+            self.rank = self.taken if self._ties == "standard" else self.rank + 1
+            self.order = order
+        return self.rank
 
 
 class LeaderboardReading:
     """The steps that read a board."""
 
-    def __init__(self, calls: Calls, board: Board) -> None:
+    def __init__(self, calls: Calls, board: Board, rankings: Rankings | None) -> None:
         self._calls = calls
         self._board = board
+        self._rankings = rankings
+
+    def standing(self, member: str, window: Window) -> Steps[Standing | None]:
+        """Where a member stands in a window; None where it is not there."""
+        entry = yield from self._find(member, window)
+        return None if entry is None else self._seen((yield from self.rank(entry)), entry)
+
+    def around(self, member: str, window: Window, number: int) -> Steps[list[Standing]]:
+        """A member between its neighbours; nothing where it is not there."""
+        entry = yield from self._find(member, window)
+        return [] if entry is None else (yield from self._around(entry, number))
+
+    def _find(self, member: str, window: Window) -> Steps[Entry | None]:
+        key = self._board.key(member, window)
+        found: Entry | None = yield from self._calls.get(
+            self._board.entries, consistent=True, **key
+        )
+        return found if found is not None and found.window == window.label else None
+
+    def _seen(self, rank: int, entry: Entry) -> Standing:
+        score = self._board.digits.score(self._board.score_text(entry))
+        return Standing(rank, entry.member, score, entry.total, entry.count)
 
     def first(self, window: str, size: int) -> Steps[Standings]:
         """The best of a window. Cost: a query of `size` items for each shard."""
@@ -119,7 +138,7 @@ class LeaderboardReading:
             over = place is _AT_THE_END
             pages.append(None if over else (yield from self._behind(query, shard, place, size)))
         taken = self._merged([[] if page is None else page.items for page in pages], size)
-        items = [self._board.standing(numbering.next(each.order), each) for _, each in taken]
+        items = [self._seen(numbering.next(each.order), each) for _, each in taken]
         after = [
             _progress(place, page, [each for its, each in taken if its == shard])
             for shard, (place, page) in enumerate(zip(behind, pages, strict=True))
@@ -163,6 +182,12 @@ class LeaderboardReading:
 
     def count(self, window: str, between: tuple[str, str] | None = None) -> Steps[int]:
         """How many there are, all or between two scores. Cost: a read of all of them."""
+        if self._rankings is not None:
+            ranking = self._rankings.of(window)
+            if between is None:
+                return (yield from ranking.size())
+            low, high = map(self._board.digits.score, between)
+            return (yield from ranking.count(before_score(low), after_score(high)))
         found = 0
         for shard in range(self._board.shards):
             found += yield from self._calls.count(self._board.query(shard, window, between))
@@ -175,7 +200,7 @@ class LeaderboardReading:
             scores.update(each.order for each in (yield from self._calls.all(query)))
         return len(scores)
 
-    def around(self, entry: Entry, number: int) -> Steps[list[Standing]]:
+    def _around(self, entry: Entry, number: int) -> Steps[list[Standing]]:
         """An entry between its neighbours. Cost: two queries of `number` items for each shard, and a rank."""
         ahead, behind = [], []
         place = (entry.order, entry.place)
@@ -187,7 +212,7 @@ class LeaderboardReading:
         rows = [each for _, each in reversed(nearest)]
         rows += [entry, *(each for _, each in self._merged(behind, number))]
         numbering = yield from self._numbering(rows)
-        return [self._board.standing(numbering.next(each.order), each) for each in rows]
+        return [self._seen(numbering.next(each.order), each) for each in rows]
 
     def _numbering(self, rows: Sequence[Entry]) -> Steps[Numbering]:
         """What ranks the rows, which begin somewhere on the board."""
