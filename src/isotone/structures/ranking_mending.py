@@ -35,8 +35,8 @@ from isotone.structures.ranking_tree import Learnt, Path, Tree
 class Sizes:
     """How much a node holds: `leaf` keys, `inner` children; at least a quarter of it, but for the last."""
 
-    leaf: int = 100
-    inner: int = 160
+    leaf: int = 48
+    inner: int = 80
 
     @property
     def least_keys(self) -> int:
