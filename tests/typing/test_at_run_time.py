@@ -193,6 +193,38 @@ WRONG_CALLS: dict[str, tuple[Callable[[Shop], object], str]] = {
         lambda shop: shop.order.find(shop.order.customer_id == "a", shop.order.total > 3),
         "no key of Order answers these conditions",
     ),
+    "a comparison of a value in when": (
+        lambda shop: shop.store.put(a := an_order(shop), when=a.number > 3),
+        "when takes a condition on fields of the class, such as Order.customer_id == …, not False",
+    ),
+    "another entity's field in when": (
+        lambda shop: shop.store.put(an_order(shop), when=shop.customer.name == "Ann"),
+        "'name' in the condition is not a field of Order",
+    ),
+    "a condition in place of a change": (
+        lambda shop: shop.store.update(
+            shop.order, shop.order.number == 3, customer_id="a", number=1
+        ),
+        "is no change; write one such as Order.customer_id.set(…)",
+    ),
+    "a list of changes": (
+        lambda shop: shop.store.update(
+            shop.order, [shop.order.total.add(3)], customer_id="a", number=1
+        ),
+        "is no change; write one such as",
+    ),
+    "a class in place of an entity": (
+        lambda shop: shop.store.put(shop.order),
+        "Order is a class; give an entity of it: Order(…)",
+    ),
+    "a dict in place of an entity": (
+        lambda shop: shop.store.put_many([{"number": 1}]),
+        "{'number': 1} is no entity of a table",
+    ),
+    "something else in place of a class": (
+        lambda shop: shop.store.delete("Order", number=1),
+        "'Order' is no entity of a table",
+    ),
     "a page of nothing": (
         lambda shop: shop.store.page(
             shop.order.primary.where(shop.order.customer_id == "a"), size=0
@@ -200,6 +232,10 @@ WRONG_CALLS: dict[str, tuple[Callable[[Shop], object], str]] = {
         "give 1 or more",
     ),
 }
+
+
+def an_order(shop: Shop) -> Any:
+    return shop.order(customer_id="a", number=1)
 
 
 @pytest.mark.parametrize(("call", "words"), WRONG_CALLS.values(), ids=WRONG_CALLS)

@@ -33,6 +33,11 @@ def allowed(
             f"no change was given; write one such as {schema.tag}.{next(iter(schema.fields))}.set(…)"
         )
     for change in changes:
+        if not isinstance(change, Change):
+            field = next(iter(schema.fields))
+            raise UsageError(
+                f"{change!r} is no change; write one such as {schema.tag}.{field}.set(…)"
+            )
         _check_field(schema, change.field, may_move)
     _check_together(changes)
     return [_validated(schema, change) for change in changes]

@@ -26,7 +26,7 @@ from isotone.model.carrying import place_of
 from isotone.model.former import former_key
 from isotone.model.saving import stamped
 from isotone.model.steps import Call, Pause, Steps
-from isotone.model.stored import key_of
+from isotone.model.stored import key_of, schema_of, schema_of_one
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def delete_many(
 
 
 def _putting(entity: Entity, clock: Clock) -> _Entry:
-    schema = entity.__schema__
+    schema = schema_of_one(entity)
     _check_unconditional(schema)
     entity.before_put()
     values = stamped(entity, datetime.fromtimestamp(clock.now(), UTC))
@@ -101,7 +101,7 @@ def _putting(entity: Entity, clock: Clock) -> _Entry:
 
 
 def _deleting(target: type[Entity] | Entity, key: Mapping[str, Any]) -> _Entry:
-    schema = target.__schema__
+    schema = schema_of(target)
     _check_unconditional(schema)
     where = key_of(target, key)
     if not isinstance(target, type):

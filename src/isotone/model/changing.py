@@ -22,6 +22,7 @@ from isotone.model.stored import (
     key_of,
     read_version,
     refusal,
+    schema_of,
 )
 from isotone.model.writing import Write
 from isotone.values.types import Item
@@ -46,7 +47,7 @@ class Changing(Write[R]):
         key: Mapping[str, Any],
         when: Condition | None = None,
     ) -> None:
-        self.schema = target.__schema__
+        self.schema = schema_of(target)
         self.entity = None if isinstance(target, type) else target
         self.when = when
         self._key = key_of(target, key)

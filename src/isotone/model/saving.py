@@ -24,6 +24,8 @@ from isotone.model.stored import (
     key_of,
     read_version,
     refusal,
+    schema_of,
+    schema_of_one,
     standing,
     unexpired,
     vacant,
@@ -76,7 +78,7 @@ class Put(Write[E]):
     def __init__(
         self, entity: E, when: Condition | None = None, expected: Expectation = "anything"
     ) -> None:
-        self.schema = entity.__schema__
+        self.schema = schema_of_one(entity)
         self.entity = entity
         self.when = when
         self.expected = expected
@@ -142,7 +144,7 @@ class Delete(Write[E | None]):
     def __init__(
         self, target: type[E] | E, key: Mapping[str, Any], when: Condition | None = None
     ) -> None:
-        self.schema = target.__schema__
+        self.schema = schema_of(target)
         self.when = when
         self.entity = None if isinstance(target, type) else target
         self.reads = bool(self.schema.unique)
@@ -194,7 +196,7 @@ class Check(Write[None]):
         key: Mapping[str, Any],
         when: Condition | None = None,
     ) -> None:
-        self.schema = target.__schema__
+        self.schema = schema_of(target)
         self.when = when
         self._key = key_of(target, key)
 

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 def insisted(schema: EntitySchema, when: Condition | None) -> nodes.ConditionNode | None:
     """The caller's own condition; raises `UsageError` where it is about another entity."""
+    if when is not None and not isinstance(when, Condition):
+        field = next(iter(schema.fields))
+        raise UsageError(
+            f"when takes a condition on fields of the class, such as {schema.tag}.{field} == …, not {when!r}"
+        )
     for field in () if when is None else when.fields():
         if schema.fields.get(field.name) is not field:
             raise UsageError(
@@ -134,9 +139,27 @@ def _version_of(item: Item | None, stored: AttributeValue | None) -> str:
 # Targets
 
 
+def schema_of(target: type[Entity] | Entity) -> EntitySchema:
+    """The schema of an entity or its class; raises `UsageError` for anything else."""
+    schema: EntitySchema | None = getattr(target, "__schema__", None)
+    if schema is None:
+        raise UsageError(
+            f"{target!r} is no entity of a table; declare one: class Order(Entity, table=…)"
+        )
+    return schema
+
+
+def schema_of_one(entity: Entity) -> EntitySchema:
+    """The schema of an entity; raises `UsageError` for its class, too."""
+    schema = schema_of(entity)
+    if isinstance(entity, type):
+        raise UsageError(f"{schema.tag} is a class; give an entity of it: {schema.tag}(…)")
+    return schema
+
+
 def key_of(target: type[Entity] | Entity, key: Mapping[str, Any]) -> Item:
     """The primary key that is meant: that of an entity, or of a class and the key's fields."""
-    schema = target.__schema__
+    schema = schema_of(target)
     if isinstance(target, type):
         return identify(schema, key)
     if key:

@@ -35,7 +35,7 @@ from isotone.model.moving import Move
 from isotone.model.rendering import absent, unchanged
 from isotone.model.saving import Check, Delete, Put
 from isotone.model.steps import Call, Steps
-from isotone.model.stored import entity_of, is_gone, key_of
+from isotone.model.stored import entity_of, is_gone, key_of, schema_of
 from isotone.model.updating import Update
 from isotone.model.upserting import Upsert
 from isotone.model.writing import Write, read_item
@@ -121,7 +121,7 @@ class Collected:
 
     def _reading(self, entity: type[E], key: Mapping[str, Any]) -> Steps[E | None]:
         self._check_open()
-        schema = entity.__schema__
+        schema = schema_of(entity)
         where = key_of(entity, key)
         yield from bring(schema, where, self._clock)
         item = yield from read_item(schema, where)
@@ -204,7 +204,7 @@ def get_together(
 
     Cost: twice that of consistent reads. Raises `UsageError` for more than a hundred.
     """
-    wanted = [(entity.__schema__, key_of(entity, key)) for entity, key in targets]
+    wanted = [(schema_of(entity), key_of(entity, key)) for entity, key in targets]
     places = [place_of(schema, key) for schema, key in wanted]
     gets = {
         place: {"Get": {"TableName": schema.table.name, "Key": key}}
