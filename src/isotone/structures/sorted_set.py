@@ -282,9 +282,8 @@ class SortedSet(SortedSetWriter[S]):
 
     def _expire(self, moment: datetime, **options: bool) -> Steps[bool]:
         self._expiry.check()
-        if (yield from self._members.is_empty()):
-            return False
-        if not allows((yield from self._expiry.moment()), moment, **options):
+        is_allowed = allows((yield from self._expiry.moment()), moment, **options)
+        if not is_allowed or (yield from self._members.is_empty()):
             return False
         if self._expiry.seconds_left(moment) <= 0:
             yield from self._writer.change(names_of((yield from self._all())), out)

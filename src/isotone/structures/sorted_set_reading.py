@@ -257,6 +257,8 @@ class SortedSetReader(Structure[S]):
 
         Reads n; with ranks O(log n) for each.
         """
+        if count is None and withscores:
+            raise UsageError("withscores goes with a count")
         size = yield from self._order.size()
         if count is None:
             return next(iter((yield from self._order.pick(_places(size, 1)))), (None,))[0]
