@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
