@@ -15,6 +15,7 @@ from isotone.errors import (
     NotFound,
     NotUnique,
     UsageError,
+    ValidationException,
     VersionConflict,
 )
 from isotone.model import carrying
@@ -397,3 +398,17 @@ def test_a_condition_is_about_the_entity_that_is_written(shopping: Any) -> None:
     ):
         with pytest.raises(UsageError, match="'name' in the condition is not a field of Order"):
             shopping.do(steps)
+
+
+def test_a_path_through_what_is_not_there_is_explained(shopping: Any) -> None:
+    shopping.do(put(Letter(code="1"), shopping.clock))
+    change = Letter.lines[0]["bold"].set(True)
+    with pytest.raises(ValidationException) as refused:
+        shopping.do(update(Letter, [change], {"code": "1"}, shopping.clock))
+    assert "set the whole of it first" in refused.value.__notes__[0]
+
+
+def test_a_unique_value_has_room_in_a_key(shopping: Any) -> None:
+    ann = Member(org="o", name="ann", email="a" * 2048)
+    with pytest.raises(UsageError, match="'email' is too long to be kept unique"):
+        shopping.do(put(ann, shopping.clock))

@@ -27,6 +27,7 @@ from isotone.errors import (
     TransactionConflictException,
     TransactionFailed,
     UsageError,
+    ValidationException,
     WriteRefused,
 )
 from isotone.model import uniqueness
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 ATTEMPTS: Final = 12  # of a write that others overtake
+_NO_WAY: Final = "The document path provided in the update expression is invalid"
 _FIRST_PAUSE: Final = 0.005  # seconds; doubled with each attempt, with full jitter
 _LONGEST_PAUSE: Final = 0.5
 
@@ -64,7 +66,12 @@ def carry_out_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list
             for key in (write.key, write.target):
                 if key is not None:
                     yield from bring(write.schema, key, clock)
-    return (yield from _attempt(writes, clock))
+    try:
+        return (yield from _attempt(writes, clock))
+    except ValidationException as error:
+        if _NO_WAY in error.message:
+            error.add_note("what the path leads through is not there; set the whole of it first")
+        raise
 
 
 def bring(schema: EntitySchema, key: Item, clock: Clock) -> Steps[None]:
@@ -94,7 +101,8 @@ def _attempt(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[Any]]:
     """Plan and send until nothing overtakes."""
     for attempt in range(ATTEMPTS):
         plans = yield from _planned(writes, datetime.fromtimestamp(clock.now(), UTC))
-        _check_distinct(writes, plans)
+        if len(plans) > 1:
+            _check_distinct(writes, plans)
         try:
             attributes = yield from _send([action for plan in plans for action in plan])
         except _Refused as refused:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from isotone import limits
 from isotone.codec import readable
 from isotone.errors import NotUnique, UsageError, WriteRefused
 from isotone.expressions import nodes
@@ -53,7 +54,9 @@ def claims(schema: EntitySchema, values: Mapping[str, Any]) -> dict[str, Attr[An
     for field in schema.unique:
         path = [_text(each, values.get(each.name)) for each in (*_scope(field), field)]
         if None not in path:
-            found["#".join((MARK, schema.tag, field.name, *map(str, path)))] = field
+            text = "#".join((MARK, schema.tag, field.name, *map(str, path)))
+            _check_size(schema, field, text)
+            found[text] = field
     return found
 
 
@@ -97,6 +100,15 @@ def _text(field: Attr[Any], value: Any) -> str | None:
         return None
     ((code, content),) = field.encode(value).items()
     return readable.Text(field.options.case if code == "S" else None).encode(content)
+
+
+def _check_size(schema: EntitySchema, field: Attr[Any], text: str) -> None:
+    size = len(text.encode())
+    if size > limits.PARTITION_KEY_SIZE:
+        raise UsageError(
+            f"{schema.tag}: the value of {field.name!r} is too long to be kept unique; the item that "
+            f"keeps it so would have a key of {size} bytes, and DynamoDB takes {limits.PARTITION_KEY_SIZE}"
+        )
 
 
 def _key(schema: EntitySchema, text: str) -> Item:
