@@ -21,6 +21,7 @@ from isotone.codec.readable import (
     Template,
     Text,
     Unpadded,
+    beyond,
 )
 from isotone.errors import MalformedKey, OutOfRange, Unanswerable, UsageError
 
@@ -187,6 +188,7 @@ def test_a_text_is_refused_exactly_where_it_would_not_be_read_back(
 USERS = Template(["USER", RawText(), "ORDER", Natural(999)])
 NAMES = Template(["USER", RawText(until="_")], "_")
 POSTS = Template(["user", RawText(), "post", Natural(999)], "::")
+PAGES = Template(["D", Natural(99), RawText()], "_")
 DATED = Template(["order-", Natural(999), Day(), "/", RawText()], "")
 
 
@@ -217,6 +219,15 @@ DATED = Template(["order-", Natural(999), Day(), "/", RawText()], "")
                 frozenset({"user::a::post:;"}),
             ),
         ),
+        (
+            PAGES, [], ">", [7],
+            Selection("between", ("D_07`", "D`"), frozenset({"D_07`", "D`"})),
+        ),
+        (PAGES, [], "<", [7], Selection("between", ("D_", "D_07"), frozenset({"D_07"}))),
+        (
+            Template([Natural(9), RawText()], ""), [], "<", [5],
+            Selection("<=", ("5",), frozenset({"5"})),
+        ),
         (DATED, [7], None, [], Selection("begins_with", ("order-007",))),
         (
             DATED, [], ">", [7],
@@ -241,7 +252,7 @@ def test_conditions(
         (USERS, "between", ["a", "b"], "stands as it is"),
         (USERS, "=", ["a#b"], "would be read back as another value"),
         (USERS, "begins_with", ["a#"], "would be read back as another value"),
-        (POSTS, "begins_with", ["a:"], "ends in '::', or in the beginning of it"),
+        (POSTS, "begins_with", ["a:"], "ends in the beginning of '::'"),
         (NAMES, "begins_with", ["a_"], "holds '_'"),
         (Template([Hex(), Day()], "_"), "<", [b"a"], "Hex .* stands as it is"),
     ],
@@ -257,3 +268,10 @@ def test_a_low_separator_keeps_the_order_of_what_is_above_it() -> None:
     assert Template([Hex(), Day()], "-").keeps_order(0)
     assert Template([Text(), Day()], " ").keeps_order(0)
     assert Template([Text().descending(), Day()], "|").keeps_order(0)
+    assert not Template([Hex(), Day()], "0x").keeps_order(0)  # 01 0x… comes after 0100 0x…
+
+
+def test_beyond_a_text_is_what_is_next_to_all_that_begin_with_it() -> None:
+    assert beyond("ab") == "ac"
+    assert beyond("a\U0010ffff") == "b"
+    assert beyond("a\ud7ff") == "a\ue000"

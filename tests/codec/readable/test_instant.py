@@ -102,3 +102,18 @@ def test_other_numbers_are_refused(text: str) -> None:
 def test_other_precisions_are_refused(kind: Any) -> None:
     with pytest.raises(UsageError, match="'minutes' is no precision"):
         kind("minutes")
+
+
+def test_fewer_digits_end_sooner() -> None:
+    codec = EpochInstant("seconds", 10)
+    latest = datetime(2286, 11, 20, 17, 46, 39, tzinfo=UTC)
+    assert codec.encode(latest) == "9999999999"
+    assert (codec.width, codec.after(latest)) == (10, None)
+    with pytest.raises(OutOfRange, match="10000000000 does not fit"):
+        codec.encode(latest + timedelta(seconds=1))
+
+
+@pytest.mark.parametrize(("digits", "message"), [(-1, "not -1"), (13, "declare at most 12")])
+def test_digits_that_cannot_be_meant(digits: int, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        EpochInstant("seconds", digits)

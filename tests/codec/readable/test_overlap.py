@@ -155,6 +155,10 @@ NAME = RawText(until="_")
         ),
         (by_hand("D", Instant("seconds"), separator=":"), by_hand("D", Day(), separator=":")),
         (by_hand(Uuid(), separator="-"), by_hand(Ksuid(), separator="-")),
+        (
+            by_hand("A", RawText(until=":"), separator=":"),
+            by_hand("A:", RawText(), ":b", separator=""),
+        ),
     ],
 )
 def test_apart_by_hand(one: Template, other: Template) -> None:
@@ -203,6 +207,14 @@ def test_ambiguous_by_hand(one: Template, other: Template, words: str) -> None:
 def test_what_may_be_apart_but_does_not_look_so_is_refused() -> None:
     reason = Template(["D", STATUS], "-").is_ambiguous_with(Template(["D-0_S", RawText()], ""))
     assert reason == "nothing in the form of D-{Choice} and D-0_S{RawText} tells their keys apart"
+
+
+def test_a_component_that_holds_the_separator_is_not_one_piece() -> None:
+    one = Template(["D", Day(), RawText(until="-")], "-")
+    other = Template(["D", RawText(), Natural(99), Natural(99), RawText(until="-")], "-")
+    assert one.reads("D-2020-01-11-x")
+    assert other.reads("D-2020-01-11-x")
+    assert one.is_ambiguous_with(other)
 
 
 separators = st.sampled_from(["_", "::", "", "-", "#", "a", ":-"])

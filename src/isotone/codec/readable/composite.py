@@ -22,7 +22,7 @@ from isotone.codec.readable.delimiting import (
     Part,
     bound,
     check_literals,
-    could_go_on_as,
+    ends_as_begins,
     keeps_order,
     literals_between,
     pieces,
@@ -209,10 +209,10 @@ class Template:
                 f"begins_with can be asked of text and of bytes, not of {title(codec)}: use between"
             )
         text = codec.beginning(prefix)
-        if stop and could_go_on_as(text, stop):
+        if ends_as_begins(text, stop):
             raise Unanswerable(
-                f"what begins with {prefix!r} is not one range of keys: it ends in {stop!r}, or in "
-                "the beginning of it, where the component may end already; ask for less of it"
+                f"what begins with {prefix!r} is not one range of keys: it ends in the beginning of "
+                f"{stop!r}, where the component may end already; ask for less of it"
             )
         return text
 

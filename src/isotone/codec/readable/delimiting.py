@@ -24,9 +24,9 @@ def ends_at(text: str, stop: str) -> bool:
     return (text + stop).find(stop) == len(text)
 
 
-def could_go_on_as(text: str, stop: str) -> bool:
-    """Whether a stop, or some of it, could be what a text ends in."""
-    return stop in text or any(text.endswith(stop[:cut]) for cut in range(1, len(stop)))
+def ends_as_begins(text: str, stop: str) -> bool:
+    """Whether a text ends in the beginning of a stop."""
+    return any(text.endswith(stop[:cut]) for cut in range(1, len(stop)))
 
 
 def literals_between(parts: Sequence[Part], separator: str) -> list[str]:
