@@ -20,6 +20,7 @@ from isotone.errors import (
     ResourceNotFoundException,
     TableDiffers,
     UsageError,
+    ValidationException,
 )
 from isotone.model.steps import Pause, Steps
 from isotone.model.tables import (
@@ -262,3 +263,15 @@ def test_a_table_whose_items_expire_by_something_else(
     database.client().update_time_to_live(TableName="shop", TimeToLiveSpecification=other)
     with pytest.raises(TableDiffers, match="expires by 'other', declared is '_expires'"):
         store.create_tables(shop)
+
+
+def test_expiry_that_was_turned_on_by_an_answer_that_got_lost() -> None:
+    def expiry(status: str) -> dict[str, Any]:
+        return {"TimeToLiveDescription": {"TimeToLiveStatus": status, "AttributeName": shop.ttl}}
+
+    begun = (GONE, {}, status("ACTIVE"), expiry("DISABLED"))
+    on = ValidationException("TimeToLive is already enabled")
+    made, _ = told(create_tables([shop]), *begun, on, expiry("ENABLED"))
+    assert made == ["shop"]
+    with pytest.raises(ValidationException):
+        told(create_tables([shop]), *begun, on, expiry("DISABLED"))

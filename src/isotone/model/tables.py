@@ -17,6 +17,7 @@ from isotone.errors import (
     ResourceNotFoundException,
     TableDiffers,
     UsageError,
+    ValidationException,
 )
 from isotone.model.steps import Call, Pause, Steps
 from isotone.model.table import IndexLayout, KeyAttribute, KeyLayout, Projection, Table
@@ -184,12 +185,8 @@ def _wait_until_active(table: Table) -> Steps[Response]:
         statuses.append(description.get("TableStatus", "ACTIVE"))
         if set(statuses) == {"ACTIVE"}:
             return description
-        stuck = sorted(set(statuses) - _PASSING)
-        if stuck:
-            raise UsageError(
-                f"table {table.name!r} is {', '.join(stuck)}, which no waiting changes; restore it "
-                "with the service's own tools"
-            )
+        if stuck := sorted(set(statuses) - _PASSING):
+            raise UsageError(f"table {table.name!r} is {', '.join(stuck)}, which no waiting changes")
         pause = yield from _wait(pause)
 
 
@@ -259,9 +256,12 @@ def _ensure_expiry(table: Table) -> Steps[None]:
     if wanted is None or (yield from _current_expiry(table)) is not None:
         return
     specification = {"AttributeName": wanted, "Enabled": True}
-    yield Call(
-        "UpdateTimeToLive", {"TableName": table.name, "TimeToLiveSpecification": specification}
-    )
+    request = {"TableName": table.name, "TimeToLiveSpecification": specification}
+    try:
+        yield Call("UpdateTimeToLive", request)
+    except ValidationException:  # it is on already, by another process, or by a request without answer
+        if (yield from _current_expiry(table)) != wanted:
+            raise
 
 
 def _compare_expiry(table: Table, *, may_lack: bool = False) -> Steps[list[Difference]]:
@@ -363,13 +363,8 @@ def _indexes(description: Response) -> dict[str, Response]:
 
 
 def _compare_keys(keys: KeyLayout, actual: Response, types: Mapping[str, str]) -> Iterator[str]:
-    if key_schema(keys) != actual["KeySchema"]:
-        has = ", ".join(
-            f"{each['AttributeName']} ({each['KeyType']})" for each in actual["KeySchema"]
-        )
-        wanted = ", ".join(
-            f"{each['AttributeName']} ({each['KeyType']})" for each in key_schema(keys)
-        )
+    has, wanted = _key_text(actual["KeySchema"]), _key_text(key_schema(keys))
+    if has != wanted:
         yield f"has the key {has}, declared is {wanted}"
         return
     for attribute in keys.attributes:
@@ -378,6 +373,10 @@ def _compare_keys(keys: KeyLayout, actual: Response, types: Mapping[str, str]) -
                 f"has {attribute.name!r} as {types.get(attribute.name)}, "
                 f"declared is {attribute.type}"
             )
+
+
+def _key_text(schema: Sequence[Mapping[str, str]]) -> str:
+    return ", ".join(f"{each['AttributeName']} ({each['KeyType']})" for each in schema)
 
 
 def _compare_projection(wanted: Projection, actual: Response) -> Iterator[str]:
