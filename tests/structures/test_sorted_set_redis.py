@@ -18,7 +18,6 @@ from tests.structures.sorted_set_commands import (
     Theirs,
     commands,
     comparable,
-    plain,
 )
 
 import isotone

@@ -5,7 +5,8 @@ bytes; its score is a number, on a local index, so that it can be added to by th
 consistently. A set has one partition, or `shards` of them: a member's is found by its hash, and what is
 asked of the whole set is asked of each partition and merged.
 
-Every read here is consistent. What is read comes sorted by score, then by the member's bytes.
+Every read here is consistent. What is read comes sorted by score, then by the member's bytes. The index
+does not promise the second: where a range is cut off between members of one score, these are looked at.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from isotone.structures.sorted_set_bounds import EVERYTHING, MemberRange, ScoreR
 MOST_SHARDS: Final = 1000
 INDEX: Final = "by_score"
 SCORE: Final = "score"
+
+_STRIDE: Final = 100  # items that are read at once while members of one score are looked for
 
 EVERY_SCORE: Final = ScoreRange(None, None)
 EVERY_MEMBER: Final = MemberRange(None, None)
@@ -91,9 +94,22 @@ class Members:
     def between(
         self, scores: ScoreRange, window: Window = EVERYTHING, *, reverse: bool = False
     ) -> Steps[list[Scored]]:
-        """The members with these scores. Reads, in each shard, up to the window's end."""
-        queries = self._by_score(scores)
-        return (yield from self._merged(queries, window, reverse, _by_score_and_member))
+        """The members with these scores.
+
+        Reads, in each shard, up to the window's end and one more; where that one has the score of the last,
+        up to twice as many more as have it.
+        """
+        found: list[Scored] = []
+        if window.length == 0:
+            return found
+        for shard, query in enumerate(self._by_score(scores)):
+            directed = _directed(query, reverse)
+            if window.end is None:
+                found += map(_scored, (yield from self._calls.all(directed)))
+            else:
+                found += yield from self._first(window.end, shard, directed, reverse)
+        found.sort(key=_by_score_and_member, reverse=reverse)
+        return found[window.first : window.end]
 
     def count_between(self, scores: ScoreRange) -> Steps[int]:
         """How many members have these scores; reads them."""
@@ -101,12 +117,42 @@ class Members:
 
     def count_before(self, place: Scored) -> Steps[int]:
         """How many members stand before a place; reads them."""
-        lower = self._by_score(ScoreRange(None, place.score, without_high=True))
-        tied = [
-            query.filter(SortedSetMember.member < place.member)
-            for query in self._by_score(ScoreRange(place.score, place.score))
-        ]
-        return (yield from self._counted([*lower, *tied]))
+        before = yield from self.count_between(ScoreRange(None, place.score, without_high=True))
+        for query in self._by_score(ScoreRange(place.score, place.score)):
+            tied = yield from self._calls.all(query.select(SortedSetMember.member))
+            before += sum(each.member < place.member for each in tied)
+        return before
+
+    def _first(
+        self, wanted: int, shard: int, query: Query[SortedSetMember], reverse: bool
+    ) -> Steps[list[Scored]]:
+        """The first members of a shard by score and bytes, and maybe some more of the last one's score."""
+        found = list(map(_scored, (yield from self._calls.all(query.limit(wanted + 1)))))
+        if len(found) <= wanted or found[wanted].score != found[wanted - 1].score:
+            return found[:wanted]
+        score = found[wanted].score
+        kept = [each for each in found if each.score != score]
+        return kept + (yield from self._tied(score, wanted - len(kept), shard, reverse))
+
+    def _tied(self, score: Decimal, wanted: int, shard: int, reverse: bool) -> Steps[list[Scored]]:
+        """All members of a shard with one score, or at least the first of them by their bytes.
+
+        The index has just these in some order, the table all members by their bytes. Which way is shorter
+        cannot be known, so it goes both, in turns, until one has arrived.
+        """
+        by_score = self._by_score(ScoreRange(score, score))[shard].page_size(_STRIDE)
+        by_bytes = _directed(self._by_member(EVERY_MEMBER)[shard], reverse).page_size(_STRIDE)
+        indexed, spelt = self._calls.traverse(by_score), self._calls.traverse(by_bytes)
+        all_tied: list[Scored] = []
+        first_tied: list[Scored] = []
+        while True:
+            all_tied += map(_scored, (yield from indexed.step()))
+            if indexed.is_over:
+                return all_tied
+            passed = map(_scored, (yield from spelt.step()))
+            first_tied += (each for each in passed if each.score == score)
+            if spelt.is_over or len(first_tied) >= wanted:
+                return first_tied
 
     def _by_score(self, scores: ScoreRange) -> list[Query[SortedSetMember]]:
         return self._queries(self.kind.by_score, SortedSetMember.score, scores)
@@ -117,8 +163,15 @@ class Members:
         self, members: MemberRange, window: Window = EVERYTHING, *, reverse: bool = False
     ) -> Steps[list[Scored]]:
         """The members between two texts. Reads, in each shard, up to the window's end."""
-        queries = self._by_member(members)
-        return (yield from self._merged(queries, window, reverse, _by_member))
+        found: list[Scored] = []
+        if window.length == 0:
+            return found
+        for query in self._by_member(members):
+            directed = _directed(query, reverse)
+            wanted = directed if window.end is None else directed.limit(window.end)
+            found += map(_scored, (yield from self._calls.all(wanted)))
+        found.sort(key=_by_bytes, reverse=reverse)
+        return found[window.first : window.end]
 
     def count_spelt(self, members: MemberRange) -> Steps[int]:
         """How many members lie between two texts; reads them."""
@@ -169,23 +222,6 @@ class Members:
             for shard in range(self.shards)
         ]
 
-    def _merged(
-        self,
-        queries: Sequence[Query[SortedSetMember]],
-        window: Window,
-        reverse: bool,
-        order: Any,
-    ) -> Steps[list[Scored]]:
-        if window.length == 0:
-            return []
-        found: list[Scored] = []
-        for query in queries:
-            directed = query.newest_first() if reverse else query.oldest_first()
-            wanted = directed if window.end is None else directed.limit(window.end)
-            found += map(_scored, (yield from self._calls.all(wanted)))
-        found.sort(key=order, reverse=reverse)
-        return found[window.first : window.end]
-
     def _counted(self, queries: Sequence[Query[SortedSetMember]]) -> Steps[int]:
         total = 0
         for query in queries:
@@ -200,6 +236,10 @@ def _conditions(field: Attr[Any], bounds: ScoreRange | MemberRange) -> Iterator[
         yield field < bounds.high if bounds.without_high else field <= bounds.high
 
 
+def _directed(query: Query[SortedSetMember], reverse: bool) -> Query[SortedSetMember]:
+    return query.newest_first() if reverse else query.oldest_first()
+
+
 def _scored(item: SortedSetMember) -> Scored:
     return Scored(item.member, item.score)
 
@@ -208,5 +248,5 @@ def _by_score_and_member(each: Scored) -> tuple[Decimal, str]:
     return each.score, each.member  # texts compare by code points, which is by their UTF-8 bytes
 
 
-def _by_member(each: Scored) -> str:
+def _by_bytes(each: Scored) -> str:
     return each.member
