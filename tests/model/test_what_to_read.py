@@ -112,3 +112,36 @@ def test_a_snapshot_that_would_be_incomplete_raises(bounded: Query[Book]) -> Non
             store.put(Book(number=number))
         with pytest.raises(BudgetSpent):
             store.load(bounded.page_size(1))
+
+
+@pytest.mark.parametrize("wrong", [True, "number", Book.number, None])
+def test_what_is_no_condition_is_no_filter(wrong: Any) -> None:
+    for read in (Book.primary.where(), Book.primary.scan()):
+        with pytest.raises(UsageError, match=r"is no condition; write one such as"):
+            read.filter(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["number", None, Shelf.name, Book.number == 3])
+def test_what_is_no_field_is_not_selected(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="is no field of Book; select whole fields"):
+        Book.primary.where().select(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["25", 2.0, None, True])
+def test_a_number_of_results_is_an_int(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="give an int"):
+        Book.primary.where().limit(wrong)
+    with isotone.connect() as store, pytest.raises(UsageError, match="give 1 or more"):
+        store.page(Book.primary.where(), size=wrong)
+
+
+def test_a_request_that_is_changed_is_nobody_else_s() -> None:
+    class Named(Entity, table=Table("named", partition="name", sort=None)):
+        name: Attr[str] = field()
+
+        primary = Key(name)
+
+    request = Named.primary.where(Named.name == "a").request()
+    request["ExpressionAttributeNames"].clear()
+    assert "ExpressionAttributeNames" in Named.primary.where(Named.name == "b").request()
+    assert Named.primary.where(Named.name == "b").request()["ExpressionAttributeNames"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from isotone.errors import UsageError
 from isotone.model.conditions import All, Comparison, Condition
@@ -11,6 +11,9 @@ from isotone.model.stats import Stats, Waste
 
 if TYPE_CHECKING:
     from isotone.model.patterns import Read
+
+
+_NARROWER: Final = "read a narrower range, or keep in a sparse index what is wanted"
 
 
 def waste_of(read: Read[Any], stats: Stats) -> Waste:
@@ -24,12 +27,14 @@ def advice(read: Read[Any]) -> str:
 
     conditions = list(_plain((*getattr(read, "asked", ()), *read.filters)))
     if len(read.schemas) > 1 or not conditions:
-        return "read a narrower range, or keep in a sparse index what is wanted"
+        return _NARROWER
     (schema,) = read.schemas
     try:
         better = find(schema.entity, tuple(conditions)).name
     except UsageError:
         return f"an index would read no other items: {_index(conditions)}"
+    if better == read.name:  # what is dropped is dropped by conditions that no key answers
+        return _NARROWER
     return f"{better} answers it by its key"
 
 

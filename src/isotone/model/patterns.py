@@ -87,10 +87,15 @@ class Read(ABC, Generic[E_co]):
 
         It saves what travels, not capacity units.
         """
-        names = frozenset(each.name for each in fields)
+        own = {field for schema in self.schemas for field in schema.fields.values()}
         for each in fields:
-            if not any(schema.fields.get(each.name) is each for schema in self.schemas):
-                raise UsageError(f"{each.name!r} is no field of {requests.titles(self.schemas)}")
+            if not isinstance(each, Attr) or each not in own:
+                what = each.name if isinstance(each, Attr) else each
+                raise UsageError(
+                    f"{what!r} is no field of {requests.titles(self.schemas)}; select whole fields, "
+                    "such as Order.total"
+                )
+        names = frozenset(each.name for each in fields)
         for schema, key in zip(self.schemas, self.keys, strict=True):
             check_selected(schema, key, names)
         return replace(self, selected=names)
@@ -162,6 +167,7 @@ class Query(Read[E_co]):
         Raises `UsageError` for a condition on an attribute of the key, which DynamoDB does not filter
         by.
         """
+        filtered = super().filter(*conditions)
         keyed = {each.name for each in self.table.layout(self.index).attributes}
         for condition in conditions:
             for each in condition.fields():
@@ -170,7 +176,7 @@ class Query(Read[E_co]):
                         f"{each.name!r} is an attribute of {self.name}'s own key, which DynamoDB does "
                         "not filter by; put the condition in .where(…)"
                     )
-        return super().filter(*conditions)
+        return filtered
 
     def newest_first(self) -> Self:
         """The greatest values first, however the key stores them."""
@@ -330,6 +336,8 @@ def _lacking(schema: EntitySchema, key: BoundKey, conditions: tuple[Condition, .
 
 
 def _positive(number: int, what: str) -> int:
+    if type(number) is not int:
+        raise UsageError(f"{what}({number!r}) is given a {type(number).__name__}; give an int")
     if number < 1:
         raise UsageError(f"{what}({number}) asks for nothing; give 1 or more")
     return number

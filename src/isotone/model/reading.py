@@ -103,8 +103,8 @@ class Reader:
         _check(read)
         _check_unlimited(read, "a page has a size")
         widening.check_settled(read)
-        if size < 1:
-            raise UsageError(f"a page of size {size} has no place for anything; give 1 or more")
+        if type(size) is not int or size < 1:
+            raise UsageError(f"a page of size {size!r} has no place for anything; give 1 or more")
         if read.is_empty:
             return Page([], None, None, Stats())
         request = read.request()

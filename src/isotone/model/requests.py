@@ -196,7 +196,10 @@ def _of_key(bounds: KeyBounds) -> dict[str, Any]:
     shape = tuple((r.attribute, r.operator, len(r.operands)) for r in bounds.restrictions)
     operands = [operand for r in bounds.restrictions for operand in r.operands]
     values = {f":v{place}": operand for place, operand in enumerate(operands)}
-    return {**_of_shape(shape), "ExpressionAttributeValues": values}
+    members = {**_of_shape(shape), "ExpressionAttributeValues": values}
+    if "ExpressionAttributeNames" in members:  # a copy, which whoever gets the request may change
+        members["ExpressionAttributeNames"] = dict(members["ExpressionAttributeNames"])
+    return members
 
 
 @lru_cache(maxsize=512)
