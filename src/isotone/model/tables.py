@@ -186,7 +186,9 @@ def _wait_until_active(table: Table) -> Steps[Response]:
         if set(statuses) == {"ACTIVE"}:
             return description
         if stuck := sorted(set(statuses) - _PASSING):
-            raise UsageError(f"table {table.name!r} is {', '.join(stuck)}, which no waiting changes")
+            raise UsageError(
+                f"table {table.name!r} is {', '.join(stuck)}, which no waiting changes"
+            )
         pause = yield from _wait(pause)
 
 
@@ -259,7 +261,9 @@ def _ensure_expiry(table: Table) -> Steps[None]:
     request = {"TableName": table.name, "TimeToLiveSpecification": specification}
     try:
         yield Call("UpdateTimeToLive", request)
-    except ValidationException:  # it is on already, by another process, or by a request without answer
+    except (
+        ValidationException
+    ):  # it is on already, by another process, or by a request without answer
         if (yield from _current_expiry(table)) != wanted:
             raise
 
