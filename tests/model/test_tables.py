@@ -22,13 +22,13 @@ from isotone.errors import (
     UsageError,
     ValidationException,
 )
+from isotone.model.expiring import expiry_attribute
 from isotone.model.steps import Pause, Steps
 from isotone.model.tables import (
     IndexProgress,
     add_indexes,
     create_tables,
     drop_tables,
-    expiry_attribute,
     table_request,
 )
 

@@ -17,8 +17,8 @@ from isotone.errors import (
     ResourceNotFoundException,
     TableDiffers,
     UsageError,
-    ValidationException,
 )
+from isotone.model.expiring import ensure_expiry, expiry_difference
 from isotone.model.steps import Call, Pause, Steps
 from isotone.model.table import IndexLayout, KeyAttribute, KeyLayout, Projection, Table
 
@@ -89,7 +89,7 @@ def create_tables(
     if found:
         raise TableDiffers(found)
     for table in tables:
-        yield from _ensure_expiry(table)
+        yield from ensure_expiry(table)
     return made
 
 
@@ -237,48 +237,6 @@ def _progress(table: Table, name: str, state: Response, description: Response) -
     )
 
 
-# Expiry
-
-
-def expiry_attribute(table: Table) -> str | None:
-    """The attribute by which the table's items expire; None where no entity declares that it does."""
-    mortal = any("expires" in schema.by_role for schema in table.entities.values())
-    return table.ttl if mortal else None
-
-
-def _current_expiry(table: Table) -> Steps[str | None]:
-    response = yield Call("DescribeTimeToLive", {"TableName": table.name})
-    described = response.get("TimeToLiveDescription", {})
-    on = described.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
-    return described.get("AttributeName") if on else None
-
-
-def _ensure_expiry(table: Table) -> Steps[None]:
-    wanted = expiry_attribute(table)
-    if wanted is None or (yield from _current_expiry(table)) is not None:
-        return
-    specification = {"AttributeName": wanted, "Enabled": True}
-    request = {"TableName": table.name, "TimeToLiveSpecification": specification}
-    try:
-        yield Call("UpdateTimeToLive", request)
-    except (
-        ValidationException
-    ):  # it is on already, by another process, or by a request without answer
-        if (yield from _current_expiry(table)) != wanted:
-            raise
-
-
-def _compare_expiry(table: Table, *, may_lack: bool = False) -> Steps[list[Difference]]:
-    wanted = expiry_attribute(table)
-    if wanted is None:
-        return []
-    actual = yield from _current_expiry(table)
-    if actual == wanted or (may_lack and actual is None):
-        return []
-    has = f"by {actual!r}" if actual else "nothing"
-    return [Difference(table.name, None, f"expires {has}, declared is {wanted!r}")]
-
-
 # Declaration to request
 
 
@@ -356,6 +314,11 @@ def _compare(table: Table, description: Response) -> Iterator[Difference]:
             yield Difference(table.name, name, what)
         for what in _compare_projection(index.projection, present[name]["Projection"]):
             yield Difference(table.name, name, what)
+
+
+def _compare_expiry(table: Table, *, may_lack: bool = False) -> Steps[list[Difference]]:
+    what = yield from expiry_difference(table, may_lack=may_lack)
+    return [Difference(table.name, None, what)] if what else []
 
 
 def _indexes(description: Response) -> dict[str, Response]:
