@@ -312,3 +312,10 @@ def test_whatever_the_literals_children_stand_where_they_are_declared(
         found = store.all(whole.where(Parent.name == "x"))
     expected = sorted(names)
     assert [each.name for each in found] == [*expected, "x", *expected]
+
+
+def test_joined_conditions_are_those_one_by_one() -> None:
+    mine, some = Organization.name == "a", User.name < "m"
+    joined = WITH_USERS.where(mine & some)
+    assert joined.request() == WITH_USERS.where(mine, some).request()
+    assert WITH_USERS.where(mine & mine).request() == WITH_USERS.where(mine).request()

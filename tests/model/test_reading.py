@@ -278,6 +278,14 @@ def test_a_wasteful_read_is_reported_with_an_index_to_declare(
     assert wastes[0].advice.endswith('Index("…", customer).sort(status, note)')
 
 
+def test_a_wasteful_read_by_the_best_key_is_not_advised_to_use_it(
+    store: Store, wastes: list[Waste]
+) -> None:
+    fill(store, 150, note="x" * 1000)
+    store.all(Order.primary.where(MINE).filter(Order.note.contains("y")))
+    assert wastes[0].advice.startswith("read a narrower range")
+
+
 def test_a_read_of_little_or_with_a_good_hit_rate_is_not_reported(
     store: Store, wastes: list[Waste]
 ) -> None:

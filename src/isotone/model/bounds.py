@@ -68,7 +68,7 @@ class _Asked:
         self.ranges: dict[str, list[Comparison]] = {}
         self.contradictory = False
         own = {component.field.name for component in key.components}
-        for condition in _flat(conditions):
+        for condition in flat(conditions):
             self._take(_comparison(key, condition, own))
 
     def _take(self, condition: Comparison) -> None:
@@ -108,10 +108,11 @@ class _Asked:
             )
 
 
-def _flat(conditions: Iterable[Condition]) -> Iterator[Condition]:
+def flat(conditions: Iterable[Condition]) -> Iterator[Condition]:
+    """The conditions, with those that are joined by `&` one by one."""
     for condition in conditions:
         if isinstance(condition, All):
-            yield from _flat(condition.operands)
+            yield from flat(condition.operands)
         else:
             yield condition
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Union
 
 from isotone.codec import readable
 from isotone.errors import Unanswerable, UsageError
-from isotone.model.bounds import KeyBounds, bounds
+from isotone.model.bounds import KeyBounds, bounds, flat
 from isotone.model.components import Component, Part
 from isotone.model.conditions import Comparison, Condition
 from isotone.model.fields import Attr
@@ -208,7 +208,7 @@ class Collection(Generic[P, C]):
     ) -> tuple[list[Condition], dict[str, list[Condition]]]:
         schemas = (self._parent.schema, *(child.schema for child in self._children))
         found: dict[str, list[Condition]] = {schema.tag: [] for schema in schemas}
-        for condition in conditions:
+        for condition in flat(conditions):
             found[owner_of(condition, schemas).tag].append(condition)
         return found.pop(self._parent.schema.tag), found
 

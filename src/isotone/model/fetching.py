@@ -8,6 +8,7 @@ random length so that many clients do not come back at once.
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -50,15 +51,15 @@ def fetch(
     Raises `BatchIncomplete` with the keys that the service kept leaving out.
     """
     places = [_place(key) for key in keys]
-    pending = list(dict(zip(places, keys, strict=True)).values())  # a batch refuses a key twice
+    pending = deque(dict(zip(places, keys, strict=True)).values())  # a batch refuses a key twice
     total, found = len(pending), {}
     attempt = 0
     while pending:
-        batch, pending = pending[: limits.BATCH_GET_ITEMS], pending[limits.BATCH_GET_ITEMS :]
+        batch = [pending.popleft() for _ in range(min(limits.BATCH_GET_ITEMS, len(pending)))]
         items, left = yield from _ask(table, batch, consistent)
         for item in items:
             found[_place({name: item[name] for name in batch[0]})] = item
-        pending = left + pending
+        pending.extendleft(reversed(left))
         if progress is not None:
             progress(Fetched(total - len(pending), total))
         attempt = attempt + 1 if len(left) == len(batch) else 0
@@ -66,7 +67,7 @@ def fetch(
             raise BatchIncomplete(
                 f"{table.name}: after {attempt} attempts that brought nothing, {len(pending)} of "
                 f"{total} keys are not read; the table has too little throughput",
-                pending,
+                list(pending),
             )
         if attempt:
             yield Pause(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)))
