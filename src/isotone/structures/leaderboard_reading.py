@@ -7,28 +7,26 @@ place in every shard behind which the next page begins, so that nothing is read 
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import Final, overload
 
 from isotone.errors import InvalidCursor
 from isotone.model.calls import Calls
-from isotone.model.patterns import Query
-from isotone.model.reading import Page
 from isotone.model.stats import Stats
 from isotone.model.steps import Steps
 from isotone.structures.leaderboard_board import Board, Rankings
 from isotone.structures.leaderboard_entry import Entry, Ties
+from isotone.structures.merging import Behind, Marks, Merged, Stream, merged
 from isotone.structures.ranking_keys import after_score, before_score
 from isotone.structures.windows import Window
 
-_FROM_THE_BEGINNING: Final = None
-_AT_THE_END: Final = False
-Behind = tuple[str, str] | bool | None
-"""Where a shard is read on: behind an entry of this order and place; not at all; from the beginning."""
+_MARKS: Final[Marks[Entry]] = Marks(
+    of=lambda entry: (entry.order, entry.place),
+    fields=lambda mark: {"order": mark[0], "place": mark[1]},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +115,7 @@ class LeaderboardReading:
 
     def first(self, window: str, size: int) -> Steps[Standings]:
         """The best of a window. Cost: a query of `size` items for each shard."""
-        behind: list[Behind] = [_FROM_THE_BEGINNING] * self._board.shards
-        return (yield from self._page(window, size, behind, Numbering(self._board.ties)))
+        return (yield from self._page(window, size, (), Numbering(self._board.ties)))
 
     def further(self, cursor: str, size: int, window: str | None) -> Steps[Standings]:
         """Those behind a cursor; raises `InvalidCursor`."""
@@ -132,40 +129,27 @@ class LeaderboardReading:
     def _page(
         self, window: str, size: int, behind: Sequence[Behind], numbering: Numbering
     ) -> Steps[Standings]:
-        pages: list[Page[Entry] | None] = []
-        for shard, place in enumerate(behind):
-            query = self._board.query(shard, window)
-            over = place is _AT_THE_END
-            pages.append(None if over else (yield from self._behind(query, shard, place, size)))
-        taken = self._merged([[] if page is None else page.items for page in pages], size)
-        items = [self._seen(numbering.next(each.order), each) for _, each in taken]
-        after = [
-            _progress(place, page, [each for its, each in taken if its == shard])
-            for shard, (place, page) in enumerate(zip(behind, pages, strict=True))
-        ]
+        found = yield from self._merged(window, size, behind)
+        items = [self._seen(numbering.next(each.order), each) for each in found.items]
         cursor = None
-        if any(place is not _AT_THE_END for place in after):
-            state = [window, numbering.taken, numbering.rank, numbering.order, after]
+        if not found.is_over:
+            state = [window, numbering.taken, numbering.rank, numbering.order, found.behind]
             cursor = self._calls.seal(state, **self._board.identity)
-        return Standings(window, items, cursor, _sum([page.stats for page in pages if page]))
-
-    def _behind(
-        self, query: Query[Entry], shard: int, place: Behind, size: int
-    ) -> Steps[Page[Entry]]:
-        cursor = None
-        if isinstance(place, Sequence):
-            values = {**self._board.group(shard), "order": place[0], "place": place[1]}
-            cursor = self._calls.cursor_behind(query, **values)
-        return (yield from self._calls.page(query, size=size, cursor=cursor))
+        return Standings(window, items, cursor, found.stats)
 
     def _merged(
-        self, streams: Sequence[Sequence[Entry]], size: int, *, best_first: bool = True
-    ) -> list[tuple[int, Entry]]:
-        """The first of several ordered streams, each with the number of its stream."""
-        numbered = [[(shard, each) for each in stream] for shard, stream in enumerate(streams)]
-        descending = (self._board.best == "highest") == best_first
-        merged = heapq.merge(*numbered, key=_order_of, reverse=descending)
-        return list(islice(merged, size))
+        self, window: str, size: int, behind: Sequence[Behind], *, best_first: bool = True
+    ) -> Steps[Merged[Entry]]:
+        board, streams = self._board, []
+        for shard in range(board.shards):
+            query = board.query(shard, window)
+            streams.append(Stream(query if best_first else query.reversed(), board.group(shard)))
+        descending = (board.best == "highest") == best_first
+        return (
+            yield from merged(
+                self._calls, streams, _MARKS, size, behind=behind, descending=descending
+            )
+        )
 
     # Ranks
 
@@ -202,15 +186,10 @@ class LeaderboardReading:
 
     def _around(self, entry: Entry, number: int) -> Steps[list[Standing]]:
         """An entry between its neighbours. Cost: two queries of `number` items for each shard, and a rank."""
-        ahead, behind = [], []
-        place = (entry.order, entry.place)
-        for shard in range(self._board.shards):
-            query = self._board.query(shard, entry.window)
-            behind.append((yield from self._behind(query, shard, place, number)).items)
-            ahead.append((yield from self._behind(query.reversed(), shard, place, number)).items)
-        nearest = self._merged(ahead, number, best_first=False)
-        rows = [each for _, each in reversed(nearest)]
-        rows += [entry, *(each for _, each in self._merged(behind, number))]
+        here = [_MARKS.of(entry)] * self._board.shards
+        behind = yield from self._merged(entry.window, number, here)
+        ahead = yield from self._merged(entry.window, number, here, best_first=False)
+        rows = [*reversed(ahead.items), entry, *behind.items]
         numbering = yield from self._numbering(rows)
         return [self._seen(numbering.next(each.order), each) for each in rows]
 
@@ -224,24 +203,3 @@ class LeaderboardReading:
             text = self._board.score_text(first)
             before = (yield from self.count(first.window, (text, text))) - equal
         return Numbering(self._board.ties, rank - 1 + before, rank, first.order)
-
-
-def _order_of(numbered: tuple[int, Entry]) -> tuple[str, str]:
-    return numbered[1].order, numbered[1].place
-
-
-def _progress(place: Behind, page: Page[Entry] | None, taken: Sequence[Entry]) -> Behind:
-    """Where a shard is read on, after some of a page were taken."""
-    if page is None or (len(taken) == len(page.items) and page.cursor is None):
-        return _AT_THE_END
-    return (taken[-1].order, taken[-1].place) if taken else place
-
-
-def _sum(each: Sequence[Stats]) -> Stats:
-    return Stats(
-        sum(stats.scanned for stats in each),
-        sum(stats.returned for stats in each),
-        sum(stats.units for stats in each),
-        sum(stats.requests for stats in each),
-        sum(stats.bytes for stats in each),
-    )
