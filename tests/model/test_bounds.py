@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
+import isotone
 from isotone.errors import Unanswerable, UsageError
 from isotone.model.components import desc
 from isotone.model.conditions import Condition
@@ -202,3 +203,31 @@ def test_find_gives_the_reason_of_each_key() -> None:
     assert "no part of key primary" in words
     assert "by_status orders by 'status' before 'ordered_at'" in words
     assert "by_time does not project all attributes" in words
+
+
+class Word(Entity, table=Table("words", partition="book", sort="word")):
+    """Keys that are their fields, so that nothing stands before a value that is empty."""
+
+    book: Attr[str] = field()
+    word: Attr[str] = field()
+
+    primary = Key(book).sort(word)
+
+
+def test_an_empty_text_bounds_a_key_that_is_a_field_as_it_bounds_any_other() -> None:
+    with isotone.connect() as store:
+        store.create_tables(Word.__schema__.table)
+        words = ["a", "b", "c"]
+        store.put_many(Word(book="x", word=word) for word in words)
+        for condition, satisfied in (
+            (Word.word.begins_with(""), lambda word: True),
+            (Word.word >= "", lambda word: True),
+            (Word.word > "", lambda word: True),
+            (Word.word.between("", "b"), lambda word: word <= "b"),
+            (Word.word.between("", ""), lambda word: False),
+            (Word.word == "", lambda word: False),
+            (Word.word < "", lambda word: False),
+            (Word.word <= "", lambda word: False),
+        ):
+            found = store.all(Word.primary.where(Word.book == "x", condition))
+            assert [each.word for each in found] == list(filter(satisfied, words))

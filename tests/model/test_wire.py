@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import decimal
+from datetime import UTC, date, datetime
 
 import pytest
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Table, expires, field
-from isotone.errors import Unanswerable
+from isotone.errors import Unanswerable, UsageError
 
 START = datetime(2126, 1, 1, tzinfo=UTC)
 
@@ -23,6 +24,7 @@ class Event(Entity, table=events):
     gone: Attr[datetime | None] = expires(default=START)
 
     primary = Key("EVENT", name).sort("EVENT")
+    day: Attr[date] = field(default=date(2026, 1, 1))
     by_end = Index("by_end", "AREA", area).sort("END", ends)
 
 
@@ -43,3 +45,16 @@ def test_none_may_be_set_for_seconds_since_the_epoch() -> None:
 def test_an_index_lacks_what_has_none_for_seconds_since_the_epoch() -> None:
     with pytest.raises(Unanswerable, match="lacks entities without ends"):
         Event.find(Event.area == "x")
+
+
+def test_seconds_since_the_epoch_are_exact_whatever_the_decimal_context() -> None:
+    exact = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
+    with decimal.localcontext(decimal.Context(prec=6)), isotone.connect() as store:
+        store.create_tables(events)
+        event = store.put(Event(name="a", ends=exact))
+        assert store.get(Event, name="a") == event
+
+
+def test_a_datetime_is_no_date() -> None:
+    with pytest.raises(UsageError, match=r"of a datetime, its \.date\(\)"):
+        Event.day >= START  # type: ignore[operator] # noqa: B015 - what is refused

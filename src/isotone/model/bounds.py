@@ -15,7 +15,7 @@ from typing import Any, Final
 from isotone.errors import Unanswerable, UsageError
 from isotone.model.components import Component
 from isotone.model.conditions import All, Comparison, Condition
-from isotone.model.intervals import Restriction, intersection
+from isotone.model.intervals import EMPTY, Restriction, intersection
 from isotone.model.keys import BoundKey, NativeSlot, Slot, StringSlot
 
 RANGES: Final = frozenset({"<", "<=", ">", ">=", "between", "begins_with"})
@@ -228,4 +228,8 @@ def _native(slot: NativeSlot, asked: _Asked, condition: Comparison | None) -> Re
     if condition is None:
         return None
     operands = tuple(map(condition.wire, condition.values))
+    if operands[0] in EMPTY and condition.operator in (">", ">=", "begins_with"):
+        return None  # every key is above nothing, and begins with it
+    if operands[0] in EMPTY and condition.operator == "between":
+        return Restriction(slot.attribute.name, "<=", operands[1:])
     return Restriction(slot.attribute.name, condition.operator, operands)

@@ -18,6 +18,9 @@ from isotone.values.json import text_of_bytes
 from isotone.values.order import sort_key
 from isotone.values.types import AttributeValue
 
+# Values that DynamoDB refuses in a key, and so in a condition on one.
+EMPTY: Final[tuple[AttributeValue, ...]] = ({"S": ""}, {"B": ""})
+
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
@@ -36,6 +39,8 @@ class Restriction:
     def is_empty(self) -> bool:
         """Whether no value can satisfy it."""
         low, high, *_ = interval_of(self)
+        if high in EMPTY:
+            return True  # as no key attribute is
         if low is None or high is None:
             return False
         first, last = sort_key(low), sort_key(high)

@@ -13,7 +13,7 @@ import typing
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from enum import Enum
 from operator import itemgetter
 from typing import Any, Final, Literal, Union, get_args, get_origin
@@ -27,6 +27,7 @@ from isotone.values.types import AttributeValue
 NULL: Final[AttributeValue] = {"NULL": True}
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EXACT: Final = Context(prec=38)  # whatever precision the program has set for its own sums
 
 
 class WireType(typing.NamedTuple):
@@ -129,6 +130,12 @@ def instant_text(value: Any) -> str:
     return value.astimezone(UTC).isoformat("T", "microseconds")[:26] + "Z"
 
 
+def _encode_date(value: Any) -> AttributeValue:
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise _wrong(value, "a date (of a datetime, its .date())")
+    return {"S": value.isoformat()}
+
+
 def _encode_epoch(value: Any) -> AttributeValue:
     return _encode_span(_since_epoch(value))
 
@@ -151,11 +158,11 @@ def _encode_span(value: Any) -> AttributeValue:
     if not isinstance(value, timedelta):
         raise _wrong(value, "a timedelta")
     microseconds = value // timedelta(microseconds=1)
-    return {"N": canonical_number(str(Decimal(microseconds).scaleb(-6)))}
+    return {"N": canonical_number(str(Decimal(microseconds).scaleb(-6, _EXACT)))}
 
 
 def _decode_span(value: AttributeValue) -> timedelta:
-    return timedelta(microseconds=int(Decimal(value["N"]).scaleb(6)))
+    return timedelta(microseconds=int(Decimal(value["N"]).scaleb(6, _EXACT)))
 
 
 _PLAIN: Final[dict[type, WireType]] = {
@@ -168,7 +175,7 @@ _PLAIN: Final[dict[type, WireType]] = {
     datetime: WireType(
         "S", _encode_datetime, lambda value: datetime.fromisoformat(value["S"]), python=datetime
     ),
-    date: _checked(date, "S", date.isoformat, date.fromisoformat),
+    date: WireType("S", _encode_date, lambda value: date.fromisoformat(value["S"]), python=date),
     time: _checked(time, "S", lambda value: value.isoformat("microseconds"), time.fromisoformat),
     timedelta: WireType("N", _encode_span, _decode_span, python=timedelta),
     UUID: _checked(UUID, "S", str, UUID),
