@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from isotone.model.entity import Entity
 from isotone.model.fields import Attr, computed, created, expires, field, updated, version
 from isotone.model.keys import Index, Key
 from isotone.model.saving import create, delete
-from isotone.model.table import Global, Table
+from isotone.model.table import Global, Local, Number, Table
 from isotone.model.tables import create_tables
 from isotone.model.upserting import upsert
 
@@ -53,6 +54,18 @@ class Visits(Entity, table=things):
     until: Attr[datetime | None] = expires()
 
     primary = Key("VISITS", page).sort("VISITS")
+
+
+boards = Table("boards", indexes={"by_points": Local(Number("points"))})
+
+
+class Player(Entity, table=boards):
+    game: Attr[str] = field()
+    name: Attr[str] = field()
+    points: Attr[Decimal] = field(default=Decimal(0))
+
+    primary = Key("GAME", game).sort("PLAYER", name)
+    by_points = Index("by_points", "GAME", game).sort(points)
 
 
 @pytest.fixture
@@ -143,6 +156,17 @@ def test_a_counter_that_expires_is_one_write_and_another_where_it_has_expired(up
     steps = upsert(Visits, changes, {"page": "a"}, upserts.clock)
     assert upserts.operations(steps) == ["UpdateItem", "PutItem"]
     assert upserts.do(upsert(Visits, changes, {"page": "a"}, upserts.clock)).count == 2
+
+
+def test_adding_to_a_number_that_an_index_orders_by_is_one_write(upserts: Any) -> None:
+    upserts.do(create_tables([boards]))
+    key = {"game": "chess", "name": "Ada"}
+    for _ in range(2):
+        steps = upsert(Player, [Player.points.add(Decimal("0.5"))], key, upserts.clock)
+        assert upserts.operations(steps) == ["UpdateItem"]
+    found = upserts.do(upsert(Player, [Player.points.add(1)], key, upserts.clock))
+    assert upserts.item(found) == Player.__schema__.to_item(found.__dict__)
+    assert found.points == 2
 
 
 def test_an_upsert_that_is_overtaken_by_the_making_updates(upserts: Any) -> None:

@@ -52,7 +52,8 @@ def derive(schema: EntitySchema, known: Known, changed: set[str]) -> Derived:
     """
     for name in schema.computations:
         known[name] = _compute(schema, name, known)
-    keys = _affected(schema, changed | schema.computations.keys())
+    affected = _affected(schema, changed | schema.computations.keys())
+    keys = [key for key in affected if not _is_written_by_fields(schema, key)]
     attributes: Item = {}
     for key in keys:
         attributes.update(schema.key_attributes(key, known, _judged(schema, key, known)))
@@ -110,6 +111,17 @@ def _depends(schema: EntitySchema, key: BoundKey) -> frozenset[str]:
             if not is_the_key or schema.is_optional(field):
                 names.add(field.name)
     return frozenset(names)
+
+
+@lru_cache(maxsize=4096)
+def _is_written_by_fields(schema: EntitySchema, key: BoundKey) -> bool:
+    """Whether an index key is numbers of the entity's own, besides what the primary key has: nothing follows."""
+    own = {field.attribute for field in schema.fields.values()}
+    return all(
+        slot.attribute.name in _primary_attributes(schema)
+        or (slot.attribute.type == "N" and slot.attribute.name in own)
+        for slot in key.slots
+    )
 
 
 @lru_cache(maxsize=512)
