@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
+import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +19,7 @@ import isotone
 from isotone import Store, Table, errors
 from isotone.model.ordering import number_of, ordered_number
 from isotone.model.steps import Steps
-from isotone.structures.ranking import Ranking
+from isotone.structures.ranking import Overtaken, Ranking
 from isotone.structures.ranking_keys import (
     HIGHEST,
     LOWEST,
@@ -25,7 +28,7 @@ from isotone.structures.ranking_keys import (
     ranking_key,
     read_ranking_key,
 )
-from isotone.structures.ranking_mending import Sizes
+from isotone.structures.ranking_mending import SIZES, Sizes
 
 SMALL = Sizes(leaf=4, inner=4)
 
@@ -217,3 +220,168 @@ class AgainstASortedList(RuleBasedStateMachine):
 
 TestAgainstASortedList = AgainstASortedList.TestCase
 TestAgainstASortedList.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+
+
+# What others do meanwhile
+
+
+def test_readers_see_one_moment_while_writers_divide_and_join(tmp_path: Path) -> None:
+    """Keys move below a last one, whose rank therefore never changes; all share two rankings."""
+    table, members, rounds = Table("ranks"), 60, 8
+    last, failures = key_of(10**6), list[Exception]()
+    with isotone.connect(f"{tmp_path}/ranks.db", durability="none") as store:
+        store.create_tables(table)
+        both = [Ranks(store, table) for _ in range(2)]
+        both[0].rebuild(sorted([*(ranking_key(0, f"m{each}") for each in range(members)), last]))
+        writing = threading.Event()
+
+        def write(seed: int) -> None:
+            chosen, scores = random.Random(seed), dict.fromkeys(range(seed, members, 4), 0)
+            for _ in range(rounds):
+                for member, score in scores.items():
+                    scores[member] = chosen.randrange(1000) if chosen.random() < 0.7 else 500
+                    old, new = (ranking_key(each, f"m{member}") for each in (score, scores[member]))
+                    both[seed % 2].change(leaving=old, entering=new)
+
+        def read(seed: int) -> None:
+            ranks = both[seed % 2]
+            while not writing.is_set():
+                assert ranks.rank(last) == members
+                assert ranks.count(LOWEST, HIGHEST) == members + 1
+                assert ranks.count(LOWEST, last) == members
+                assert ranks.at(members, 5) == [last]
+                (first,) = ranks.at(members, 1, reverse=True)
+                assert first < last
+                assert len(set(ranks.at(0, 40))) == 40
+
+        def noting(work: Callable[[int], None], seed: int) -> Callable[[], None]:
+            def run() -> None:
+                try:
+                    work(seed)
+                except Exception as failure:  # noqa: BLE001 - told by the test
+                    failures.append(failure)
+
+            return run
+
+        writers = [threading.Thread(target=noting(write, seed)) for seed in range(4)]
+        readers = [threading.Thread(target=noting(read, seed)) for seed in range(2)]
+        for thread in (*writers, *readers):
+            thread.start()
+        for thread in writers:
+            thread.join()
+        writing.set()
+        for thread in readers:
+            thread.join()
+        assert failures == []
+        findings = store.run(both[0].ranking.verify())
+        assert findings.faults == []
+        assert findings.keys == members + 1
+
+
+# Several ways to go wrong
+
+
+def test_a_key_that_is_not_there_does_not_leave(memory: Store) -> None:
+    memory.create_tables(table := Table("ranks"))
+    ranks = Ranks(memory, table)
+    ranks.change(entering=key_of(1))
+    together = memory.calls.transaction()
+    with pytest.raises(Overtaken):
+        memory.run(ranks.ranking.change(together, leaving=key_of(2)))
+    with pytest.raises(Overtaken):
+        memory.run(ranks.ranking.change(together, entering=key_of(1)))
+
+
+def test_a_transaction_that_was_overtaken_fails_whole(memory: Store) -> None:
+    memory.create_tables(table := Table("ranks"))
+    ranks = Ranks(memory, table)
+    ranks.rebuild(map(key_of, range(100, 130)))
+    together = memory.calls.transaction()
+    memory.run(ranks.ranking.change(together, leaving=key_of(105), entering=key_of(900)))
+    for number in range(900, 930):  # divides the leaf that the key was to enter
+        ranks.change(entering=ranking_key(number, "other"))
+    with pytest.raises(errors.TransactionFailed):
+        memory.run(together.commit())
+    keys = [*map(key_of, range(100, 130)), *(ranking_key(n, "other") for n in range(900, 930))]
+    ranks.check(keys)
+
+
+def test_an_interrupted_rebuild_is_said_and_can_be_run_again(memory: Store) -> None:
+    memory.create_tables(table := Table("ranks"))
+    ranks, keys = Ranks(memory, table), [*map(key_of, range(100, 200))]
+    ranks.rebuild(keys)
+    ranks.rank(keys[3])
+    told: list[int] = []
+    with pytest.raises(errors.UsageError, match="must ascend"):
+        Ranks(memory, table).rebuild([*keys, keys[0]], progress=told.append)
+    assert told[-1] > 0
+    for call in (
+        lambda: ranks.rank(keys[3]),
+        lambda: ranks.size(),
+        lambda: ranks.at(0, 10),
+        lambda: ranks.change(leaving=keys[0], entering=key_of(500)),
+        lambda: ranks.change(leaving=keys[5], entering=keys[5] + "x"),
+    ):
+        with pytest.raises(errors.RankingIncomplete, match="'r'"):
+            call()
+    assert ranks.rebuild(keys[:50]) == 50
+    ranks.check(keys[:50])
+
+
+def test_rankings_live_side_by_side_and_are_cleared_alone(memory: Store) -> None:
+    memory.create_tables(table := Table("ranks"))
+    one, other = Ranks(memory, table, "one"), Ranks(memory, table, "two")
+    one.rebuild(map(key_of, range(100, 140)))
+    other.rebuild(map(key_of, range(100, 120)))
+    memory.run(one.ranking.clear())
+    one.check([])
+    other.check([*map(key_of, range(100, 120))])
+    one.change(entering=key_of(1))
+    one.check([key_of(1)])
+
+
+# Cost
+
+
+def test_a_rank_among_a_hundred_thousand_takes_three_items() -> None:
+    spent: list[isotone.Observation] = []
+
+    def items() -> list[int]:
+        return [len(each.request["TransactItems"]) for each in spent]
+
+    with isotone.connect(observe=[isotone.at_end(spent.append)]) as store:
+        store.create_tables(table := Table("ranks"))
+        ranks = Ranks(store, table, sizes=SIZES)
+        keys = sorted(map(key_of, range(100_000)))
+        ranks.rebuild(keys, 5000)
+        ranks.rank(keys[777])
+        spent.clear()
+        assert ranks.rank(keys[777]) == 777
+        assert items() == [3]
+        assert ranks.at(0, 10, reverse=True) == keys[:-11:-1]
+        spent.clear()
+        assert ranks.at(0, 10, reverse=True) == keys[:-11:-1]
+        assert items() == [3]
+
+
+# On every backend
+
+
+def test_on_every_backend(store: Store, table_name: str) -> None:
+    store.create_tables(table := Table(table_name))
+    ranks, keys, chosen = Ranks(store, table), list[str](), random.Random(6)
+    for number in [*range(30), *range(60, 30, -1)]:
+        ranks.change(entering=key_of(number))
+        keys.append(key_of(number))
+    for _ in range(40):
+        old = keys.pop(chosen.randrange(len(keys)))
+        new = key_of(chosen.randrange(100, 100_000))
+        ranks.change(leaving=old, entering=new)
+        keys.append(new)
+    keys.sort()
+    ranks.check(keys)
+    for place, key in enumerate(keys):
+        assert ranks.rank(key) == place
+    for key in keys[10:]:
+        ranks.change(leaving=key)
+    ranks.check(keys[:10])

@@ -28,7 +28,6 @@ from typing import Final, NamedTuple, TypeVar
 
 from isotone.errors import Contended, TransactionFailed
 from isotone.model.calls import Calls
-from isotone.model.carrying import pause_after
 from isotone.model.conditions import Condition
 from isotone.model.steps import Steps
 from isotone.model.table import Table
@@ -37,7 +36,7 @@ from isotone.structures.ranking_building import Batch, Building, Findings
 from isotone.structures.ranking_keys import HIGHEST, LOWEST
 from isotone.structures.ranking_mending import SIZES, Mending, Sizes
 from isotone.structures.ranking_nodes import ROOT, Inner, RankingCounts, RankingLeaf
-from isotone.structures.ranking_tree import ATTEMPTS, Path, Tree, View
+from isotone.structures.ranking_tree import ATTEMPTS, MOST_REMEMBERED, Path, Tree, View
 
 R = TypeVar("R")
 
@@ -71,7 +70,7 @@ class Ranking:
                 return (yield from attempt())
             except (TransactionFailed, Overtaken, Contended):
                 self._tree.forget()
-            yield pause_after(number)
+            yield from self._tree.again(number)
         raise self._tree.contended()
 
     def change(
@@ -89,8 +88,7 @@ class Ranking:
             if places is not None:
                 self._write(together, places)
                 return
-            if attempt:
-                yield pause_after(attempt)
+            yield from self._tree.again(attempt)
         raise self._tree.contended()
 
     def _places(self, leaving: str | None, entering: str | None) -> Steps[list[_Place] | None]:
@@ -103,6 +101,8 @@ class Ranking:
                     yield from self._mending.plant()
                     return None
                 places.append(_Place(key, by, path))
+        if not _is_one_tree([place.path for place in places]):
+            return None
         leaves: dict[str, RankingLeaf] = {}
         for key, by, path in places:
             leaf = leaves.get(path.leaf) or (yield from self._tree.leaf(path.leaf))
@@ -161,9 +161,11 @@ class Ranking:
         """How many keys there are. Reads one item."""
         tree = self._tree
         root = yield from tree.calls.get(tree.counts, consistent=True, **tree.key(ROOT))
-        if root is None or not root.counts:
-            yield from tree.path(LOWEST)  # raises where it is being rebuilt
-        return 0 if root is None else sum(root.counts)
+        if root is None:
+            tree.forget()
+            yield from tree.shape(ROOT)  # raises where it is being rebuilt
+            return 0
+        return sum(root.counts)
 
     def _ranks(self, *keys: str) -> Steps[list[int]]:
         tree = self._tree
@@ -174,13 +176,12 @@ class Ranking:
                 if path is None:
                     return [0] * len(keys)
                 paths.append(path)
-            inners = {inner.node: inner for path in paths for inner in path.inners}
-            if all(inners[inner.node] is inner for path in paths for inner in path.inners):
+            if _is_one_tree(paths):
+                inners = {inner.node: inner for path in paths for inner in path.inners}
                 view = yield from tree.view(inners.values(), [path.leaf for path in paths])
                 if view is not None:
                     return [_below(view, *each) for each in zip(keys, paths, strict=True)]
-            if attempt:
-                yield pause_after(attempt)
+            yield from tree.again(attempt)
         raise tree.contended()
 
     def at(self, rank: int, count: int, *, reverse: bool = False) -> Steps[list[str]]:
@@ -200,23 +201,29 @@ class Ranking:
         return found
 
     def _at(self, rank: int, count: int, reverse: bool) -> Steps[list[str]]:
-        tree = self._tree
         for attempt in range(ATTEMPTS):
-            try:
-                plan = _planned(tree.known, tree.seen, rank, count, reverse)
-            except _Unknown as unknown:
-                learnt = yield from tree.learn(unknown.node)
-                if learnt is None and unknown.node == ROOT:
-                    return []
-                if learnt is None:
-                    tree.forget()
-                continue
-            view = yield from tree.view(plan.inners, [piece.leaf for piece in plan.pieces])
+            plan = yield from self._plan(rank, count, reverse)
+            if plan is None:
+                return []
+            view = yield from self._tree.view(plan.inners, [piece.leaf for piece in plan.pieces])
             found = None if view is None else _gathered(view, rank, count, reverse)
             if found is not None:
                 return found
-            if attempt > 1:
-                yield pause_after(attempt)
+            yield from self._tree.again(attempt)
+        raise self._tree.contended()
+
+    def _plan(self, rank: int, count: int, reverse: bool) -> Steps[_Plan | None]:
+        """Where the keys of some ranks probably are; None where there is no tree yet."""
+        tree = self._tree
+        for _ in range(MOST_REMEMBERED):
+            try:
+                return _planned(tree.known, tree.seen, rank, count, reverse)
+            except _Unknown as unknown:
+                learnt = yield from tree.learn(unknown.node)
+                if learnt is None and unknown.node == ROOT:
+                    return None
+                if learnt is None:
+                    tree.forget()
         raise tree.contended()
 
     # The whole
@@ -251,6 +258,14 @@ class _Place(NamedTuple):
     path: Path
 
 
+def _is_one_tree(paths: Sequence[Path]) -> bool:
+    """Whether the ways go by the same shapes; another one may have been remembered between them."""
+    inners: dict[str, Inner] = {}
+    return all(
+        inners.setdefault(inner.node, inner) is inner for path in paths for inner in path.inners
+    )
+
+
 def _grouped(places: Sequence[_Place]) -> dict[str, list[_Place]]:
     groups: dict[str, list[_Place]] = {}
     for place in places:
@@ -279,16 +294,13 @@ def _still(group: Sequence[_Place], sizes: Sizes) -> Condition:
 
 def _counted(places: Sequence[_Place]) -> list[tuple[Inner, dict[int, int]]]:
     """What is to be added to the slots of inner nodes; nothing where as many leave as enter."""
-    inners: dict[tuple[str, str], Inner] = {}
-    sums: dict[tuple[str, str], dict[int, int]] = {}
+    sums: dict[str, tuple[Inner, dict[int, int]]] = {}
     for _, by, path in places:
         for inner, child in path.children():
-            slots = sums.setdefault((inner.node, inner.era), {})
+            _, slots = sums.setdefault(inner.node, (inner, {}))
             slots[child.slot] = slots.get(child.slot, 0) + by
-            inners[inner.node, inner.era] = inner
     found = [
-        (inners[node], {slot: by for slot, by in slots.items() if by})
-        for node, slots in sums.items()
+        (inner, {slot: by for slot, by in slots.items() if by}) for inner, slots in sums.values()
     ]
     return [(inner, slots) for inner, slots in found if slots]
 

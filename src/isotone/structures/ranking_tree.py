@@ -29,6 +29,7 @@ from isotone.structures.ranking_nodes import (
 )
 
 ATTEMPTS: Final = 40
+_AT_ONCE: Final = 3  # attempts without a pause: what was found out of date is known better at once
 MOST_REMEMBERED: Final = 1000  # shapes; ten kilobytes each
 
 
@@ -107,13 +108,14 @@ class Tree:
                     (self.shapes, key), (self.counts, key)
                 )
             except TransactionCanceledException:  # somebody is writing them
-                yield pause_after(attempt)
+                yield from self.again(attempt)
                 continue
-            if not isinstance(shape, RankingShape) or not isinstance(counts, RankingCounts):
+            inner = self._remembered(shape) if isinstance(shape, RankingShape) else None
+            if inner is None or not isinstance(counts, RankingCounts):
                 self.known.pop(node, None)
                 return None
             self.seen[node] = counts.counts
-            return Learnt(self._remembered(shape), counts.counts)
+            return Learnt(inner, counts.counts)
         raise self.contended()
 
     def _remembered(self, item: RankingShape) -> Inner:
@@ -179,6 +181,11 @@ class Tree:
             else:
                 self.known.pop(inner.node, None)
         return counts if len(counts) == len(wanted) else None
+
+    def again(self, attempt: int) -> Steps[None]:
+        """Wait before the next attempt, where several have failed."""
+        if attempt >= _AT_ONCE:
+            yield pause_after(attempt - _AT_ONCE)
 
     def contended(self) -> Contended:
         """The error at the end of all attempts."""
