@@ -212,3 +212,21 @@ def test_a_condition_is_satisfied_by_its_own_kind(desks: Store) -> None:
     assert [type(each) for each in both] == [Room, Plant]
     assert [type(each) for each in both.where(Room.room == "r1")] == [Room]
     assert [type(each) for each in both.where(Plant.name == "fern")] == [Plant]
+
+
+def test_a_text_with_a_case_in_its_keys_is_compared_as_it_is(desks: Store) -> None:
+    loaded = desks.load(DESKS)
+    for text, numbers in (("Cherry", [1]), ("cherry", [])):
+        condition = Desk.name == text
+        assert [each.number for each in loaded.where(condition)] == numbers
+        assert [each.number for each in desks.all(DESKS.filter(condition))] == numbers
+
+
+def test_behind_a_full_last_page_lies_an_empty_one(desks: Store) -> None:
+    last = desks.page(DESKS, size=4)
+    assert len(last) == 4
+    assert last.cursor is not None
+    beyond = desks.page(DESKS, size=4, cursor=last.cursor)
+    assert (beyond.items, beyond.cursor) == ([], None)
+    assert beyond.previous is not None
+    assert desks.page(DESKS, size=4, cursor=beyond.previous).items == last.items

@@ -43,7 +43,8 @@ _MEASURING: Final = 16  # requests that find out how large a collection is that 
 class Page(Generic[E_co]):
     """Some results of a query in their order, and how to get to those after and before.
 
-    `cursor` is None where nothing follows, `previous` where nothing came before.
+    `cursor` is None where nothing follows, `previous` where nothing came before. After a full page that is
+    the last one an empty page follows: to know that nothing does, an item more would be read each time.
     """
 
     items: list[E_co]
