@@ -7,6 +7,7 @@ nor the loop of another thread.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import Awaitable, Callable
 
@@ -166,7 +167,8 @@ class _Connection(asyncio.Protocol):
         if self._transport is None or self.loop.is_closed():
             return
         if self.loop.is_running() and self.loop is not _running_loop():
-            self.loop.call_soon_threadsafe(self._transport.abort)
+            with contextlib.suppress(RuntimeError):  # that loop has closed in this moment
+                self.loop.call_soon_threadsafe(self._transport.abort)
         else:
             self._transport.abort()
 
