@@ -7,13 +7,13 @@ bring up to date in its own transaction: ranks and counts read a few items, what
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from isotone.errors import Contended, WriteRefused
-from isotone.model.steps import Pause, Steps
+from isotone.model.carrying import pause_after
+from isotone.model.steps import Steps
 from isotone.model.transactions import Transaction
 from isotone.structures.ranking import Ranking
 from isotone.structures.ranking_keys import (
@@ -30,8 +30,6 @@ from isotone.structures.sorted_set_members import EVERY_SCORE, Members, Scored
 R = TypeVar("R")
 
 _ATTEMPTS: Final = 60  # of a change that others overtake
-_FIRST_PAUSE: Final = 0.005  # seconds; doubled with each attempt, with full jitter
-_LONGEST_PAUSE: Final = 0.25
 
 
 class Change(NamedTuple):
@@ -89,7 +87,7 @@ class ByIndex:
             try:
                 return (yield from attempt())
             except WriteRefused:
-                yield Pause(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**number)))
+                yield pause_after(number)
         raise Contended(
             f"others changed members of {self._members.name!r} during each of {_ATTEMPTS} attempts; "
             "try again later"

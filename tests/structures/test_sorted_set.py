@@ -1,0 +1,464 @@
+"""Sorted sets: what the comparison with Redis does not see: exactness, cost, contention, expiry, refusals."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.structures.simulation import Hasty
+
+import isotone
+from isotone import Attr, Entity, Key, ManualClock, Observation, Store, errors, field
+from isotone.structures import SortedSet
+from isotone.structures.sorted_set_bounds import ScoreRange, matcher, score_of
+
+KINDS: list[dict[str, Any]] = [
+    {},
+    {"shards": 4},
+    {"ranked": True},
+    {"expires": True},
+    {"ranked": True, "shards": 4},
+]
+of_any_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
+
+
+@pytest.fixture
+def trending(memory: Store) -> SortedSet:
+    made = SortedSet(memory, "trending")
+    made.create_table()
+    return made
+
+
+# The scenario
+
+
+@of_any_kind
+def test_the_songs_of_the_day(store: Store, table_name: str, kind: dict[str, Any]) -> None:
+    songs = SortedSet(store, "trending:20130419", table=SortedSet.layout(table_name), **kind)
+    songs.create_table()
+    for song, by in [
+        ("song:1", 1),
+        ("song:1", 0.1),
+        ("song:2", 0.3),
+        ("song:3", 0.7),
+        ("song:4", 0.9),
+    ]:
+        songs.incr(song, by)
+    assert songs.zrevrange(0, 19, withscores=True) == [
+        ("song:1", Decimal("1.1")),
+        ("song:4", Decimal("0.9")),
+        ("song:3", Decimal("0.7")),
+        ("song:2", Decimal("0.3")),
+    ]
+    assert [songs.zrevrank(f"song:{number}") for number in (1, 2, 3, 4, 5)] == [0, 3, 2, 1, None]
+
+
+@of_any_kind
+def test_tied_members_stand_in_the_order_of_their_bytes_however_many(
+    store: Store, table_name: str, kind: dict[str, Any]
+) -> None:
+    tied = SortedSet(store, "tied", table=SortedSet.layout(table_name), **kind)
+    tied.create_table()
+    names = [f"{number:03}" for number in range(260)]
+    if "ranked" in kind:
+        names = names[::5]
+    tied.zadd(dict.fromkeys(reversed(names), 7))
+    tied.zadd({"first": 6, "last": 8})
+    assert tied.zrange(0, 3) == ["first", *names[:3]]
+    assert tied.zrange(20, 22) == names[19:22]
+    assert tied.zrevrange(0, 2) == ["last", *names[:-3:-1]]
+    assert tied.zrangebyscore(7, 7, 5, 2) == names[5:7]
+    assert [tied.zrank(names[30]), tied.zrevrank(names[30])] == [31, len(names) - 30]
+    assert [member for member, _ in tied.zpopmin(3)] == ["first", *names[:2]]
+
+
+# Scores
+
+
+def test_scores_are_exact_and_do_not_drift(trending: SortedSet) -> None:
+    for _ in range(100):
+        trending.incr("a", 0.1)
+    assert trending.zscore("a") == 10
+    assert trending.incr("a", Decimal("1e-27")) == Decimal("10.000000000000000000000000001")
+    assert trending.zrank("a", withscore=True, score_cast_func=float) == [0, 10.0]
+
+
+@pytest.mark.parametrize(
+    "score", ["x", "", float("nan"), float("inf"), "-inf", True, None, b"1", "1" * 39, "1e126"]
+)
+def test_what_is_no_score_is_refused(trending: SortedSet, score: Any) -> None:
+    with pytest.raises(errors.UsageError):
+        trending.zadd({"a": score})
+    with pytest.raises(errors.UsageError):
+        trending.incr("a", score)
+    assert trending.zcard() == 0
+
+
+@pytest.mark.parametrize("ranked", [False, True])
+def test_a_sum_that_cannot_be_stored_is_refused(memory: Store, ranked: bool) -> None:
+    sums = SortedSet(memory, "sums", ranked=ranked)
+    sums.create_table()
+    sums.zadd({"a": Decimal("1" * 38)})
+    with pytest.raises(errors.IsotoneError):
+        sums.incr("a", 0.1)
+    assert sums.zscore("a") == Decimal("1" * 38)
+
+
+@given(
+    st.integers(-(10**37), 10**37)
+    | st.decimals(-(10**9), 10**9, allow_nan=False, places=9)
+    | st.floats(-1e100, 1e100).filter(lambda number: abs(number) > 1e-100)
+)
+def test_a_score_is_the_number_that_is_seen(number: Any) -> None:
+    assert score_of(number) == Decimal(str(number)) == score_of(str(number))
+
+
+# Members
+
+
+@pytest.mark.parametrize("member", [1, b"a", None, "\ud800", "x" * 1020])
+def test_what_is_no_member_is_refused(trending: SortedSet, member: Any) -> None:
+    for use in (
+        lambda: trending.zadd({member: 1}),
+        lambda: trending.zadd({member: 1, "a": 2}),
+        lambda: trending.incr(member),
+        lambda: trending.zscore(member),
+    ):
+        with pytest.raises(errors.UsageError):
+            use()
+    assert trending.zcard() == 0
+
+
+def test_a_member_may_have_over_a_thousand_bytes(trending: SortedSet) -> None:
+    longest = "é" * 508
+    trending.zadd({longest: 1, "": 1, "#": 1, "MEMBER#": 1})
+    assert trending.zrange(0, -1) == ["", "#", "MEMBER#", longest]
+
+
+# What it costs
+
+
+class Spent:
+    """The requests of a store, and the items that they read."""
+
+    def __init__(self) -> None:
+        self._seen: list[Observation] = []
+        self.store = isotone.connect(observe=[isotone.at_end(self._seen.append)])
+
+    def on(self, do: Callable[[], Any]) -> list[tuple[str, int]]:
+        self._seen.clear()
+        do()
+        return [(each.operation, each.scanned) for each in self._seen]
+
+
+@pytest.fixture
+def spent() -> Iterator[Spent]:
+    spent = Spent()
+    with spent.store:
+        SortedSet(spent.store, "any").create_table()
+        yield spent
+
+
+def test_an_increment_is_one_write(spent: Spent) -> None:
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    for songs in (
+        SortedSet(spent.store, "a"),
+        SortedSet(spent.store, "b", shards=9),
+        SortedSet(spent.store, "c", expires=tomorrow),
+    ):
+        for _ in range(2):
+            assert spent.on(lambda songs=songs: songs.incr("x", 0.1)) == [("UpdateItem", 0)]
+            assert spent.on(lambda songs=songs: songs.zadd({"x": 1}, incr=True)) == [
+                ("UpdateItem", 0)
+            ]
+
+
+def test_a_range_reads_what_it_brings_and_one_more(spent: Spent) -> None:
+    songs = SortedSet(spent.store, "a")
+    songs.zadd({f"{number}": number for number in range(300)})
+    assert spent.on(lambda: songs.zrevrange(0, 9)) == [("Query", 11)]
+    assert spent.on(lambda: songs.zrange(-10, -1)) == [("Query", 11)]
+    assert spent.on(lambda: songs.zrange(20, 29)) == [("Query", 31)]
+    assert spent.on(lambda: songs.zrangebyscore(100, "+inf", 5, 5)) == [("Query", 11)]
+    assert spent.on(lambda: songs.zrangebylex("[2", "+", 0, 5)) == [("Query", 5)]
+    sharded = SortedSet(spent.store, "b", shards=3)
+    sharded.zadd({f"{number}": number for number in range(300)})
+    assert spent.on(lambda: sharded.zrevrange(0, 9)) == [("Query", 11)] * 3
+
+
+def test_members_of_one_score_are_found_by_the_shorter_way(spent: Spent) -> None:
+    few = SortedSet(spent.store, "few")
+    few.zadd({f"{number}": min(number, 297) for number in range(300)})
+    asked = spent.on(lambda: few.zrevrange(0, 0))
+    assert sum(items for _, items in asked) == 2 + 3
+    many = SortedSet(spent.store, "many")
+    many.zadd({f"{number}": 0 for number in range(5000)})
+    asked = spent.on(lambda: many.zpopmin())
+    assert sum(items for name, items in asked if name == "Query") <= 2 + 2 * 100
+
+
+def test_ranks_and_counts_of_a_ranked_set_read_a_few_items(spent: Spent) -> None:
+    ranked = SortedSet(spent.store, "r", ranked=True)
+    ranked.zadd({f"{number}": number for number in range(400)})
+    for ask in (
+        lambda: ranked.zrank("250"),
+        lambda: ranked.zcount(20, 300),
+        ranked.zcard,
+        lambda: ranked.zrevrange(300, 309),
+    ):
+        asked = spent.on(ask)
+        assert all(name != "Scan" for name, _ in asked)
+        assert sum(items or 1 for _, items in asked) <= 12
+
+
+def test_up_to_a_hundred_members_change_in_one_transaction(spent: Spent) -> None:
+    songs = SortedSet(spent.store, "a")
+    added = spent.on(lambda: songs.zadd({f"{number}": 1 for number in range(100)}))
+    assert [name for name, _ in added] == ["BatchGetItem", "TransactWriteItems"]
+    removed = spent.on(lambda: songs.zrem(*map(str, range(101))))
+    assert [name for name, _ in removed] == ["BatchGetItem", "TransactWriteItems", "GetItem"]
+    assert [name for name, _ in spent.on(lambda: songs.zadd({"a": 1}))] == ["GetItem", "PutItem"]
+
+
+# Several who write at once
+
+
+@pytest.mark.parametrize("kind", KINDS[:3], ids=str)
+def test_no_increment_is_lost_and_nobody_pops_the_same(
+    tmp_path: Path, kind: dict[str, Any]
+) -> None:
+    with isotone.connect(f"{tmp_path}/sets.db", durability="process") as store:
+        jobs = SortedSet(store, "jobs", **kind)
+        jobs.create_table()
+
+        def work(seed: int) -> None:
+            for number in range(20):
+                jobs.incr("total", 0.1)
+                jobs.zadd({f"{seed}:{number}": 1000 + number, "least": -number}, lt=True)
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
+        assert jobs.zscore("total") == 8
+        assert jobs.zscore("least") == -19
+        assert jobs.zrem("total", "least") == 2
+        with ThreadPoolExecutor(4) as pool:
+            popped = [
+                each for found in pool.map(lambda _: jobs.zpopmin(25), range(4)) for each in found
+            ]
+        assert len(popped) == len(set(popped)) == 80
+        assert jobs.zcard() == 0
+
+
+def test_a_scan_sees_what_stays_exactly_once_whatever_comes_and_goes(memory: Store) -> None:
+    for shards in (1, 3):
+        songs = SortedSet(memory, f"songs {shards}", shards=shards)
+        songs.create_table()
+        songs.zadd({f"stays {number}": number for number in range(50)})
+        songs.zadd({f"goes {number}": number for number in range(50)})
+        seen = []
+        for turn, (member, _) in enumerate(songs.zscan_iter(count=7)):
+            seen.append(member)
+            songs.zincrby(-1000, f"stays {turn % 50}")
+            songs.zrem(f"goes {turn}")
+            songs.zadd({f"comes {turn}": 3})
+        stayed = [member for member in seen if member.startswith("stays")]
+        assert sorted(stayed) == sorted(f"stays {number}" for number in range(50))
+        assert len(seen) == len(set(seen))
+
+
+def test_a_cursor_is_no_cursor_of_another_set(trending: SortedSet) -> None:
+    trending.zadd({"a": 1, "b": 2})
+    other = SortedSet(trending.store, "other")
+    cursor, _ = trending.zscan(count=1)
+    for wrong in (cursor, "5.", "x", 7):
+        with pytest.raises(errors.InvalidCursor):
+            other.zscan(wrong)  # type: ignore[arg-type]
+
+
+def test_a_blocking_pop_waits_for_members(clock: ManualClock) -> None:
+    with isotone.connect(clock=clock) as store:
+        hasty = Hasty.over(store)
+        jobs, more = SortedSet(hasty, "jobs"), SortedSet(hasty, "more")
+        jobs.create_table()
+        begun = clock.now()
+        assert jobs.bzpopmin(timeout=5) is None
+        assert clock.now() - begun == pytest.approx(5)
+        elsewhere = SortedSet(store, "more")
+        hasty.between = lambda: elsewhere.zadd({"a": 1, "b": 2})
+        assert jobs.bzpopmax([more]) == ("more", "b", 2)
+        assert jobs.bzmpop(9, [more], min=True, count=3) == ["more", [("a", 1)]]
+
+
+# Expiry
+
+
+@pytest.mark.parametrize("ranked", [False, True])
+def test_a_set_of_the_day_is_gone_at_once(
+    store: Store, clock: ManualClock, table_name: str, ranked: bool
+) -> None:
+    table = SortedSet.layout(table_name)
+    end = datetime.fromtimestamp(clock.now(), UTC) + timedelta(days=2)
+    songs = SortedSet(store, "today", table=table, expires=end, ranked=ranked)
+    songs.create_table()
+    songs.zadd({"a": 1, "b": 2})
+    songs.incr("a", 5)
+    assert (songs.ttl(), songs.zrange(0, -1)) == (172_800, ["b", "a"])
+    clock.advance(timedelta(days=2))
+    assert (songs.zrange(0, -1), songs.zcard(), songs.zscore("a")) == ([], 0, None)
+    assert (songs.zrank("a"), songs.zcount(0, 9), songs.zscan()) == (None, 0, (0, []))
+    assert (songs.incr("a", 3), songs.zadd({"c": 1}), songs.zcard()) == (3, 1, 0)
+    assert (songs.delete(), songs.ttl()) == (0, -2)
+    with pytest.raises(errors.UsageError):
+        songs.persist()
+    again = SortedSet(store, "today", table=table, expires=end + timedelta(days=9), ranked=ranked)
+    assert (again.incr("a", 2), again.zrange(0, -1)) == (2, ["a"])
+
+
+def test_expiry_by_command(memory: Store, clock: ManualClock) -> None:
+    songs = SortedSet(memory, "songs", expires=True)
+    songs.create_table()
+    assert (songs.expire(10), songs.ttl()) == (False, -2)
+    songs.zadd({"a": 1})
+    assert (songs.expire(timedelta(hours=1)), songs.incr("b"), songs.ttl()) == (True, 1, 3600)
+    songs.zadd({"a": 3})
+    clock.advance(3600)
+    assert (songs.zcard(), songs.ttl(), songs.incr("b"), songs.ttl()) == (0, -2, 1, -1)
+    clock.advance(10**6)
+    assert songs.zrange(0, -1, withscores=True) == [("b", 1)]
+    assert songs.expireat(datetime.fromtimestamp(clock.now() + 5, UTC))
+    assert (songs.persist(), songs.persist()) == (True, False)
+    clock.advance(10)
+    assert songs.zcard() == 1
+
+
+def test_an_emptied_set_begins_without_an_expiry(memory: Store) -> None:
+    songs = SortedSet(memory, "songs", expires=True)
+    songs.create_table()
+    for empty in (lambda: songs.zrem("a"), songs.delete, songs.zpopmin):
+        songs.zadd({"a": 1})
+        songs.expire(10)
+        empty()
+        songs.zadd({"a": 1})
+        assert songs.ttl() == -1
+
+
+def test_who_writes_while_the_expiry_changes_takes_it_over(
+    memory: Store, clock: ManualClock
+) -> None:
+    songs = SortedSet(memory, "songs", expires=True)
+    songs.create_table()
+    songs.zadd({"a": 1})
+    for write in (lambda late: late.incr("b"), lambda late: late.zadd({"c": 1, "d": 2})):
+        backend = Before(memory.backend, lambda: songs.expire(100))
+        with isotone.connect(backend, clock=clock) as other:
+            write(SortedSet(other, "songs", expires=True))
+        assert songs.persist()
+        songs.expire(50)
+        clock.advance(50)
+        assert songs.zcard() == 0
+        songs.zadd({"a": 1})
+
+
+class Before:
+    """A backend on which something else happens right before the first write."""
+
+    def __init__(self, backend: Any, happens: Callable[[], Any]) -> None:
+        self._backend = backend
+        self._happens: Callable[[], Any] | None = happens
+
+    def execute(self, operation: str, request: Any) -> Any:
+        happens = self._happens
+        if happens is not None and operation in ("UpdateItem", "PutItem", "TransactWriteItems"):
+            self._happens = None
+            happens()
+        return self._backend.execute(operation, request)
+
+
+def test_a_set_that_never_expires_says_so(trending: SortedSet, memory: Store) -> None:
+    trending.zadd({"a": 1})
+    assert trending.ttl() == -1
+    for use in (lambda: trending.expire(10), trending.persist):
+        with pytest.raises(errors.UsageError, match="expires=True"):
+            use()
+    with pytest.raises(errors.UsageError, match="ranks"):
+        SortedSet(memory, "a", ranked=True, expires=True)
+    with pytest.raises(errors.UsageError, match="time zone"):
+        SortedSet(memory, "a", expires=datetime(2026, 1, 1))
+
+
+# Where it lives
+
+
+def test_it_shares_a_table_with_entities_and_other_sets(memory: Store) -> None:
+    shop = SortedSet.layout("shop")
+
+    class Song(Entity, table=shop):
+        number: Attr[int] = field(max=999)
+
+        primary = Key("SONG", number).sort("SONG")
+
+    one, two = (
+        SortedSet(memory, "one", table=shop),
+        SortedSet(memory, "two", table=shop, ranked=True),
+    )
+    one.create_table()
+    memory.put(Song(number=1))
+    one.zadd({"a": 1})
+    two.zadd({"a": 2})
+    assert (one.zscore("a"), two.zscore("a"), one.zunion([two])) == (1, 2, ["a"])
+    assert [song.number for song in memory.all(Song.primary.where(Song.number == 1))] == [1]
+
+
+def test_sets_of_another_store_do_not_go_together(trending: SortedSet) -> None:
+    with isotone.connect() as store, pytest.raises(errors.UsageError, match="same store"):
+        trending.zunion([SortedSet(store, "a")])
+
+
+@pytest.mark.parametrize("shards", [0, 1001])
+def test_a_number_of_shards_that_cannot_be_is_refused(memory: Store, shards: int) -> None:
+    with pytest.raises(errors.UsageError):
+        SortedSet(memory, "a", shards=shards)
+
+
+def test_over_an_async_store() -> None:
+    async def program() -> list[Any]:
+        async with isotone.aconnect() as store:
+            songs = SortedSet(store, "songs")
+            await songs.create_table()
+            await asyncio.gather(*(songs.incr("a", 0.1) for _ in range(10)))
+            await songs.zadd({"b": 2})
+            scanned = [pair async for pair in songs.zscan_iter(count=1)]
+            return [scanned, await songs.zrevrange(0, 0), await songs.bzpopmin(timeout=1)]
+
+    assert asyncio.run(program()) == [[("a", 1), ("b", 2)], ["b"], ("songs", "a", 1)]
+
+
+# Bounds
+
+
+@given(st.text("ab*?", max_size=5), st.text("abc", max_size=5))
+@settings(max_examples=200)
+def test_a_pattern_without_brackets_is_that_of_a_shell(pattern: str, member: str) -> None:
+    assert bool(matcher(pattern)(member)) == fnmatchcase(member, pattern)
+
+
+numbers = st.integers(-3, 3)
+
+
+@given(numbers, numbers, st.booleans(), st.booleans(), numbers)
+def test_a_range_of_scores_has_what_lies_between(
+    low: int, high: int, without_low: bool, without_high: bool, score: int
+) -> None:
+    bounds = ScoreRange.of(f"({low}" if without_low else low, f"({high}" if without_high else high)
+    above = low < score if without_low else low <= score
+    below = score < high if without_high else score <= high
+    assert (Decimal(score) in bounds) == (above and below)
