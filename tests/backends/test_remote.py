@@ -217,6 +217,8 @@ def test_a_second_loop_opens_its_own_connections() -> None:
 
 
 def test_loops_of_several_threads_share_no_connection() -> None:
+    everyone = threading.Barrier(4, timeout=30)
+
     def talk(remote: AsyncRemote, name: str) -> list[str]:
         async def ask() -> list[str]:
             said = []
@@ -225,7 +227,9 @@ def test_loops_of_several_threads_share_no_connection() -> None:
                     await remote.execute("DescribeTable", {"TableName": f"{name}{number}"})
                 except ResourceNotFoundException as error:
                     said.append(error.message)
+            everyone.wait()
             remote.close()  # of other loops, too, whatever is idle there
+            everyone.wait()  # which end their connections in their next turn
             await asyncio.sleep(0)
             return said
 
