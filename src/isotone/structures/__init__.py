@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from isotone.structures.leaderboard_reading import Standings as Standings
     from isotone.structures.lock import Lock as Lock
     from isotone.structures.lock import LockHolder as LockHolder
+    from isotone.structures.queue import Queue as Queue
+    from isotone.structures.queue_entities import Message as Message
+    from isotone.structures.queue_entities import QueueCounts as QueueCounts
     from isotone.structures.sorted_set import SortedSet as SortedSet
+    from isotone.structures.time_series import TimeSeries as TimeSeries
+    from isotone.structures.time_series_entries import Point as Point
+    from isotone.structures.time_series_entries import Summary as Summary
+    from isotone.structures.time_series_reading import PointPage as PointPage
     from isotone.structures.unique import Unique as Unique
     from isotone.structures.windows import Window as Window
     from isotone.structures.windows import Windows as Windows
@@ -37,12 +44,19 @@ _HOMES: dict[str, str] = {
     "Leaderboard": "isotone.structures.leaderboard",
     "Lock": "isotone.structures.lock",
     "LockHolder": "isotone.structures.lock",
+    "Message": "isotone.structures.queue_entities",
+    "Point": "isotone.structures.time_series_entries",
+    "PointPage": "isotone.structures.time_series_reading",
+    "Queue": "isotone.structures.queue",
+    "QueueCounts": "isotone.structures.queue_entities",
     "ScoreEvent": "isotone.structures.leaderboard",
     "Sequence": "isotone.structures.counter",
     "ShardedCounter": "isotone.structures.counter",
     "SortedSet": "isotone.structures.sorted_set",
     "Standing": "isotone.structures.leaderboard_reading",
     "Standings": "isotone.structures.leaderboard_reading",
+    "Summary": "isotone.structures.time_series_entries",
+    "TimeSeries": "isotone.structures.time_series",
     "Unique": "isotone.structures.unique",
     "Window": "isotone.structures.windows",
     "Windows": "isotone.structures.windows",
@@ -54,12 +68,19 @@ __all__ = [
     "Leaderboard",
     "Lock",
     "LockHolder",
+    "Message",
+    "Point",
+    "PointPage",
+    "Queue",
+    "QueueCounts",
     "ScoreEvent",
     "Sequence",
     "ShardedCounter",
     "SortedSet",
     "Standing",
     "Standings",
+    "Summary",
+    "TimeSeries",
     "Unique",
     "Window",
     "Windows",

@@ -1,0 +1,283 @@
+"""Time series: points in the order of time, with roll-ups that are right at every moment.
+
+A series is cut into buckets of time, each a partition of its own, so that none grows without bound, and its
+points are found by range in either direction. With each point its roll-ups are written (how many, the sum,
+the lowest and the highest of its minute, hour and day), in the same transaction: a point that is sent twice
+is stored once and counted once.
+
+    readings = TimeSeries(store, "readings")
+    readings.add("sensor:1", 21.5)
+    readings.chart("sensor:1", yesterday, now, at_most=200)
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Final
+
+from isotone.errors import UsageError
+from isotone.model.steps import Steps
+from isotone.model.table import Table
+from isotone.structures.operation import Batches, S, Structure, iteration, operation
+from isotone.structures.time_series_entries import (
+    MOST_SHARDS,
+    Point,
+    Summary,
+    TimeSeriesBucket,
+    TimeSeriesPoint,
+    TimeSeriesRollUp,
+    exact,
+    floor,
+    whole_seconds,
+)
+from isotone.structures.time_series_reading import (
+    Place,
+    PointPage,
+    Span,
+    TimeSeriesReading,
+    filled,
+    gathered,
+)
+from isotone.structures.time_series_writing import Plan, TimeSeriesWriting
+
+TIME_SERIES: Final = Table("time-series")
+MINUTE: Final = timedelta(minutes=1)
+HOUR: Final = timedelta(hours=1)
+DAY: Final = timedelta(days=1)
+FOR_EVER: Final[Mapping[timedelta, timedelta | None]] = {MINUTE: None, HOUR: None, DAY: None}
+_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
+_AT_ONCE: Final = 250  # points that an iteration reads
+
+
+class TimeSeries(Structure[S]):
+    """Series of points, all kept in the same way.
+
+    `bucket`: how much time goes into one partition. `keep`: how long points are kept; for ever, unless it
+    is given. `roll_ups`: the length of each resolution, and for how long it is kept. `shards`: over how
+    many partitions each bucket is spread, where one series has more points than a partition takes.
+    """
+
+    def __init__(
+        self,
+        store: S,
+        name: str,
+        *,
+        bucket: timedelta = DAY,
+        keep: timedelta | None = None,
+        roll_ups: Mapping[timedelta, timedelta | None] = FOR_EVER,
+        shards: int = 1,
+        table: Table | None = None,
+    ) -> None:
+        super().__init__(store, table or TIME_SERIES)
+        if not 1 <= shards <= MOST_SHARDS:
+            raise UsageError(f"a time series has 1 to {MOST_SHARDS} shards, not {shards}")
+        self.plan = Plan(
+            name=name,
+            bucket=whole_seconds(bucket, "a bucket"),
+            keep=keep,
+            roll_ups={
+                whole_seconds(each, "a roll-up"): roll_ups[each] for each in sorted(roll_ups)
+            },
+            shards=shards,
+            points=self.kept(TimeSeriesPoint),
+            buckets=self.kept(TimeSeriesBucket),
+            summaries=self.kept(TimeSeriesRollUp),
+        )
+        self._writing = TimeSeriesWriting(self.calls, self.plan)
+        self._reading = TimeSeriesReading(self.calls, self.plan)
+
+    @staticmethod
+    def layout(name: str = "time-series") -> Table:
+        """A table for time series; any with two strings as its primary key will do."""
+        return Table(name)
+
+    # Writing
+
+    @operation
+    def add(
+        self,
+        series: str,
+        value: int | float | Decimal,
+        *,
+        at: datetime | None = None,
+        id: str = "",  # noqa: A002 - the word that users know
+    ) -> Steps[bool]:
+        """Add a point; whether it was counted.
+
+        It was not where the point is there already, or is older than points are kept. Points of the same
+        instant are told apart by `id`. Cost: one transaction of the point and its roll-ups; a read of them
+        before, where they are new to this object or have to be widened.
+        """
+        return (yield from self._add(series, [Point(value, at or self._now(), id)])) == 1
+
+    @operation
+    def add_many(self, series: str, points: Iterable[Point]) -> Steps[int]:
+        """Add many points of a series; how many were counted.
+
+        Cost: a transaction for each ninety points or so of a bucket. Interrupted, it is run again: what
+        was added is not added again.
+        """
+        return (yield from self._add(series, points))
+
+    def _add(self, series: str, points: Iterable[Point]) -> Steps[int]:
+        added = 0
+        for group in self._writing.groups(series, [self._placed(point) for point in points]):
+            added += yield from self._writing.add(group)
+        return added
+
+    def _placed(self, point: Point) -> tuple[int, Point]:
+        """A point with its shard, which follows from what identifies it."""
+        at = floor(point.at, timedelta(microseconds=1))
+        identity = f"{at.isoformat()}#{point.id}".encode()
+        return zlib.crc32(identity) % self.plan.shards, Point(exact(point.value), at, point.id)
+
+    # Points
+
+    @operation
+    def latest(self, series: str) -> Steps[Point | None]:
+        """The newest point; None where there is none. Cost: two reads, one more for each shard."""
+        span = Span(series, _FIRST, _LAST, newest_first=True)
+        place = yield from self._reading.begin(span)
+        found, _, _ = yield from self._reading.points(span, place, 1)
+        return found[0] if found else None
+
+    @iteration
+    def points(
+        self,
+        series: str,
+        start: datetime = _FIRST,
+        end: datetime = _LAST,
+        *,
+        newest_first: bool = False,
+    ) -> Batches[Point]:
+        """The points from `start` on and before `end`, one after the other, read as they are wanted."""
+        span = Span(series, start, end, newest_first)
+        place: Place | None = None
+
+        def some(*, begin: bool) -> Steps[list[Point]]:
+            nonlocal place
+            if begin:
+                place = yield from self._reading.begin(span)
+            found, place, _ = yield from self._reading.points(span, place, _AT_ONCE)
+            return found
+
+        yield some(begin=True)
+        while place is not None:
+            yield some(begin=False)
+
+    @operation
+    def page(
+        self,
+        series: str,
+        start: datetime = _FIRST,
+        end: datetime = _LAST,
+        *,
+        size: int = 100,
+        newest_first: bool = False,
+        cursor: str | None = None,
+    ) -> Steps[PointPage]:
+        """Exactly so many points, fewer only at the end, and the cursor behind them.
+
+        Cost: an item for each point, times the shards, and one for each bucket. Raises `InvalidCursor`.
+        """
+        if size < 1:
+            raise UsageError(f"a page of size {size} has no place for anything; give 1 or more")
+        span = Span(series, start, end, newest_first)
+        of = {
+            "series": [self.plan.name, series, newest_first, self.plan.shards],
+            "span": [floor(each, timedelta(microseconds=1)).isoformat() for each in (start, end)],
+        }
+        if cursor is None:
+            place = yield from self._reading.begin(span)
+        else:
+            bucket, behind = self.calls.unseal(cursor, **of)
+            place = Place(datetime.fromisoformat(bucket), behind)
+        found, place, stats = yield from self._reading.points(span, place, size)
+        further = None
+        if place is not None:
+            further = self.calls.seal([place.bucket.isoformat(), place.behind], **of)
+        return PointPage(found, further, stats)
+
+    # Roll-ups
+
+    @operation
+    def summaries(
+        self,
+        series: str,
+        every: timedelta,
+        start: datetime,
+        end: datetime,
+        *,
+        fill: bool = False,
+    ) -> Steps[list[Summary]]:
+        """What the windows of a resolution come to, from the one that `start` lies in; with `fill` also the empty.
+
+        Cost: an item for each window of each shard, and a query for each 1,440 windows.
+        """
+        return (yield from self._summaries(series, every, start, end, fill=fill))
+
+    @operation
+    def chart(
+        self, series: str, start: datetime, end: datetime, *, at_most: int = 500, fill: bool = True
+    ) -> Steps[list[Summary]]:
+        """A span in at most so many windows of equal length, whatever is kept of it.
+
+        Of the finest resolution that has no more windows than that in the span and is kept for as long; of
+        several windows together, where none is as coarse. Cost: that of `summaries`.
+        """
+        if at_most < 1 or start >= end:
+            raise UsageError("a chart has one window or more, of a span that ends after it starts")
+        every = self._resolution(start, end, at_most)
+        begin = floor(start, every)
+        windows = -(-(end - begin) // every)
+        length = every * -(-windows // at_most)
+        found = yield from self._summaries(series, every, begin, end, fill=False)
+        joined = gathered(found, length, begin)
+        return filled(joined, length, begin, end) if fill else joined
+
+    @operation
+    def gaps(
+        self, series: str, every: timedelta, start: datetime, end: datetime
+    ) -> Steps[list[tuple[datetime, datetime]]]:
+        """When there was nothing: the spans of whole windows without a point. Cost: that of `summaries`."""
+        found: list[tuple[datetime, datetime]] = []
+        for each in (yield from self._summaries(series, every, start, end, fill=True)):
+            if each.count:
+                continue
+            begin, reach = each.start, each.start + every
+            if found and found[-1][1] == begin:
+                begin = found.pop()[0]
+            found.append((begin, reach))
+        return found
+
+    def _summaries(
+        self, series: str, every: timedelta, start: datetime, end: datetime, *, fill: bool
+    ) -> Steps[list[Summary]]:
+        if every not in self.plan.roll_ups:
+            known = ", ".join(map(str, self.plan.roll_ups)) or "none"
+            raise UsageError(f"no roll-ups of {every} are kept of {self.plan.name!r}, but: {known}")
+        begin = floor(start, every)
+        found = yield from self._reading.summaries(series, every, begin, end)
+        return filled(found, every, begin, end) if fill else found
+
+    def _resolution(self, start: datetime, end: datetime, at_most: int) -> timedelta:
+        """The finest resolution that is kept since `start` with few enough windows; else the coarsest."""
+        if not self.plan.roll_ups:
+            raise UsageError(f"no roll-ups are kept of {self.plan.name!r}; read its points")
+        now = self._now()
+        kept = [
+            every
+            for every, keep in self.plan.roll_ups.items()
+            if keep is None or start >= now - keep
+        ]
+        for every in kept:
+            if -(-(end - floor(start, every)) // every) <= at_most:
+                return every
+        return (kept or list(self.plan.roll_ups))[-1]
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self.now(), UTC)

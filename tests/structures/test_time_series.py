@@ -1,0 +1,402 @@
+"""Time series against a list of points that is counted anew for every question."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import random
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import isotone
+from isotone import Attr, Entity, Key, ManualClock, Store
+from isotone.errors import InvalidCursor, UsageError
+from isotone.structures.time_series import DAY, HOUR, MINUTE, Point, Summary, TimeSeries
+
+NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # the time of the fixtures' clock
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Known = dict[tuple[datetime, str], Decimal]
+
+
+def recount(known: Known, every: timedelta, start: datetime, end: datetime) -> list[Summary]:
+    """All windows of a span that have points."""
+    windows: dict[datetime, list[Decimal]] = {}
+    for (at, _), value in known.items():
+        windows.setdefault(EPOCH + (at - EPOCH) // every * every, []).append(value)
+    first = EPOCH + (start - EPOCH) // every * every
+    return [
+        Summary(begin, every, len(found), sum(found, Decimal(0)), min(found), max(found))
+        for begin, found in sorted(windows.items())
+        if first <= begin < end
+    ]
+
+
+def inside(known: Known, start: datetime, end: datetime) -> list[Point]:
+    return [
+        Point(value, at, name) for (at, name), value in sorted(known.items()) if start <= at < end
+    ]
+
+
+seconds = st.integers(-90_000, 90_000) | st.integers(-120, 120)
+moments = seconds.map(lambda each: NOW + timedelta(seconds=each))
+values = st.decimals(-50, 50, places=1) | st.integers(-50, 50)
+points = st.builds(Point, values, moments, st.sampled_from(["", "b", "a#1"]))
+options = st.fixed_dictionaries(
+    {
+        "bucket": st.sampled_from([timedelta(minutes=1), timedelta(hours=7), DAY]),
+        "shards": st.sampled_from([1, 3]),
+        "roll_ups": st.sampled_from(
+            [{MINUTE: None, HOUR: None, DAY: None}, {timedelta(seconds=90): None}]
+        ),
+    }
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(options, st.lists(points, max_size=40), st.lists(moments, min_size=2, max_size=2), st.data())
+def test_it_is_what_a_recount_gives(
+    options: dict[str, Any], found: list[Point], span: list[datetime], data: st.DataObject
+) -> None:
+    start, end = sorted(span)
+    with isotone.connect(clock=ManualClock(NOW)) as store:
+        series = TimeSeries(store, "readings", **options)
+        series.create_table()
+        known: Known = {}
+        while found:
+            number = data.draw(st.integers(1, len(found)))
+            some, found = found[:number], found[number:]
+            fresh = {}
+            for each in some:
+                if (each.at, each.id) not in known:
+                    fresh.setdefault((each.at, each.id), Decimal(each.value))
+            if len(some) == 1:
+                (one,) = some
+                assert series.add("s", one.value, at=one.at, id=one.id) == bool(fresh)
+            else:
+                assert series.add_many("s", some) == len(fresh)
+            known |= fresh
+        check(series, known, start, end, data)
+
+
+def check(
+    series: TimeSeries, known: Known, start: datetime, end: datetime, data: st.DataObject
+) -> None:
+    expected = inside(known, start, end)
+    assert list(series.points("s", start, end)) == expected
+    assert list(series.points("s", start, end, newest_first=True)) == expected[::-1]
+    newest_first = data.draw(st.booleans())
+    paged, cursor = [], None
+    while True:
+        size = data.draw(st.integers(1, 5))
+        page = series.page("s", start, end, size=size, newest_first=newest_first, cursor=cursor)
+        paged += page.items
+        cursor = page.cursor
+        assert len(page) == size or cursor is None
+        if cursor is None:
+            break
+    assert paged == (expected[::-1] if newest_first else expected)
+    everything = inside(known, EPOCH, NOW + timedelta(days=9))
+    assert series.latest("s") == (everything[-1] if everything else None)
+    for every in series.plan.roll_ups:
+        assert series.summaries("s", every, start, end) == recount(known, every, start, end)
+    every = max(series.plan.roll_ups)
+    full = series.summaries("s", every, start, end, fill=True)
+    assert [each for each in full if each.count] == recount(known, every, start, end)
+    assert all(one.start + every == other.start for one, other in pairwise(full))
+
+
+def test_it_is_the_same_on_every_backend(store: Store, table_name: str) -> None:
+    chance, known = random.Random(20), {}
+    series = TimeSeries(store, "readings", shards=2, table=TimeSeries.layout(table_name))
+    series.create_table()
+    for number in range(50):
+        at = NOW + timedelta(seconds=chance.randrange(-200_000, 1))
+        known[at, ""] = Decimal(chance.randrange(1000)) / 10
+        assert series.add("s", known[at, ""], at=at)
+        if number % 5 == 0:
+            assert not series.add("s", 1, at=at)
+    start = NOW - timedelta(days=3)
+    assert list(series.points("s", start, NOW + DAY)) == inside(known, start, NOW + DAY)
+    for every in (MINUTE, HOUR, DAY):
+        assert series.summaries("s", every, start, NOW + DAY) == recount(
+            known, every, start, NOW + DAY
+        )
+    assert series.latest("s") == inside(known, start, NOW + DAY)[-1]
+
+
+# Retention
+
+
+def test_what_is_too_old_goes_and_is_not_counted(memory: Store, clock: ManualClock) -> None:
+    keep = {MINUTE: timedelta(hours=2), HOUR: timedelta(days=2), DAY: None}
+    series = TimeSeries(memory, "readings", keep=timedelta(hours=1), roll_ups=keep)
+    series.create_table()
+    assert series.add("s", 1)
+    assert not series.add("s", 2, at=NOW - timedelta(hours=1))
+    clock.advance(timedelta(hours=1))
+    assert series.latest("s") is None
+    assert list(series.points("s")) == []
+    assert not series.add(
+        "s", 1, at=NOW
+    )  # as it was sent before: what is gone cannot be counted twice
+    end = NOW + timedelta(days=1)
+    assert len(series.summaries("s", MINUTE, NOW, end)) == 1
+    clock.advance(timedelta(hours=1, minutes=1))
+    assert series.summaries("s", MINUTE, NOW, end) == []
+    assert len(series.summaries("s", HOUR, NOW, end)) == 1
+    clock.advance(timedelta(days=3))
+    assert series.summaries("s", HOUR, NOW, end) == []
+    assert [each.total for each in series.summaries("s", DAY, NOW, end)] == [1]
+    assert series.add("s", 5)
+    assert {each.every for each in series.chart("s", NOW, NOW + DAY, at_most=2000)} == {DAY}
+
+
+def test_a_roll_up_that_is_gone_is_not_begun_again(memory: Store, clock: ManualClock) -> None:
+    series = TimeSeries(memory, "readings", roll_ups={MINUTE: MINUTE, DAY: None})
+    series.create_table()
+    assert series.add("s", 1)
+    clock.advance(timedelta(minutes=3))
+    assert series.add("s", 2, at=NOW + timedelta(seconds=1))
+    clock.set(NOW)
+    minutes = [each.count for each in series.summaries("s", MINUTE, NOW, NOW + HOUR)]
+    assert minutes in ([1], [])  # as it was, or deleted by the database
+    assert [each.count for each in series.summaries("s", DAY, NOW, NOW + HOUR)] == [2]
+
+
+# Resolutions and gaps
+
+
+def test_a_chart_has_as_many_windows_as_asked_for(memory: Store) -> None:
+    series = TimeSeries(memory, "readings")
+    series.create_table()
+    known = {(NOW + timedelta(minutes=7 * number), ""): Decimal(number) for number in range(500)}
+    series.add_many("s", [Point(value, at) for (at, _), value in known.items()])
+    for end, at_most, every, number in [
+        (timedelta(hours=8), 500, MINUTE, 480),
+        (timedelta(hours=8), 100, HOUR, 8),
+        (timedelta(days=2), 100, HOUR, 48),
+        (timedelta(days=2), 10, DAY, 3),
+        (timedelta(days=2), 2, 2 * DAY, 2),
+        (timedelta(days=2), 1, 3 * DAY, 1),
+    ]:
+        chart = series.chart("s", NOW, NOW + end, at_most=at_most)
+        assert {each.every for each in chart} == {every}
+        assert len(chart) == number
+        begin, reach = chart[0].start, chart[-1].start + every
+        assert begin <= NOW < begin + every
+        assert NOW + end <= reach
+        inner = inside(known, begin, reach)
+        assert sum(each.count for each in chart) == len(inner)
+        assert sum(each.total for each in chart) == sum(Decimal(each.value) for each in inner)
+    assert series.chart("nothing", NOW, NOW + DAY, fill=False) == []
+    average = series.chart("s", NOW, NOW + DAY, at_most=1)[0].average
+    assert average is not None
+
+
+def test_gaps(memory: Store) -> None:
+    series = TimeSeries(memory, "readings")
+    series.create_table()
+    for hours in (1, 2, 5):
+        series.add("s", 1, at=NOW + timedelta(hours=hours, minutes=30))
+    eight = NOW.hour
+    gaps = series.gaps("s", HOUR, NOW, NOW + timedelta(hours=8))
+    assert [(begin.hour - eight, end.hour - eight) for begin, end in gaps] == [
+        (0, 1),
+        (3, 5),
+        (6, 8),
+    ]
+
+
+# Buckets
+
+
+def test_empty_buckets_cost_nothing(memory: Store) -> None:
+    series = TimeSeries(memory, "readings", bucket=MINUTE, roll_ups={})
+    series.create_table()
+    for days in (0, 400, 800):
+        series.add("s", days, at=NOW - timedelta(days=days))
+    page = series.page("s", newest_first=True, size=3)
+    assert [each.value for each in page] == [0, 400, 800]
+    assert page.stats.scanned == 3
+    partitions = {
+        item["PK"]["S"]
+        for item in memory.backend.execute("Scan", {"TableName": "time-series"})["Items"]
+        if item["SK"]["S"].startswith("POINT")
+    }
+    assert len(partitions) == 3
+
+
+def test_the_stored_form(memory: Store) -> None:
+    series = TimeSeries(memory, "readings", roll_ups={MINUTE: None})
+    series.create_table()
+    series.add("sensor:1", Decimal("21.5"), id="x")
+    items = memory.backend.execute("Scan", {"TableName": "time-series"})["Items"]
+    assert {(item["PK"]["S"], item["SK"]["S"]) for item in items} == {
+        (
+            "TIME_SERIES#readings#sensor:1#2027-01-15T00:00:00Z#00",
+            "POINT#2027-01-15T08:00:00.000000Z#x",
+        ),
+        ("TIME_SERIES_BUCKETS#readings#sensor:1", "BUCKET#2027-01-15T00:00:00Z"),
+        (
+            "TIME_SERIES_ROLL_UP#readings#sensor:1#60#2027-01-15T00:00:00Z#00",
+            "ROLL_UP#2027-01-15T08:00:00Z",
+        ),
+    }
+
+
+# Writers at once
+
+
+def totals(series: TimeSeries, every: timedelta) -> tuple[int, Decimal]:
+    found = series.summaries("s", every, NOW - 9 * DAY, NOW + 9 * DAY)
+    return sum(each.count for each in found), sum((each.total for each in found), Decimal(0))
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+def test_threads_count_every_point_once(store: Store, table_name: str, shards: int) -> None:
+    table = TimeSeries.layout(table_name)
+    series = [TimeSeries(store, "readings", shards=shards, table=table) for _ in range(2)]
+    series[0].create_table()
+    values = [(number, NOW + timedelta(seconds=number % 40)) for number in range(40)] * 2
+    random.Random(3).shuffle(values)
+    with ThreadPoolExecutor(6) as pool:
+        added = list(
+            pool.map(
+                lambda each: series[each[0] % 2].add("s", each[0] * 7 % 41 - 20, at=each[1]), values
+            )
+        )
+    assert sum(added) == 40
+    known = {
+        (NOW + timedelta(seconds=number), ""): Decimal(number * 7 % 41 - 20) for number in range(40)
+    }
+    for every in (MINUTE, HOUR, DAY):
+        assert series[0].summaries("s", every, NOW, NOW + DAY) == recount(
+            known, every, NOW, NOW + DAY
+        )
+
+
+def _write(path: str) -> None:
+    with isotone.connect(path) as store:
+        series = TimeSeries(store, "readings")
+        for first in range(0, 2000, 20):
+            batch = range(first, first + 20)
+            series.add_many("s", [Point(each, NOW + timedelta(seconds=each)) for each in batch])
+
+
+def test_writers_that_are_killed_and_run_again_count_once(tmp_path: Path) -> None:
+    path = str(tmp_path / "series.db")
+    context = multiprocessing.get_context("spawn")
+    with isotone.connect(path) as store:
+        series = TimeSeries(store, "readings")
+        series.create_table()
+        for _ in range(2):
+            writers = [context.Process(target=_write, args=(path,)) for _ in range(2)]
+            for writer in writers:
+                writer.start()
+            deadline = time.monotonic() + 30
+            before = totals(series, DAY)[0]
+            while totals(series, DAY)[0] < before + 100 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            for writer in writers:
+                if writer.pid is not None:
+                    os.kill(writer.pid, signal.SIGKILL)
+                writer.join()
+            written = [int(each.value) for each in series.points("s")]
+            assert totals(series, MINUTE) == (len(written), sum(written))
+        last = context.Process(target=_write, args=(path,))
+        last.start()
+        last.join()
+        assert last.exitcode == 0
+        assert [each.value for each in series.points("s")] == list(range(2000))
+        for every in (MINUTE, HOUR, DAY):
+            assert totals(series, every) == (2000, sum(range(2000)))
+
+
+def test_it_is_awaited_over_an_async_store() -> None:
+    async def program() -> list[int | float | Decimal]:
+        async with isotone.aconnect() as store:
+            series = TimeSeries(store, "readings")
+            await series.create_table()
+            at = [NOW + timedelta(hours=7 * number) for number in range(9)]
+            await asyncio.gather(
+                *(series.add("s", place, at=each) for place, each in enumerate(at))
+            )
+            assert (await series.latest("s")) == Point(Decimal(8), at[-1])
+            return [each.value async for each in series.points("s", newest_first=True)]
+
+    assert asyncio.run(program()) == list(range(8, -1, -1))
+
+
+# Cursors, refusals, neighbours
+
+
+def test_a_cursor_belongs_to_its_read(memory: Store) -> None:
+    series = TimeSeries(memory, "readings")
+    series.create_table()
+    for number in range(9):
+        series.add("s", number, at=NOW + timedelta(hours=9 * number))
+    page = series.page("s", size=4)
+    assert page.cursor is not None
+    assert [each.value for each in series.page("s", size=9, cursor=page.cursor)] == [4, 5, 6, 7, 8]
+    wrong: list[dict[str, Any]] = [
+        {"series": "t"},
+        {"newest_first": True},
+        {"start": NOW},
+        {"cursor": page.cursor[:-2] + "AA"},
+    ]
+    for each in wrong:
+        with pytest.raises(InvalidCursor):
+            series.page(**{"series": "s", "cursor": page.cursor, **each})
+
+
+def test_what_is_refused(memory: Store) -> None:
+    series = TimeSeries(memory, "readings", roll_ups={MINUTE: None})
+    series.create_table()
+    values: list[Any] = [float("nan"), float("inf"), True, "7", None]
+    for value in values:
+        with pytest.raises(UsageError):
+            series.add("s", value)
+    with pytest.raises(UsageError, match="naive"):
+        series.add("s", 1, at=datetime(2027, 1, 15))
+    with pytest.raises(UsageError, match="no roll-ups of 1:00:00"):
+        series.summaries("s", HOUR, NOW, NOW + DAY)
+    with pytest.raises(UsageError, match="ends after"):
+        series.chart("s", NOW, NOW)
+    with pytest.raises(UsageError, match="size 0"):
+        series.page("s", size=0)
+    for options in ({"shards": 0}, {"bucket": timedelta(milliseconds=1)}, {"shards": 101}):
+        with pytest.raises(UsageError):
+            TimeSeries(memory, "readings", **options)  # type: ignore[arg-type]
+    assert series.latest("s") is None
+    assert series.add("s", 0.1) and series.add("s", 0.2, id="b")  # noqa: PT018
+    assert series.summaries("s", MINUTE, NOW, NOW + DAY)[0].total == Decimal("0.3")
+
+
+def test_it_shares_a_table(memory: Store) -> None:
+    table = TimeSeries.layout("shared")
+
+    class Sensor(Entity, table=table):
+        name: Attr[str] = isotone.field()
+        primary = Key("SENSOR", name).sort("SENSOR")
+
+    one, other = (TimeSeries(memory, name, table=table) for name in ("a", "b"))
+    one.create_table()
+    memory.put(Sensor(name="s"))
+    assert one.add("s", 1)
+    assert other.add("s", 2)
+    assert one.add("s#2", 3)
+    assert [each.value for each in one.points("s")] == [1]
+    assert [each.value for each in other.points("s")] == [2]
+    assert memory.get(Sensor, name="s") == Sensor(name="s")
