@@ -185,7 +185,7 @@ def _check_attributes_are_unique(schema: EntitySchema) -> None:
 
 def _check_neighbours(schema: EntitySchema) -> None:
     """Refuse a primary key that another entity of the table could write as well."""
-    for tag, other in schema.table.entities.items():
+    for tag, other in tuple(schema.table.entities.items()):  # other threads define entities as well
         if tag == schema.tag:
             continue  # a class that is defined anew, in a notebook or a reloaded module
         reason = _collision(schema.primary, other.primary)
