@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
@@ -26,6 +27,7 @@ from isotone.model.collections import Family, FamilyQuery
 from isotone.model.conditions import Condition
 from isotone.model.connecting import StoreOptions
 from isotone.model.entity import Entity
+from isotone.model.events import Event
 from isotone.model.fetching import FetchProgress
 from isotone.model.patterns import Read, Scan
 from isotone.model.reading import Page, Reader
@@ -271,6 +273,20 @@ class AsyncStore:
         `progress` is told what was spent so far, after each request.
         """
         return scanning.together_async(self.calls.segments(read, segments), self.backend, progress)
+
+    async def changes(
+        self, table: Table, *, since: datetime | None = None
+    ) -> AsyncIterator[Event[Entity]]:
+        """What changed in a table, as far as its stream goes back (a day), up to now.
+
+        Changes of entities with one partition key come in order. `since` leaves out what is older. Needs
+        `Table(…, stream=…)`. To go on with what comes, and for work that must not be lost, see
+        `isotone.structures.Worker`.
+        """
+        reading = self.calls.changes(table, since=since)
+        while not reading.is_over:
+            for event in await self.run(reading.step()):
+                yield event
 
     # The end
 

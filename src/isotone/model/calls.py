@@ -15,11 +15,12 @@ does:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, TypeVar
 
 from isotone import limits
 from isotone.clock import Clock
-from isotone.model import batches, moving, saving, updating, upserting, widening
+from isotone.model import batches, moving, saving, streaming, updating, upserting, widening
 from isotone.model import tables as tabling
 from isotone.model.changes import Change
 from isotone.model.collecting import Traversal
@@ -186,6 +187,10 @@ class Calls:
 
     def load(self, read: Read[E], *, at_most: int = limits.MB) -> Steps[Snapshot[E]]:
         return self._reader.load(read, at_most=at_most)
+
+    def changes(self, table: Table, *, since: datetime | None = None) -> streaming.Changes:
+        """What a table's stream holds, some with each `step()`: what `store.changes` goes through."""
+        return streaming.Changes(table, since)
 
     def segments(self, read: Scan[E], number: int) -> list[Traversal[E]]:
         """The parts of a scan that can be read at the same time."""

@@ -12,6 +12,7 @@ same with `await`. A store may be used from many threads at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
@@ -27,6 +28,7 @@ from isotone.model.collections import Family, FamilyQuery
 from isotone.model.conditions import Condition
 from isotone.model.connecting import StoreOptions
 from isotone.model.entity import Entity
+from isotone.model.events import Event
 from isotone.model.fetching import FetchProgress
 from isotone.model.patterns import Read, Scan
 from isotone.model.reading import Page, Reader
@@ -276,6 +278,17 @@ class Store:
             for order in store.scan(Order.primary.scan(), segments=8): ...
         """
         return scanning.together(self.calls.segments(read, segments), self.backend, progress)
+
+    def changes(self, table: Table, *, since: datetime | None = None) -> Iterator[Event[Entity]]:
+        """What changed in a table, as far as its stream goes back (a day), up to now.
+
+        Changes of entities with one partition key come in order. `since` leaves out what is older. Needs
+        `Table(…, stream=…)`. To go on with what comes, and for work that must not be lost, see
+        `isotone.structures.Worker`.
+        """
+        reading = self.calls.changes(table, since=since)
+        while not reading.is_over:
+            yield from self.run(reading.step())
 
     # The end
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from isotone import limits
 from isotone.errors import UsageError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 KeyType = Literal["S", "N", "B"]
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
+StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class Table:
     >>> shop = Table("shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 
     `tag` is the attribute by which entities are told apart when they are read, `ttl` the one by which
-    items expire.
+    items expire. `stream` says what the table's stream of changes shows besides keys, if it has one.
     """
 
     name: str
@@ -126,9 +127,14 @@ class Table:
     indexes: Mapping[str, IndexLayout] = field(default_factory=dict)
     tag: str = "_type"
     ttl: str = "_expires"
+    stream: StreamView | None = None
 
     def __post_init__(self) -> None:
         _check_name("a table", self.name)
+        if self.stream is not None and self.stream not in get_args(StreamView):
+            raise UsageError(
+                f"{self.stream!r} is no view of a stream; there are {', '.join(get_args(StreamView))}"
+            )
         for name in self.indexes:
             _check_name("an index", name)
         self.keys = KeyLayout(_attributes(self.partition), _attributes(self.sort))

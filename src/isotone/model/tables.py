@@ -18,6 +18,7 @@ from isotone.errors import (
     TableDiffers,
     UsageError,
 )
+from isotone.model import streaming
 from isotone.model.expiring import ensure_expiry, expiry_difference
 from isotone.model.steps import Call, Pause, Steps
 from isotone.model.table import IndexLayout, KeyAttribute, KeyLayout, Projection, Table
@@ -90,6 +91,7 @@ def create_tables(
         raise TableDiffers(found)
     for table in tables:
         yield from ensure_expiry(table)
+        yield from streaming.ensure_stream(table)
     return made
 
 
@@ -103,6 +105,8 @@ def differences(tables: Sequence[Table]) -> Steps[list[Difference]]:
             continue
         found += _compare(table, description)
         found += yield from _compare_expiry(table)
+        if table.stream and not streaming.view_of(description):
+            found.append(Difference(table.name, None, f"has no stream, declared is {table.stream}"))
     return found
 
 
@@ -248,6 +252,7 @@ def table_request(table: Table, throughput: Throughput | None = None) -> dict[st
         "KeySchema": key_schema(table.keys),
         "BillingMode": "PROVISIONED" if throughput else "PAY_PER_REQUEST",
         **_throughput_request(throughput),
+        **streaming.specification(table),
     }
     for member, kind in (("LocalSecondaryIndexes", "local"), ("GlobalSecondaryIndexes", "global")):
         indexes = [
@@ -305,6 +310,9 @@ def _compare(table: Table, description: Response) -> Iterator[Difference]:
     }
     for what in _compare_keys(table.keys, description, types):
         yield Difference(table.name, None, what)
+    view = streaming.view_of(description)
+    if table.stream and view and view != table.stream:
+        yield Difference(table.name, None, f"has a stream of {view}, declared is {table.stream}")
     present = _indexes(description)
     for name, index in table.indexes.items():
         if name not in present:
