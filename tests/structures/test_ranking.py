@@ -99,6 +99,9 @@ class Ranks:
     def rank(self, key: str) -> int:
         return self.store.run(self.ranking.rank(key))
 
+    def behind(self, key: str) -> int:
+        return self.store.run(self.ranking.behind(key))
+
     def size(self) -> int:
         return self.store.run(self.ranking.size())
 
@@ -195,6 +198,7 @@ class AgainstASortedList(RuleBasedStateMachine):
     def rank(self, which: int, number: int) -> None:
         key = key_of(number)
         assert self.ranks[which].rank(key) == bisect_left(self.keys, key)
+        assert self.ranks[which].behind(key) == sum(each > key for each in self.keys)
 
     @rule(which=which, low=numbers, high=numbers)
     def count(self, which: int, low: int, high: int) -> None:

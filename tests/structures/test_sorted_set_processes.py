@@ -37,7 +37,8 @@ def check(address: str, sums: Counter[str] | None = None) -> None:
     with isotone.connect(address) as store:
         contested = SortedSet(store, NAME, ranked=True)
         unranked = SortedSet(store, NAME)
-        findings = store.run(contested._order._ranking.verify())
+        assert contested.ranking is not None
+        findings = store.run(contested.ranking.verify())
         assert findings.faults == []
         recount = unranked.zrange(0, -1, withscores=True)
         assert contested.zrange(0, -1, withscores=True) == recount

@@ -22,8 +22,7 @@ no rank. The form of the tree, and what makes it right, is told in docs/design/d
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from isotone.errors import Contended, TransactionFailed
@@ -36,11 +35,15 @@ from isotone.structures.ranking_building import Batch, Building, Findings
 from isotone.structures.ranking_keys import HIGHEST, LOWEST
 from isotone.structures.ranking_mending import SIZES, Mending, Sizes
 from isotone.structures.ranking_nodes import ROOT, Inner, RankingCounts, RankingLeaf
+from isotone.structures.ranking_ranges import Plan, Unknown, gathered, planned
 from isotone.structures.ranking_tree import ATTEMPTS, MOST_REMEMBERED, Path, Tree, View
 
 R = TypeVar("R")
 
 _AT_ONCE: Final = 50  # leaves that are read at one moment
+_NEXT: Final = (
+    " "  # what a key and this sorts after is that key, and what it sorts before is greater
+)
 
 
 class Overtaken(Exception):
@@ -147,14 +150,19 @@ class Ranking:
 
     def rank(self, key: str) -> Steps[int]:
         """How many keys are smaller; the key need not be there. Reads one item for each level."""
-        (rank,) = yield from self._ranks(key)
+        (rank,), _ = yield from self._ranks(key)
         return rank
+
+    def behind(self, key: str) -> Steps[int]:
+        """How many keys are greater; the key need not be there. Reads as `rank` does."""
+        (until,), size = yield from self._ranks(key + _NEXT)
+        return size - until
 
     def count(self, low: str, high: str) -> Steps[int]:
         """How many keys there are from `low` (included) to `high` (not included), at one moment."""
         if low >= high:
             return 0
-        before, until = yield from self._ranks(low, high)
+        (before, until), _ = yield from self._ranks(low, high)
         return until - before
 
     def size(self) -> Steps[int]:
@@ -167,20 +175,22 @@ class Ranking:
             return 0
         return sum(root.counts)
 
-    def _ranks(self, *keys: str) -> Steps[list[int]]:
+    def _ranks(self, *keys: str) -> Steps[tuple[list[int], int]]:
+        """How many keys are smaller than each, and how many there are, at one moment."""
         tree = self._tree
         for attempt in range(ATTEMPTS):
             paths: list[Path] = []
             for key in keys:
                 path = yield from tree.path(key)
                 if path is None:
-                    return [0] * len(keys)
+                    return [0] * len(keys), 0
                 paths.append(path)
             if _is_one_tree(paths):
                 inners = {inner.node: inner for path in paths for inner in path.inners}
                 view = yield from tree.view(inners.values(), [path.leaf for path in paths])
                 if view is not None:
-                    return [_below(view, *each) for each in zip(keys, paths, strict=True)]
+                    ranks = [_below(view, *each) for each in zip(keys, paths, strict=True)]
+                    return ranks, sum(view.counts[ROOT])
             yield from tree.again(attempt)
         raise tree.contended()
 
@@ -206,19 +216,19 @@ class Ranking:
             if plan is None:
                 return []
             view = yield from self._tree.view(plan.inners, [piece.leaf for piece in plan.pieces])
-            found = None if view is None else _gathered(view, rank, count, reverse)
+            found = None if view is None else gathered(view, rank, count, reverse)
             if found is not None:
                 return found
             yield from self._tree.again(attempt)
         raise self._tree.contended()
 
-    def _plan(self, rank: int, count: int, reverse: bool) -> Steps[_Plan | None]:
+    def _plan(self, rank: int, count: int, reverse: bool) -> Steps[Plan | None]:
         """Where the keys of some ranks probably are; None where there is no tree yet."""
         tree = self._tree
         for _ in range(MOST_REMEMBERED):
             try:
-                return _planned(tree.known, tree.seen, rank, count, reverse)
-            except _Unknown as unknown:
+                return planned(tree.known, tree.seen, rank, count, reverse)
+            except Unknown as unknown:
                 learnt = yield from tree.learn(unknown.node)
                 if learnt is None and unknown.node == ROOT:
                     return None
@@ -312,85 +322,3 @@ def _below(view: View, key: str, path: Path) -> int:
         counts = view.counts[inner.node]
         rank += sum([counts[child.slot] for child in inner.children[:place]])
     return rank
-
-
-# By rank
-
-
-class _Unknown(Exception):
-    """A node whose shape or counts it takes to go on."""
-
-    def __init__(self, node: str) -> None:
-        super().__init__(node)
-        self.node = node
-
-
-class _Piece(NamedTuple):
-    """Some of the keys of a leaf, by their places in it."""
-
-    leaf: str
-    start: int
-    stop: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What has to be read for the keys from a rank on."""
-
-    inners: list[Inner]
-    pieces: list[_Piece]
-
-
-def _planned(
-    inners: Mapping[str, Inner],
-    counts: Mapping[str, list[int]],
-    rank: int,
-    count: int,
-    reverse: bool,
-) -> _Plan:
-    """The leaves with the keys of some ranks; raises `_Unknown` for a node that it takes to know."""
-    plan = _Plan([], [])
-    if ROOT not in inners or ROOT not in counts:
-        raise _Unknown(ROOT)
-    start, stop = rank, rank + count
-    if reverse:
-        size = sum(counts[ROOT])
-        start, stop = size - stop, size - start
-    _choose(plan, inners, counts, ROOT, max(0, start), stop)
-    return plan
-
-
-def _choose(
-    plan: _Plan,
-    inners: Mapping[str, Inner],
-    counts: Mapping[str, list[int]],
-    node: str,
-    start: int,
-    stop: int,
-) -> None:
-    inner, numbers = inners.get(node), counts.get(node)
-    if inner is None or numbers is None:
-        raise _Unknown(node)
-    plan.inners.append(inner)
-    for child, slot in inner.children:
-        if slot >= len(numbers):
-            raise _Unknown(node)
-        number = numbers[slot]
-        if start < number and stop > 0:
-            if inner.level == 1:
-                plan.pieces.append(_Piece(child, max(0, start), min(number, stop)))
-            else:
-                _choose(plan, inners, counts, child, max(0, start), stop)
-        start, stop = start - number, stop - number
-
-
-def _gathered(view: View, rank: int, count: int, reverse: bool) -> list[str] | None:
-    """The keys of some ranks, where all that it takes is in the view."""
-    try:
-        plan = _planned(view.inners, view.counts, rank, count, reverse)
-    except _Unknown:
-        return None
-    if not all(piece.leaf in view.keys for piece in plan.pieces):
-        return None
-    found = [key for leaf, start, stop in plan.pieces for key in view.keys[leaf][start:stop]]
-    return found[::-1] if reverse else found

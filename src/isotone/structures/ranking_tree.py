@@ -121,8 +121,8 @@ class Tree:
     def _remembered(self, item: RankingShape) -> Inner:
         if item.level == 0:
             raise RankingIncomplete(
-                f"the ranking {self.name!r} is being rebuilt, or this was interrupted: "
-                "try again later, or run rebuild() again"
+                f"the ranking {self.name!r} is being made anew, or this was interrupted: "
+                "try again later, or run load() or rerank() again"
             )
         if len(self.known) >= MOST_REMEMBERED:
             self.known.clear()

@@ -22,8 +22,9 @@ from isotone.model.steps import Pause, Steps
 from isotone.structures import sorted_set_combining as combining
 from isotone.structures.operation import S, operation
 from isotone.structures.sorted_set_bounds import Number, score_of
-from isotone.structures.sorted_set_changing import SortedSetWriter, out, removed
+from isotone.structures.sorted_set_changing import out, removed
 from isotone.structures.sorted_set_expiry import NO_SET, allows
+from isotone.structures.sorted_set_loading import SortedSetLoader
 from isotone.structures.sorted_set_members import Scored
 from isotone.structures.sorted_set_reading import Cast, names_of, shaped
 
@@ -34,7 +35,7 @@ _FIRST_PAUSE: Final = 0.01  # seconds between two looks at an empty set; doubled
 _LONGEST_PAUSE: Final = 0.5
 
 
-class SortedSet(SortedSetWriter[S]):
+class SortedSet(SortedSetLoader[S]):
     """A sorted set in a table.
 
     `ranked`: ranks and counts by score take a few reads, and each change of a score a transaction.

@@ -63,6 +63,9 @@ class Order(Protocol):
     def before(self, place: Scored) -> Steps[int]:
         """How many members stand before one."""
 
+    def behind(self, place: Scored) -> Steps[int]:
+        """How many members stand behind one."""
+
     def at(self, window: Window, *, reverse: bool) -> Steps[list[Scored]]:
         """The members in some places, counted from the least, or from the greatest."""
 
@@ -104,6 +107,10 @@ class ByIndex:
 
     def before(self, place: Scored) -> Steps[int]:
         return (yield from self._members.count_before(place))
+
+    def behind(self, place: Scored) -> Steps[int]:
+        before = yield from self.before(place)
+        return (yield from self.size()) - 1 - before
 
     def at(self, window: Window, *, reverse: bool) -> Steps[list[Scored]]:
         return (yield from self._members.between(EVERY_SCORE, window, reverse=reverse))
@@ -154,6 +161,9 @@ class ByRanking:
 
     def before(self, place: Scored) -> Steps[int]:
         return (yield from self._ranking.rank(ranking_key(place.score, place.member)))
+
+    def behind(self, place: Scored) -> Steps[int]:
+        return (yield from self._ranking.behind(ranking_key(place.score, place.member)))
 
     def at(self, window: Window, *, reverse: bool) -> Steps[list[Scored]]:
         if self._is_over():

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from isotone.errors import UsageError
+from isotone.model.patterns import Query
 from isotone.model.steps import Steps
 from isotone.model.table import Local, Number, Table
 from isotone.structures import sorted_set_bounds as bounds
@@ -62,14 +63,20 @@ class SortedSetReader(Structure[S]):
                 "a set with ranks cannot expire by command: the ranking would not; give a datetime"
             )
         self.name = name
-        self._members = Members(self.calls, self.kept(SortedSetMember), name, shards)
+        self.entries = self.kept(SortedSetMember)
+        self._members = Members(self.calls, self.entries, name, shards)
         self._expiry = Expiry(self.calls, self.kept(SortedSetExpiry), name, expires)
         self._order: Order = ByIndex(self._members)
+        self.ranking: Ranking | None = None
         if ranked:
-            ranking = Ranking(self.calls, self.table, f"SORTED_SET#{name}")
-            self._order = ByRanking(ranking, self._expiry.is_over)
+            self.ranking = Ranking(self.calls, self.table, f"SORTED_SET#{name}")
+            self._order = ByRanking(self.ranking, self._expiry.is_over)
 
     layout = staticmethod(layout)
+
+    def queries(self) -> list[Query[SortedSetMember]]:
+        """The members in the order of their scores, in each shard: for a store to page, load or show."""
+        return self._members.by_score(EVERY_SCORE)
 
     # One member
 
@@ -103,9 +110,8 @@ class SortedSetReader(Structure[S]):
         (score,) = yield from self._members.scores([member])
         if score is None:
             return None
-        rank = yield from self._order.before(Scored(member, score))
-        if reverse:
-            rank = (yield from self._order.size()) - 1 - rank
+        count = self._order.behind if reverse else self._order.before
+        rank = yield from count(Scored(member, score))
         return [rank, cast(score)] if withscore else rank
 
     # How many
