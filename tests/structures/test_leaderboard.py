@@ -505,3 +505,36 @@ def test_it_shares_a_table(memory: Store) -> None:
     for number, board in enumerate(boards):
         assert {row[2] for row in rows(board.top())} == {number}
         assert board.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "record", "standing"),
+    [
+        ({}, ["GetItem", "PutItem"], ["GetItem", "Query"]),
+        ({"shards": 2}, ["GetItem", "PutItem"], ["GetItem", "Query", "Query"]),
+        (
+            {"ranked": True},
+            ["GetItem", "GetItem", "TransactWriteItems"],
+            ["GetItem", "TransactGetItems"],
+        ),
+    ],
+)
+def test_what_it_costs(options: dict[str, Any], record: list[str], standing: list[str]) -> None:
+    seen: list[str] = []
+    watch = isotone.at_end(lambda observation: seen.append(observation.operation))
+    with isotone.connect(observe=[watch]) as store:
+        board = Leaderboard(store, **options)
+        board.create_table()
+        for number in range(40):
+            board.record(f"{number}", number)
+        board.standing("7")
+        seen.clear()
+        board.record("7", 1)
+        assert seen == record
+        seen.clear()
+        board.standing("7")
+        assert seen == standing
+        seen.clear()
+        top = board.top(10)
+        assert len(seen) == board.board.shards
+        assert top.stats.scanned == 10 * board.board.shards

@@ -400,3 +400,25 @@ def test_it_shares_a_table(memory: Store) -> None:
     assert [each.value for each in one.points("s")] == [1]
     assert [each.value for each in other.points("s")] == [2]
     assert memory.get(Sensor, name="s") == Sensor(name="s")
+
+
+def test_what_a_point_costs() -> None:
+    seen: list[str] = []
+    watch = isotone.at_end(lambda observation: seen.append(observation.operation))
+    with isotone.connect(clock=ManualClock(NOW), observe=[watch]) as store:
+        series = TimeSeries(store, "readings")
+        series.create_table()
+        for number, (value, expected) in enumerate(
+            [
+                (5, ["GetItem", "BatchGetItem", "TransactWriteItems"]),  # the first of its bucket
+                (9, ["BatchGetItem", "TransactWriteItems"]),  # wider
+                (7, ["TransactWriteItems"]),  # between what was seen
+                (5, ["TransactWriteItems"]),
+            ]
+        ):
+            seen.clear()
+            series.add("s", value, at=NOW + timedelta(seconds=number))
+            assert seen == expected
+        seen.clear()
+        series.latest("s")
+        assert seen == ["Query", "Query"]
