@@ -1,0 +1,550 @@
+"""A queue loses nothing, gives nothing to two at once, and keeps the order of a group."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import subprocess
+import sys
+import time
+from collections import Counter as Multiset
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.structures.simulation import Hasty, Repeating, Requests, together
+
+import isotone
+from isotone import ManualClock, Store, errors
+from isotone.structures import Message, Queue
+
+PROGRAM = Path(__file__).with_name("consuming.py")
+
+
+def bodies(messages: list[Message]) -> list[object]:
+    return [each.body for each in messages]
+
+
+@pytest.fixture
+def queue(memory: Store) -> Queue:
+    queue = Queue(memory, "q", hold=30, attempts=3, priorities=3)
+    queue.create_table()
+    return queue
+
+
+def test_a_message_goes_its_way_everywhere(
+    store: Store, clock: ManualClock, table_name: str
+) -> None:
+    table = Queue.layout(table_name)
+    queue = Queue(store, "q", hold=30, attempts=2, table=table)
+    queue.create_table()
+    first = queue.put({"to": "ann", "n": 1})
+    later = queue.put("later", delay=60)
+    assert queue.put("first", token="t") == queue.put("again", token="t")
+    clock.advance(1)
+    (message, other) = queue.claim(5)
+    assert (message.id, message.body, message.attempts) == (first, {"to": "ann", "n": 1}, 1)
+    assert other.body == "first"
+    assert queue.claim() == []
+    counts = queue.counts()
+    assert (counts.ready, counts.in_flight, counts.delayed, counts.depth) == (0, 2, 1, 3)
+    queue.acknowledge(other)
+    message = queue.extend(message, 50)
+    clock.advance(49)
+    assert queue.claim() == []
+    queue.give_back(message, reason="busy")
+    (message,) = queue.claim()
+    assert (message.attempts, message.reason) == (2, "busy")
+    queue.give_back(message, reason="broken")
+    (dead,) = queue.dead_letters()
+    assert (dead.id, dead.reason, dead.attempts) == (first, "broken", 2)
+    assert (queue.redrive(), queue.redrive()) == (1, 0)
+    assert bodies(queue.claim(5)) == [{"to": "ann", "n": 1}]
+    clock.advance(11)
+    (late,) = queue.claim()
+    assert late.id == later
+
+
+def test_a_group_is_in_order_everywhere(store: Store, clock: ManualClock, table_name: str) -> None:
+    queue = Queue(store, "q", hold=30, attempts=2, shards=3, table=Queue.layout(table_name))
+    queue.create_table()
+    queue.put_many(range(3), group="a")
+    queue.put(10, group="b")
+    queue.put_many(["x", "y"])
+    queue.put(3, group="a")
+    clock.advance(1)
+    claimed = queue.claim(10)
+    assert Multiset(bodies(claimed)) == Multiset([0, 10, "x", "y"])
+    by_body = {each.body: each for each in claimed}
+    assert queue.counts().behind == 3
+    queue.acknowledge(by_body[0])
+    (one,) = queue.claim(10)
+    assert one.body == 1
+    queue.bury(one, "bad")
+    (two,) = queue.claim(10)
+    assert two.body == 2
+    assert queue.redrive() == 1
+    queue.acknowledge(two)
+    (three,) = queue.claim(10)
+    assert three.body == 3
+    queue.acknowledge(three)
+    (again,) = queue.claim(10)
+    assert (again.body, again.group, again.attempts) == (1, "a", 1)
+    queue.acknowledge(again)
+    assert queue.claim(10) == []
+    assert queue.counts().in_flight == 3
+
+
+@dataclass
+class Known:
+    """A message as the naive queue knows it."""
+
+    body: int
+    group: str | None
+    priority: int
+    due: float
+    attempts: int = 0
+    receipt: int | None = None
+    dead: bool = False
+
+
+class Life(RuleBasedStateMachine):
+    """One queue, consumers who come late or never, and time."""
+
+    @initialize(shards=st.sampled_from([1, 1, 3]))
+    def begin(self, shards: int) -> None:
+        self.clock = ManualClock()
+        self.store = isotone.connect(clock=self.clock)
+        self.queue = Queue(self.store, "q", hold=10, attempts=3, shards=shards, priorities=2)
+        self.queue.create_table()
+        self.known: dict[int, Known] = {}  # in the order in which they were put
+        self.held: list[tuple[Message, int]] = []
+        self.numbers = itertools.count()
+        self.groups: dict[str, list[int]] = {}
+        self.done: list[int] = []
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()
+
+    # The naive queue: of a group, its first message alone can be claimed.
+
+    def can_be_claimed(self) -> list[Known]:
+        now = self.clock.now()
+        found = [
+            each
+            for each in self.known.values()
+            if not each.dead
+            and each.due <= now
+            and (each.group is None or self.groups[each.group][0] == each.body)
+        ]
+        return sorted(found, key=lambda each: (-each.priority, each.due))
+
+    def leave_group(self, known: Known) -> None:
+        if known.group is None:
+            return
+        waiting = self.groups[known.group]
+        waiting.remove(known.body)
+        if waiting:
+            self.known[waiting[0]].due = self.clock.now()
+
+    def bury(self, known: Known) -> None:
+        known.dead, known.receipt, known.due = True, None, self.clock.now()
+        self.leave_group(known)
+
+    # What is done
+
+    @rule(delay=st.sampled_from([0, 0, 4]), priority=st.integers(0, 1))
+    def put(self, delay: float, priority: int) -> None:
+        body = next(self.numbers)
+        self.queue.put(body, delay=delay, priority=priority)
+        self.known[body] = Known(body, None, priority, self.clock.now() + delay)
+
+    @rule(group=st.sampled_from("ab"), number=st.integers(1, 3))
+    def put_in_group(self, group: str, number: int) -> None:
+        new = [next(self.numbers) for _ in range(number)]
+        self.queue.put_many(new, group=group)
+        for body in new:
+            self.known[body] = Known(body, group, 0, self.clock.now())
+            self.groups.setdefault(group, []).append(body)
+
+    @rule(most=st.integers(1, 4))
+    def claim(self, most: int) -> None:
+        claimed = self.queue.claim(most)
+        expected = self.can_be_claimed()
+        fresh = [each for each in expected if each.attempts < 3]
+        for spent in (each for each in expected if each.attempts >= 3):
+            # It is buried when a claim comes upon it, which is before anything that is after it.
+            if len(claimed) < most or self.comes_first(spent, claimed):
+                self.bury(spent)
+        assert len(claimed) == min(most, len(fresh))
+        if self.queue.shards == 1:
+            of = [self.known[each.body] for each in claimed]
+            order = [(each.priority, each.due) for each in of]
+            assert order == [(each.priority, each.due) for each in fresh[: len(order)]]
+        for message in claimed:
+            known = self.known[message.body]
+            assert known in fresh
+            known.attempts += 1
+            known.due = self.clock.now() + 10
+            known.receipt = next(self.numbers)
+            assert (message.attempts, message.group) == (known.attempts, known.group)
+            self.held.append((message, known.receipt))
+
+    def comes_first(self, spent: Known, claimed: list[Message]) -> bool:
+        return self.is_dead(spent)
+
+    def is_dead(self, known: Known) -> bool:
+        return any(each.body == known.body for each in self.queue.dead_letters())
+
+    @rule(data=st.data(), what=st.sampled_from(["acknowledge", "extend", "give_back", "bury"]))
+    def end(self, data: st.DataObject, what: str) -> None:
+        if not self.held:
+            return
+        message, receipt = self.held.pop(data.draw(st.integers(0, len(self.held) - 1)))
+        known = self.known.get(message.body)
+        if known is None or known.receipt != receipt:
+            if what == "acknowledge" and message.group is None and known is None:
+                self.queue.acknowledge(message)  # done is done
+            else:
+                with pytest.raises(errors.LeaseLost, match=message.id):
+                    getattr(self.queue, what)(message)
+            return
+        getattr(self.queue, what)(message)
+        if what == "acknowledge":
+            self.leave_group(known)
+            del self.known[known.body]
+            self.done.append(known.body)
+        elif what == "extend":
+            known.due = self.clock.now() + 10
+            self.held.append((message, receipt))
+        elif what == "bury" or known.attempts >= 3:
+            self.bury(known)
+        else:
+            known.due, known.receipt = self.clock.now(), None
+
+    @rule()
+    def redrive(self) -> None:
+        dead = [each for each in self.known.values() if each.dead]
+        assert self.queue.redrive() == len(dead)
+        letters = sorted(dead, key=lambda each: each.due)
+        for known in letters:
+            known.dead, known.attempts, known.due = False, 0, self.clock.now()
+        groups: dict[str, list[int]] = {}
+        for known in letters:
+            if known.group is not None:
+                groups.setdefault(known.group, []).append(known.body)
+        for group, revived in groups.items():
+            # Behind the others; among themselves as the queue says, where they died at the same moment.
+            there = self.groups[group]
+            there += self.order_of(group, set(revived))
+
+    def order_of(self, group: str, revived: set[int]) -> list[int]:
+        steps = self.store.all(
+            self.queue._messages.primary.where(
+                self.queue._messages.queue == "q", self.queue._messages.group == group
+            )
+        )
+        return [each.body for each in steps if each.body in revived]
+
+    @rule(seconds=st.sampled_from([0.001, 3, 11]))
+    def wait(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    @invariant()
+    def nothing_is_lost(self) -> None:
+        if not hasattr(self, "queue"):
+            return
+        counts, now = self.queue.counts(), self.clock.now()
+        alive = [each for each in self.known.values() if not each.dead]
+        heads = [
+            each for each in alive if each.group is None or self.groups[each.group][0] == each.body
+        ]
+        assert counts.depth == len(alive)
+        assert counts.dead == len(self.known) - len(alive)
+        assert counts.ready == sum(each.due <= now for each in heads)
+        assert counts.behind == len(alive) - len(heads)
+        waits = [now - each.due for each in heads if each.due <= now]
+        assert counts.age == pytest.approx(max(waits, default=0), abs=1e-5)
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+
+
+def test_a_higher_priority_comes_first(queue: Queue) -> None:
+    for body, priority in [("b", 0), ("a", 2), ("c", 1), ("d", 2)]:
+        queue.put(body, priority=priority)
+    assert bodies(queue.claim(10)) == ["a", "d", "c", "b"]
+
+
+def test_what_nobody_acknowledges_is_a_dead_letter(queue: Queue, clock: ManualClock) -> None:
+    queue.put("bad")
+    queue.put("worse", group="g")
+    for attempt in (1, 2, 3):
+        assert {each.attempts for each in queue.claim(5)} == {attempt}
+        clock.advance(31)
+    assert queue.claim(5) == []
+    dead = list(queue.dead_letters())
+    assert {each.body for each in dead} == {"bad", "worse"}
+    assert {each.attempts for each in dead} == {3}
+    assert all(each.reason and "nobody acknowledged" in each.reason for each in dead)
+    assert (queue.redrive(most=1), queue.counts().dead) == (1, 1)
+
+
+def test_a_token_is_remembered(memory: Store, clock: ManualClock) -> None:
+    queue = Queue(memory, "q", remember=60)
+    queue.create_table()
+    for group in (None, "g"):
+        first = queue.put(1, token=f"t{group}", group=group)
+        (message,) = queue.claim()
+        queue.acknowledge(message)
+        assert queue.put(2, token=f"t{group}", group=group) == first
+        assert queue.claim() == []
+        clock.advance(61)
+        assert queue.put(3, token=f"t{group}", group=group) != first
+        assert [queue.acknowledge(each) for each in queue.claim()] == [None]
+
+
+def test_it_is_consumed_until_it_is_empty(queue: Queue, clock: ManualClock) -> None:
+    queue.put_many(range(7))
+    hasty = Queue(Hasty.over(queue.store), "q", priorities=3)
+    began, seen = clock.now(), []
+    for message in hasty.consume(batch=3, idle=5):
+        with hasty.handling(message) as same:
+            seen.append(same.body)
+    assert sorted(seen) == list(range(7))
+    assert 4.99 < clock.now() - began < 7
+    assert hasty.counts().depth == 0
+
+
+def test_consuming_ends_when_it_is_told(queue: Queue) -> None:
+    queue.put_many(range(7))
+    seen: list[int] = []
+    for message in queue.consume(until=lambda: len(seen) == 3):
+        seen.append(message.body)
+        queue.acknowledge(message)
+    assert seen == [0, 1, 2]
+    assert queue.counts().ready == 4
+
+
+def test_what_fails_is_tried_again_later(
+    queue: Queue, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue.put("bad")
+    hasty = Queue(Hasty.over(queue.store), "q", priorities=3, attempts=3)
+    began, times = clock.now(), []
+    with caplog.at_level(logging.WARNING, "isotone.queue"):
+        for message in hasty.consume(idle=10, poll=0.1):
+            with hasty.handling(message):
+                times.append(round(clock.now() - began))
+                raise ZeroDivisionError("by nothing")
+    assert times == [0, 1, 3]
+    assert [each.levelname for each in caplog.records] == ["WARNING"] * 3
+    (dead,) = hasty.dead_letters()
+    assert (dead.body, dead.reason) == ("bad", "ZeroDivisionError: by nothing")
+
+
+def test_an_interruption_gives_the_message_back_and_goes_on(queue: Queue) -> None:
+    queue.put("work")
+    (message,) = queue.claim()
+
+    def work() -> None:
+        with queue.handling(message):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    (again,) = queue.claim()
+    assert (again.id, again.reason) == (message.id, "interrupted by KeyboardInterrupt")
+
+
+def test_answers_that_are_lost_do_no_harm(memory: Store) -> None:
+    Queue(memory, "q").create_table()
+    with isotone.connect(Repeating(memory.backend), clock=memory.clock) as repeating:
+        queue = Queue(repeating, "q")
+        queue.put("a")
+        queue.put_many(["b"])
+        queue.put("c", group="g", token="t")
+        queue.put("d", group="g")
+        for expected in (["a", "b", "c"], ["d"], []):
+            claimed = queue.claim(5)
+            assert sorted(bodies(claimed)) == expected
+            for message in claimed:
+                queue.extend(message)
+                queue.acknowledge(message)
+        assert queue.counts().depth == 0
+
+
+def test_many_consumers_do_not_all_fight_for_the_first(tmp_path: Path) -> None:
+    with isotone.connect(tmp_path / "q.db", durability="none") as store:
+        queue = Queue(store, "q")
+        queue.create_table()
+        queue.put_many(range(120))
+
+        def work(number: int) -> list[object]:
+            mine = Queue(store, "q")
+            found: list[object] = []
+            while claimed := mine.claim(3):
+                for message in claimed:
+                    mine.acknowledge(message)
+                found += bodies(claimed)
+            return found
+
+        with ThreadPoolExecutor(6) as pool:
+            done = list(itertools.chain.from_iterable(pool.map(work, range(6))))
+        done += work(7)  # a consumer that lost each of its candidates has left some
+        assert sorted(done) == list(range(120))
+
+
+def test_groups_are_put_and_done_at_the_same_time(tmp_path: Path) -> None:
+    with isotone.connect(tmp_path / "q.db", durability="none") as store:
+        Queue(store, "q").create_table()
+        done: dict[str, list[tuple[int, int]]] = {"a": [], "b": []}
+
+        def put(group: str, producer: int) -> None:
+            for number in range(15):
+                Queue(store, "q").put([producer, number], group=group)
+
+        def work() -> None:
+            mine = Queue(store, "q")
+            for _ in range(5000):
+                if sum(map(len, done.values())) == 60:
+                    return
+                for message in mine.claim(2):
+                    done[str(message.group)].append(tuple(message.body))
+                    mine.acknowledge(message)
+
+        with ThreadPoolExecutor(7) as pool:
+            running = [pool.submit(put, group, number) for group in "ab" for number in (0, 1)]
+            running += [pool.submit(work) for _ in range(3)]
+            for each in running:
+                each.result()
+        for group in "ab":
+            for producer in (0, 1):
+                of = [number for who, number in done[group] if who == producer]
+                assert of == list(range(15))
+        assert Queue(store, "q").counts().depth == 0
+
+
+def test_processes_share_a_queue(tmp_path: Path) -> None:
+    file = tmp_path / "q.db"
+    with isotone.connect(file, durability="none") as store:
+        queue = Queue(store, "q", shards=2)
+        queue.create_table()
+        queue.put_many(range(100))
+        for group in "abc":
+            queue.put_many(range(20), group=group)
+        printed = together(PROGRAM, str(file), "drain", processes=4)
+        assert queue.counts().depth == 0
+    done = [line.split() for each in printed for line in each.splitlines()]
+    assert sorted(int(body) for group, body in done if group == "None") == list(range(100))
+    for group in "abc":
+        assert sorted(int(body) for each, body in done if each == group) == list(range(20))
+
+
+def test_a_killed_consumer_holds_nothing_for_longer_than_it_said(tmp_path: Path) -> None:
+    file, clock = tmp_path / "q.db", ManualClock(time.time())
+    with isotone.connect(file, clock=clock) as store:
+        queue = Queue(store, "q", shards=2, hold=60)
+        queue.create_table()
+        queue.put_many(["a", "b"])
+        queue.put_many(["c", "d"], group="g")
+        doomed = subprocess.Popen(
+            [sys.executable, str(PROGRAM), str(file), "die", "0"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert doomed.stdout is not None
+        assert doomed.stdout.readline() == "3\n"
+        doomed.kill()
+        doomed.communicate()
+        clock.set(time.time())
+        assert queue.claim(5) == []
+        clock.advance(61)
+        again = queue.claim(5)
+        assert sorted(bodies(again)) == ["a", "b", "c"]
+        assert {each.attempts for each in again} == {2}
+
+
+def test_it_costs_what_is_said(clock: ManualClock) -> None:
+    requests = Requests()
+    with isotone.connect(clock=clock, observe=[isotone.at_end(requests.see)]) as store:
+        queue = Queue(store, "q")
+        queue.create_table()
+        requests.taken()
+        queue.put("a")
+        assert requests.taken() == {"PutItem": 1}
+        queue.put("b", token="t")
+        assert requests.taken() == {"TransactWriteItems": 1}
+        queue.put_many(range(50))
+        assert requests.taken() == {"BatchWriteItem": 2}
+        message, *_ = queue.claim(3)
+        assert requests.taken() == {"Query": 1, "UpdateItem": 3}
+        queue.extend(message)
+        assert requests.taken() == {"UpdateItem": 1}
+        queue.give_back(message)
+        assert requests.taken() == {"UpdateItem": 1}
+        (message,) = queue.claim()
+        requests.taken()
+        queue.acknowledge(message)
+        assert requests.taken() == {"DeleteItem": 1}
+        queue.counts()
+        assert requests.taken() == {"Query": 2}
+
+        grouped = Queue(store, "groups")
+        grouped.put("a", group="g")
+        assert requests.taken() == {"GetItem": 1, "TransactWriteItems": 1}
+        grouped.put_many(range(100), group="g")
+        assert requests.taken() == {"GetItem": 2, "TransactWriteItems": 2}
+        (message,) = grouped.claim()
+        assert requests.taken() == {"Query": 2, "UpdateItem": 1}
+        grouped.acknowledge(message)
+        assert requests.taken() == {"TransactWriteItems": 1}
+
+
+def test_what_makes_no_sense_is_refused(memory: Store) -> None:
+    with pytest.raises(errors.UsageError, match="1 to 1000 shards"):
+        Queue(memory, "q", shards=0)
+    with pytest.raises(errors.UsageError, match="more than 0 seconds"):
+        Queue(memory, "q", hold=0)
+    with pytest.raises(errors.UsageError, match=r"Queue\(priorities=…\)"):
+        Queue(memory, "q").put(1, priority=1)
+    with pytest.raises(errors.UsageError, match="no delay and no priority"):
+        Queue(memory, "q").put(1, group="g", delay=1)
+
+
+def test_awaited(clock: ManualClock) -> None:
+    async def program() -> list[int]:
+        async with isotone.aconnect(clock=clock) as store:
+            queue = Queue(store, "q", attempts=2, retry_after=lambda attempts: 0)
+            await queue.create_table()
+            await queue.put_many(range(5))
+            await queue.put_many(range(5, 8), group="g")
+            done: list[int] = []
+
+            async def work() -> None:
+                async for message in queue.consume(until=lambda: len(done) >= 8, poll=0.01):
+                    async with queue.handling(message):
+                        if message.attempts == 1:
+                            raise ZeroDivisionError
+                        done.append(message.body)
+
+            await asyncio.gather(work(), work(), work())
+            assert [each async for each in queue.dead_letters()] == []
+            assert (await queue.counts()).depth == 0
+            return done
+
+    logging.getLogger("isotone.queue").setLevel(logging.CRITICAL)
+    try:
+        done = asyncio.run(program())
+    finally:
+        logging.getLogger("isotone.queue").setLevel(logging.NOTSET)
+    assert sorted(done) == list(range(8))
+    assert [each for each in done if each >= 5] == [5, 6, 7]
