@@ -53,7 +53,16 @@ def storable(number: Decimal) -> Decimal:
             f"{number} is no score: DynamoDB's numbers have up to {_DIGITS} digits, "
             f"from 1E{_LEAST_EXPONENT} to below 1E+{_GREATEST_EXPONENT + 1}"
         )
-    return Decimal(f"{digits:f}")
+    return plain(digits)
+
+
+def plain(number: Decimal) -> Decimal:
+    """The number as it is printed without an exponent and without zeros at its end.
+
+    >>> plain(Decimal("10.0")), plain(Decimal("1E+1"))
+    (Decimal('10'), Decimal('10'))
+    """
+    return Decimal(f"{number.normalize(EXACT):f}")
 
 
 def _decimal(value: Number) -> Decimal:

@@ -26,7 +26,13 @@ from isotone.model.fields import Attr, expires, field
 from isotone.model.keys import Index, Key
 from isotone.model.patterns import Pattern, Query
 from isotone.model.steps import Steps
-from isotone.structures.sorted_set_bounds import EVERYTHING, MemberRange, ScoreRange, Window
+from isotone.structures.sorted_set_bounds import (
+    EVERYTHING,
+    MemberRange,
+    ScoreRange,
+    Window,
+    plain,
+)
 
 MOST_SHARDS: Final = 1000
 INDEX: Final = "by_score"
@@ -87,7 +93,7 @@ class Members:
             found = [(yield from self._calls.get(self.kind, consistent=True, **keys[0]))]
         else:
             found = yield from self._calls.get_many(self.kind, keys, consistent=True)
-        return [None if each is None else each.score for each in found]
+        return [None if each is None else plain(each.score) for each in found]
 
     # By score
 
@@ -102,7 +108,7 @@ class Members:
         found: list[Scored] = []
         if window.length == 0:
             return found
-        for shard, query in enumerate(self._by_score(scores)):
+        for shard, query in enumerate(self.by_score(scores)):
             directed = _directed(query, reverse)
             if window.end is None:
                 found += map(_scored, (yield from self._calls.all(directed)))
@@ -113,12 +119,12 @@ class Members:
 
     def count_between(self, scores: ScoreRange) -> Steps[int]:
         """How many members have these scores; reads them."""
-        return (yield from self._counted(self._by_score(scores)))
+        return (yield from self._counted(self.by_score(scores)))
 
     def count_before(self, place: Scored) -> Steps[int]:
         """How many members stand before a place; reads them."""
         before = yield from self.count_between(ScoreRange(None, place.score, without_high=True))
-        for query in self._by_score(ScoreRange(place.score, place.score)):
+        for query in self.by_score(ScoreRange(place.score, place.score)):
             tied = yield from self._calls.all(query.select(SortedSetMember.member))
             before += sum(each.member < place.member for each in tied)
         return before
@@ -140,7 +146,7 @@ class Members:
         The index has just these in some order, the table all members by their bytes. Which way is shorter
         cannot be known, so it goes both, in turns, until one has arrived.
         """
-        by_score = self._by_score(ScoreRange(score, score))[shard].page_size(_STRIDE)
+        by_score = self.by_score(ScoreRange(score, score))[shard].page_size(_STRIDE)
         by_bytes = _directed(self._by_member(EVERY_MEMBER)[shard], reverse).page_size(_STRIDE)
         indexed, spelt = self._calls.traverse(by_score), self._calls.traverse(by_bytes)
         all_tied: list[Scored] = []
@@ -154,7 +160,8 @@ class Members:
             if spelt.is_over or len(first_tied) >= wanted:
                 return first_tied
 
-    def _by_score(self, scores: ScoreRange) -> list[Query[SortedSetMember]]:
+    def by_score(self, scores: ScoreRange) -> list[Query[SortedSetMember]]:
+        """The members with these scores, in each shard."""
         return self._queries(self.kind.by_score, SortedSetMember.score, scores)
 
     # By their bytes
@@ -241,7 +248,7 @@ def _directed(query: Query[SortedSetMember], reverse: bool) -> Query[SortedSetMe
 
 
 def _scored(item: SortedSetMember) -> Scored:
-    return Scored(item.member, item.score)
+    return Scored(item.member, plain(item.score))  # not every engine drops zeros at the end
 
 
 def _by_score_and_member(each: Scored) -> tuple[Decimal, str]:

@@ -16,7 +16,7 @@ from isotone.model import changes as kinds
 from isotone.model.calls import Calls
 from isotone.model.steps import Steps
 from isotone.model.transactions import Transaction
-from isotone.structures.sorted_set_bounds import EXACT, Window, storable
+from isotone.structures.sorted_set_bounds import EXACT, Window, plain, storable
 from isotone.structures.sorted_set_expiry import Expiry
 from isotone.structures.sorted_set_members import EVERY_SCORE, Members, Scored, SortedSetMember
 from isotone.structures.sorted_set_order import Change, Order
@@ -61,7 +61,7 @@ class Writer:
         changes = [SortedSetMember.score.add(amount), *self._stamp(moment)]
         written = yield from self._calls.upsert(self._members.kind, *changes, **key)
         yield from self._stamp_again([member], moment)
-        return written.score
+        return plain(written.score)
 
     def pop(self, count: int, *, reverse: bool) -> Steps[list[Scored]]:
         """Take out the members with the least scores, or the greatest; nobody else gets the same."""
