@@ -6,7 +6,7 @@ PORT   ?= 8000
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lock bench oracle crash clients clean
+.PHONY: help demo test check format lock bench oracle redis crash clients clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ bench: $(READY) ## measure us and our peers in the same run (installs the peers 
 oracle: $(READY) ## compare answers with Amazon's DynamoDB Local (needs Java and Maven)
 	$(BIN)/python tests/oracle/local.py fetch
 	ISOTONE_ORACLE=1 $(BIN)/pytest tests/oracle tests/model/test_store.py tests/model/test_reading_in_order.py
+
+redis: $(READY) ## compare sorted sets with a real Redis server (needs redis-server)
+	ISOTONE_REDIS_EXAMPLES=400 $(BIN)/pytest -n auto -rs tests/structures/test_sorted_set_redis.py
 
 crash: $(READY) ## the long form of the crash tests: a hundred kills
 	ISOTONE_KILLS=100 $(BIN)/pytest -s tests/crash
