@@ -2,7 +2,7 @@
 
     python -m bench [--quick] [--rounds N] [--json FILE] [WORKLOAD…]
 
-Workloads: over_http, in_process, with_boto3, model, at_scale, leaderboard, startup. The machine should have nothing else
+Workloads: over_http, in_process, with_boto3, model, at_scale, leaderboard, sorted_set, startup. The machine should have nothing else
 to do. `--quick` proves that everything runs; its figures mean nothing.
 """
 
@@ -22,7 +22,16 @@ from bench.measuring import FULL, QUICK, Row, Target
 from bench.report import judged, table
 from bench.versions import versions
 
-WORKLOADS = ("startup", "in_process", "with_boto3", "model", "at_scale", "leaderboard", "over_http")
+WORKLOADS = (
+    "startup",
+    "in_process",
+    "with_boto3",
+    "model",
+    "at_scale",
+    "leaderboard",
+    "sorted_set",
+    "over_http",
+)
 
 
 def described() -> dict[str, object]:
