@@ -12,7 +12,7 @@ does not promise the second: where a range is cut off between members of one sco
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -65,12 +65,20 @@ class Scored(NamedTuple):
 
 
 class Members:
-    """The members of one set, to be read."""
+    """The members of one set, to be read; `is_over` tells whether all of it has expired."""
 
-    def __init__(self, calls: Calls, kind: type[SortedSetMember], name: str, shards: int) -> None:
+    def __init__(
+        self,
+        calls: Calls,
+        kind: type[SortedSetMember],
+        name: str,
+        shards: int,
+        is_over: Callable[[], bool],
+    ) -> None:
         if not 1 <= shards <= MOST_SHARDS:
             raise UsageError(f"a sorted set has 1 to {MOST_SHARDS} shards, not {shards}")
         self._calls = calls
+        self._is_over = is_over
         self.kind = kind
         self.name = name
         self.shards = shards
@@ -122,12 +130,22 @@ class Members:
         return (yield from self._counted(self.by_score(scores)))
 
     def count_before(self, place: Scored) -> Steps[int]:
-        """How many members stand before a place; reads them."""
-        before = yield from self.count_between(ScoreRange(None, place.score, without_high=True))
-        for query in self.by_score(ScoreRange(place.score, place.score)):
+        """How many members stand before a place; reads them, and all of the same score."""
+        lower = yield from self.count_between(ScoreRange(None, place.score, without_high=True))
+        return lower + sum(member < place.member for member in (yield from self._of(place.score)))
+
+    def count_behind(self, place: Scored) -> Steps[int]:
+        """How many members stand behind a place; reads them, and all of the same score."""
+        higher = yield from self.count_between(ScoreRange(place.score, None, without_low=True))
+        return higher + sum(member > place.member for member in (yield from self._of(place.score)))
+
+    def _of(self, score: Decimal) -> Steps[list[str]]:
+        """All members with one score."""
+        found: list[str] = []
+        for query in self.by_score(ScoreRange(score, score)):
             tied = yield from self._calls.all(query.select(SortedSetMember.member))
-            before += sum(each.member < place.member for each in tied)
-        return before
+            found += (each.member for each in tied)
+        return found
 
     def _first(
         self, wanted: int, shard: int, query: Query[SortedSetMember], reverse: bool
@@ -192,6 +210,8 @@ class Members:
         shard, _, rest = cursor.partition(".")
         if cursor and not (shard.isdecimal() and int(shard) < self.shards):
             raise InvalidCursor(f"{cursor!r} is no cursor of this set; begin again with 0")
+        if self._is_over():
+            return [], None
         at = int(shard or 0)
         query = self._by_member(EVERY_MEMBER)[at]
         page = yield from self._calls.page(query, size=size, cursor=rest or None)
@@ -218,8 +238,8 @@ class Members:
         field: Attr[Any],
         bounds: ScoreRange | MemberRange,
     ) -> list[Query[SortedSetMember]]:
-        """The range in each shard; none where the bounds leave nothing."""
-        if bounds.is_empty:
+        """The range in each shard; none where nothing can be in it, which then is not read."""
+        if bounds.is_empty or self._is_over():
             return []
         conditions = list(_conditions(field, bounds))
         return [

@@ -109,8 +109,7 @@ class ByIndex:
         return (yield from self._members.count_before(place))
 
     def behind(self, place: Scored) -> Steps[int]:
-        before = yield from self.before(place)
-        return (yield from self.size()) - 1 - before
+        return (yield from self._members.count_behind(place))
 
     def at(self, window: Window, *, reverse: bool) -> Steps[list[Scored]]:
         return (yield from self._members.between(EVERY_SCORE, window, reverse=reverse))

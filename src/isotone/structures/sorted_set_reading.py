@@ -64,13 +64,14 @@ class SortedSetReader(Structure[S]):
             )
         self.name = name
         self.entries = self.kept(SortedSetMember)
-        self._members = Members(self.calls, self.entries, name, shards)
         self._expiry = Expiry(self.calls, self.kept(SortedSetExpiry), name, expires)
+        is_over = self._expiry.is_over
+        self._members = Members(self.calls, self.entries, name, shards, is_over)
         self._order: Order = ByIndex(self._members)
         self.ranking: Ranking | None = None
         if ranked:
             self.ranking = Ranking(self.calls, self.table, f"SORTED_SET#{name}")
-            self._order = ByRanking(self.ranking, self._expiry.is_over)
+            self._order = ByRanking(self.ranking, is_over)
 
     layout = staticmethod(layout)
 
@@ -94,7 +95,9 @@ class SortedSetReader(Structure[S]):
         return (yield from self._members.scores(members))
 
     @operation
-    def zrank(self, value: str, withscore: bool = False, score_cast_func: Cast = Decimal) -> Any:
+    def zrank(
+        self, value: str, withscore: bool = False, score_cast_func: Cast = Decimal
+    ) -> Steps[Any]:
         """How many members stand before one; None for what is none. `withscore`: `[rank, score]`.
 
         Reads 1 + those before; with ranks O(log n).
@@ -102,8 +105,10 @@ class SortedSetReader(Structure[S]):
         return (yield from self._rank(value, withscore, score_cast_func, reverse=False))
 
     @operation
-    def zrevrank(self, value: str, withscore: bool = False, score_cast_func: Cast = Decimal) -> Any:
-        """How many members stand behind one. Reads 1 + n + those before; with ranks O(log n)."""
+    def zrevrank(
+        self, value: str, withscore: bool = False, score_cast_func: Cast = Decimal
+    ) -> Steps[Any]:
+        """How many members stand behind one. Reads 1 + those behind; with ranks O(log n)."""
         return (yield from self._rank(value, withscore, score_cast_func, reverse=True))
 
     def _rank(self, member: str, withscore: bool, cast: Cast, *, reverse: bool) -> Steps[Any]:
@@ -258,7 +263,7 @@ class SortedSetReader(Structure[S]):
     # Any, and all
 
     @operation
-    def zrandmember(self, count: int | None = None, withscores: bool = False) -> Any:
+    def zrandmember(self, count: int | None = None, withscores: bool = False) -> Steps[Any]:
         """Random members: one, or None; a list of `count` distinct ones; of -count that may repeat.
 
         Reads n; with ranks O(log n) for each.
