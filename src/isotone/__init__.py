@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from isotone.model.conditions import Condition as Condition
     from isotone.model.entity import Entity as Entity
     from isotone.model.entity import upgrade as upgrade
+    from isotone.model.events import Event as Event
     from isotone.model.fields import Attr as Attr
     from isotone.model.fields import computed as computed
     from isotone.model.fields import created as created
@@ -84,6 +85,7 @@ _HOMES = {
     "Credentials": "isotone.backends.credentials",
     "Database": "isotone.backends.embedded",
     "Entity": "isotone.model.entity",
+    "Event": "isotone.model.events",
     "Family": "isotone.model.collections",
     "Global": "isotone.model.table",
     "HeadroomNotice": "isotone.model.headroom",
@@ -146,6 +148,7 @@ __all__ = [
     "Credentials",
     "Database",
     "Entity",
+    "Event",
     "Family",
     "Global",
     "HeadroomNotice",

@@ -17,8 +17,15 @@ import time
 from collections.abc import Generator
 from typing import Final, NamedTuple, TypeVar
 
+from isotone.backends import retry
 from isotone.backends.interface import AsyncBackend, Backend, Request, Response
-from isotone.errors import ApiError, ResourceNotFoundException
+from isotone.errors import (
+    ApiError,
+    BatchIncomplete,
+    ResourceNotFoundException,
+    StorageBusy,
+    StorageFull,
+)
 
 R = TypeVar("R")
 
@@ -80,6 +87,11 @@ async def run_async(steps: Steps[R], backend: AsyncBackend) -> R:
     except StopIteration as end:
         result: R = end.value
         return result
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether the same call may succeed a moment later: no answer, too many requests, a busy file."""
+    return retry.is_passing(error) or isinstance(error, StorageBusy | StorageFull | BatchIncomplete)
 
 
 def _explained(error: ApiError, call: Call) -> ApiError:

@@ -37,8 +37,15 @@ if TYPE_CHECKING:
     from isotone.structures.unique import Unique as Unique
     from isotone.structures.windows import Window as Window
     from isotone.structures.windows import Windows as Windows
+    from isotone.structures.worker import Worker as Worker
+    from isotone.structures.worker_entities import WorkerDeadLetter as WorkerDeadLetter
+    from isotone.structures.worker_handlers import Context as Context
+    from isotone.structures.worker_running import RunningWorker as RunningWorker
+    from isotone.structures.worker_settings import WorkerProgress as WorkerProgress
+    from isotone.structures.worker_settings import WorkerSettings as WorkerSettings
 
 _HOMES: dict[str, str] = {
+    "Context": "isotone.structures.worker_handlers",
     "Counter": "isotone.structures.counter",
     "Idempotency": "isotone.structures.idempotency",
     "Leaderboard": "isotone.structures.leaderboard",
@@ -49,6 +56,7 @@ _HOMES: dict[str, str] = {
     "PointPage": "isotone.structures.time_series_reading",
     "Queue": "isotone.structures.queue",
     "QueueCounts": "isotone.structures.queue_entities",
+    "RunningWorker": "isotone.structures.worker_running",
     "ScoreEvent": "isotone.structures.leaderboard",
     "Sequence": "isotone.structures.counter",
     "ShardedCounter": "isotone.structures.counter",
@@ -60,9 +68,14 @@ _HOMES: dict[str, str] = {
     "Unique": "isotone.structures.unique",
     "Window": "isotone.structures.windows",
     "Windows": "isotone.structures.windows",
+    "Worker": "isotone.structures.worker",
+    "WorkerDeadLetter": "isotone.structures.worker_entities",
+    "WorkerProgress": "isotone.structures.worker_settings",
+    "WorkerSettings": "isotone.structures.worker_settings",
 }
 
 __all__ = [
+    "Context",
     "Counter",
     "Idempotency",
     "Leaderboard",
@@ -73,6 +86,7 @@ __all__ = [
     "PointPage",
     "Queue",
     "QueueCounts",
+    "RunningWorker",
     "ScoreEvent",
     "Sequence",
     "ShardedCounter",
@@ -84,6 +98,10 @@ __all__ = [
     "Unique",
     "Window",
     "Windows",
+    "Worker",
+    "WorkerDeadLetter",
+    "WorkerProgress",
+    "WorkerSettings",
 ]
 
 

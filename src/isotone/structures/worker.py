@@ -1,0 +1,171 @@
+"""A worker: handlers that are called with every change of a table, also after crashes, by many processes.
+
+    site = Table("site", stream="NEW_AND_OLD_IMAGES")
+    fan_out = Worker("fan-out", site)
+
+    @fan_out.on(Post, "inserted")
+    def deliver(event: Event[Post], context: Context) -> None:
+        post = event.entity
+        context.store.put_many(Delivery(…) for follower in followers(post.author))
+
+    fan_out.run(store)                       # or: isotone worker module:fan_out shop.db
+
+Every change comes to every handler at least once, and the changes of one item collection (one partition
+key) in order. Where a process died, what it had not noted as done comes again: handlers write what has
+the same effect when it is written twice (a put under a key that is made of `event.id`), or write in
+`context.once()`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
+
+from isotone.errors import UsageError
+from isotone.model.entity import Entity
+from isotone.model.events import Event, EventKind
+from isotone.model.store import Store
+from isotone.model.table import Table
+from isotone.structures.worker_entities import WorkerDeadLetter
+from isotone.structures.worker_handlers import KINDS, Context, Handler, Handlers
+from isotone.structures.worker_letters import DeadLetters
+from isotone.structures.worker_member import Member
+from isotone.structures.worker_running import RunningWorker
+from isotone.structures.worker_settings import Progress, WorkerProgress, WorkerSettings
+
+E = TypeVar("E", bound=Entity)
+One = Callable[[Event[E], Context], object]
+Many = Callable[[Sequence[Event[E]], Context], object]
+F = TypeVar("F", bound=Callable[..., object])
+
+
+class Worker:
+    """Handlers for the changes of a table, and everything that runs them.
+
+    `name` tells workers of one table apart: each goes through all changes by itself. `table` has to be
+    declared with a stream. `leases` is the table in which the worker notes how far it is
+    (`TABLE.workers` unless it is given; the data's own table will do).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        table: Table,
+        *,
+        leases: Table | None = None,
+        settings: WorkerSettings | None = None,
+    ) -> None:
+        if table.stream is None:
+            raise UsageError(
+                f"a worker reads the stream of its table; declare Table({table.name!r}, …, "
+                "stream='NEW_AND_OLD_IMAGES')"
+            )
+        self.name = name
+        self.table = table
+        self.leases = leases or Table(f"{table.name}.workers")
+        self.settings = settings or WorkerSettings()
+        self.handlers = Handlers()
+
+    # Declaring
+
+    @overload
+    def on(self, entity: type[E], /, *kinds: EventKind) -> Callable[[One[E]], One[E]]: ...
+    @overload
+    def on(self, entity: None = None, /, *kinds: EventKind) -> Callable[[F], F]: ...
+    def on(self, entity: Any = None, /, *kinds: EventKind) -> Any:
+        """Declare a function as the handler of events, one by one.
+
+        Of an entity (subclasses count), or of every item without one; of some kinds ("inserted",
+        "modified", "removed"), or of all. Raises `UsageError` for a name that is taken.
+        """
+        return self._declaring(entity, kinds, takes_many=False)
+
+    @overload
+    def on_many(self, entity: type[E], /, *kinds: EventKind) -> Callable[[Many[E]], Many[E]]: ...
+    @overload
+    def on_many(self, entity: None = None, /, *kinds: EventKind) -> Callable[[F], F]: ...
+    def on_many(self, entity: Any = None, /, *kinds: EventKind) -> Any:
+        """The same for a function that takes all events of a page at once, in order.
+
+        It is called after the handlers that take one. Where it raises, it is called again with each event
+        by itself, so that one bad event spoils no others.
+        """
+        return self._declaring(entity, kinds, takes_many=True)
+
+    def _declaring(
+        self, entity: type[Entity] | None, kinds: tuple[EventKind, ...], *, takes_many: bool
+    ) -> Callable[[F], F]:
+        def declare(function: F) -> F:
+            name = getattr(function, "__name__", type(function).__name__)
+            wanted = frozenset(kinds or KINDS)
+            self.handlers.add(Handler(name, entity, wanted, function, takes_many))
+            return function
+
+        return declare
+
+    # Running
+
+    def create_tables(self, store: Store) -> list[str]:
+        """Make the table with its stream, and the worker's own, where they are missing."""
+        Member(self, store)  # declares the worker's entities on its table
+        return store.create_tables(*dict.fromkeys((self.table, self.leases)))
+
+    def run(
+        self,
+        store: Store,
+        *,
+        workers: int = 1,
+        until_idle: bool = False,
+        settings: WorkerSettings | None = None,
+        progress: Progress | None = None,
+        stop: threading.Event | None = None,
+    ) -> WorkerProgress:
+        """Handle changes until `stop` is set, or, with `until_idle`, until there are no more.
+
+        `workers` members share the shards, each in a thread. `progress` is told about once a second how far
+        they are. Any number of processes may do this at the same time. Raises what is wrong with the
+        tables or the store and will not pass; errors of handlers never come out.
+        """
+        running = self.start(
+            store, workers=workers, until_idle=until_idle, settings=settings, progress=progress
+        )
+        with running:
+            return running.wait(stop)
+
+    def start(
+        self,
+        store: Store,
+        *,
+        workers: int = 1,
+        until_idle: bool = False,
+        settings: WorkerSettings | None = None,
+        progress: Progress | None = None,
+    ) -> RunningWorker:
+        """Handle changes in threads; the block, or `stop()`, ends them gracefully.
+
+        with fan_out.start(store): ...
+        """
+        members = [Member(self, store, settings) for _ in range(workers)]
+        store.create_tables(self.leases)
+        return RunningWorker(members, until_idle=until_idle, progress=progress)
+
+    # What could not be handled
+
+    def dead_letters(self, store: Store) -> list[WorkerDeadLetter]:
+        """The events that handlers could not handle, each with its error, the oldest first."""
+        return DeadLetters(store, self.leases, self.name).all()
+
+    def redrive(self, store: Store, *letters: WorkerDeadLetter) -> tuple[int, int]:
+        """Put dead letters (all unless some are named) through their handlers again, the oldest first.
+
+        Gives how many were handled, and are gone, and how many failed again, and stay.
+        """
+        return Member(self, store).redrive(list(letters) or self.dead_letters(store))
+
+    def discard(self, store: Store, *letters: WorkerDeadLetter) -> int:
+        """Forget dead letters."""
+        return store.delete_many(letters)
+
+    def __repr__(self) -> str:
+        return f"Worker({self.name!r}, {self.table!r})"

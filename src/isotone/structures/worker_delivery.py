@@ -1,0 +1,135 @@
+"""Events to handlers: in order, tried again with growing pauses, given up as dead letters."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from isotone.model.events import Event
+from isotone.model.store import Store
+from isotone.structures.worker_entities import WorkerEffect
+from isotone.structures.worker_handlers import Context, Handler, Handlers
+from isotone.structures.worker_letters import DeadLetters
+from isotone.structures.worker_settings import WorkerSettings
+from isotone.structures.worker_shards import HeldShard
+
+_LOGGER: Final = logging.getLogger("isotone.worker")
+
+
+class Interrupted(Exception):
+    """The worker is to end while a handler waits for its next attempt."""
+
+
+class Delivery:
+    """Calls the handlers of a worker with events, and counts what came of it in `counts`."""
+
+    def __init__(
+        self,
+        store: Store,
+        handlers: Handlers,
+        letters: DeadLetters,
+        effects: type[WorkerEffect],
+        settings: WorkerSettings,
+        wait: Callable[[float], bool],
+        stopping: Callable[[], bool],
+    ) -> None:
+        self.counts: Counter[str] = Counter()
+        self._store = store
+        self._handlers = handlers
+        self._letters = letters
+        self._effects = effects
+        self._settings = settings
+        self._wait = wait
+        self._stopping = stopping
+
+    def deliver(self, events: Sequence[Event[Any]], shard: HeldShard, save_every: float) -> bool:
+        """Handle events of a shard in order, as long as the lease holds; False where some are left.
+
+        The checkpoint is written now and then, so that little is done again after a crash.
+        """
+        saved = self._store.clock.now()
+        for portion in self._portions(events):
+            if self._stopping() or shard.lease.wanted is not None or not shard.is_safe():
+                return False
+            try:
+                self._handle(portion)
+            except Interrupted:
+                return False
+            shard.advance(portion[-1])
+            self.counts["records"] += len(portion)
+            now = self._store.clock.now()
+            if shard.unsaved and now - saved >= save_every:
+                shard.save()
+                saved = now
+        return True
+
+    def again(self, event: Event[Any], handler: Handler) -> Exception | None:
+        """Handle one event once more; the error where that fails."""
+        return self._try(handler, [event], 1)
+
+    def _portions(self, events: Sequence[Event[Any]]) -> Iterator[Sequence[Event[Any]]]:
+        """What is noted as done together: all events where some handler takes many."""
+        if self._handlers.take_many:
+            yield from [events] if events else []
+        else:
+            yield from ([event] for event in events)
+
+    def _handle(self, events: Sequence[Event[Any]]) -> None:
+        gathered: dict[str, list[Event[Any]]] = {}
+        for event in events:
+            for handler in self._handlers.of(event):
+                if handler.takes_many:
+                    gathered.setdefault(handler.name, []).append(event)
+                else:
+                    self._insist(handler, event)
+        for name, some in gathered.items():
+            taking = self._handlers.named(name)
+            assert taking is not None
+            if len(some) == 1 or self._try(taking, some, 1) is not None:
+                for event in some:
+                    self._insist(taking, event)
+
+    def _insist(self, handler: Handler, event: Event[Any]) -> None:
+        """Call a handler until it succeeds, or the event is a dead letter."""
+        attempt = 1
+        while (error := self._try(handler, [event], attempt)) is not None:
+            if attempt == self._settings.attempts:
+                self._letters.add(event, handler.name, error, attempt)
+                self.counts["dead_letters"] += 1
+                _LOGGER.error(
+                    "%s gave up %s after %d attempts", handler.name, event, attempt, exc_info=error
+                )
+                return
+            self.counts["retries"] += 1
+            if self._wait(self._delay(attempt)):
+                raise Interrupted
+            attempt += 1
+
+    def _try(
+        self, handler: Handler, events: Sequence[Event[Any]], attempt: int
+    ) -> Exception | None:
+        context = Context(
+            self._store,
+            self._letters.worker,
+            handler.name,
+            events,
+            attempt,
+            self._effects,
+            self._stopping,
+        )
+        try:
+            handler.function(events if handler.takes_many else events[0], context)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the event's
+            _LOGGER.warning("%s failed, attempt %d: %r", handler.name, attempt, error)
+            return error
+        self.counts["deliveries"] += len(events)
+        return None
+
+    def _delay(self, attempt: int) -> float:
+        """Random up to a bound that doubles, so that what failed together does not come back together."""
+        settings = self._settings
+        bound = min(settings.longest, settings.base * 2.0 ** (attempt - 1))
+        return random.random() * bound

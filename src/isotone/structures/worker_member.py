@@ -1,0 +1,294 @@
+"""One member of a worker: it holds some of the shards, and goes round them.
+
+`coordinate`, `work`, `renew` and `release` are its life in single steps; `run` is its life. Whatever
+passes by itself (a store that does not answer, a throttled request) is waited for.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from isotone.errors import IsotoneError
+from isotone.model import streaming
+from isotone.model.steps import is_passing
+from isotone.model.store import Store
+from isotone.structures.worker_delivery import Delivery
+from isotone.structures.worker_entities import WorkerDeadLetter, WorkerLease
+from isotone.structures.worker_leases import Leases
+from isotone.structures.worker_letters import DeadLetters, event_in
+from isotone.structures.worker_settings import WorkerProgress, WorkerSettings
+from isotone.structures.worker_shards import HeldShard
+from isotone.structures.worker_sharing import decide, readable
+
+if TYPE_CHECKING:
+    from isotone.structures.worker import Worker
+
+_LOGGER: Final = logging.getLogger("isotone.worker")
+_LONGEST_PAUSE: Final = 10.0  # seconds between tries, while the store fails
+_SAVES: Final = 1.0  # seconds of a busy shard between its checkpoints
+_RATE: Final = 5.0  # seconds over which the rate is measured
+
+
+class Member:
+    """A member of a worker, in this thread. `wait` and `stopping` let tests go without time."""
+
+    def __init__(
+        self, worker: Worker, store: Store, settings: WorkerSettings | None = None
+    ) -> None:
+        self.id = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
+        self.settings = settings or worker.settings
+        self.held: dict[str, HeldShard] = {}
+        self._worker = worker
+        self._store = store
+        self._stop = threading.Event()
+        self._leases = Leases(store, worker.leases, worker.name, self.id, self.settings.lease)
+        letters = DeadLetters(store, worker.leases, worker.name)
+        self._letters = letters
+        self.wait: Callable[[float], bool] = self._stop.wait
+        self._delivery = Delivery(
+            store,
+            worker.handlers,
+            letters,
+            self._leases.effects,
+            self.settings,
+            lambda seconds: self.wait(seconds),
+            self._stop.is_set,
+        )
+        self._stream: str | None = None
+        self._since: datetime | None = None
+        self._others: dict[str, datetime | None] = {}
+        self._unproven = True
+        self._lost = 0
+        self._rated = (time.monotonic(), 0)
+        self._rate = 0.0
+
+    # Its life
+
+    def run(self, *, until_idle: bool = False) -> None:
+        """Work until `stop`, or until all there is has been handled; leases are given back at the end."""
+        renewing = threading.Thread(
+            target=self._keep_renewing, name=f"renew-{self.id}", daemon=True
+        )
+        self._ended = threading.Event()
+        renewing.start()
+        try:
+            self._run(until_idle=until_idle)
+        finally:
+            self._ended.set()
+            renewing.join()
+            self.release()
+
+    def stop(self) -> None:
+        """End after the event at hand."""
+        self._stop.set()
+
+    def _run(self, *, until_idle: bool) -> None:
+        due, pause = 0.0, self.settings.poll
+        while not self._stop.is_set():
+            try:
+                if time.monotonic() >= due:
+                    changed = self.coordinate()
+                    due = time.monotonic() + (0 if changed else self.settings.lease / 3)
+                if self.work():
+                    pause = self.settings.poll
+                    continue
+                if until_idle and self.is_idle():
+                    return
+                if until_idle or self._is_short():
+                    due = 0.0
+                pause = self.settings.poll
+            except IsotoneError as error:
+                if not is_passing(error):
+                    raise
+                pause = min(_LONGEST_PAUSE, max(pause, 0.05) * 2)
+                _LOGGER.warning("worker %s waits %.1f s: %s", self._worker.name, pause, error)
+            self.wait(pause)
+
+    def _keep_renewing(self) -> None:
+        while not self._ended.wait(self.settings.lease / 3):
+            try:
+                self.renew()
+            except Exception as error:  # noqa: BLE001 - the next round may succeed
+                _LOGGER.warning("worker %s could not renew: %s", self._worker.name, error)
+
+    # Its steps
+
+    def coordinate(self) -> bool:
+        """See which shards there are, and take or hand over what makes for even shares.
+
+        Cost: a query and a listing of the shards, and a write for each lease that changes. True where
+        something changed hands.
+        """
+        if self._stream is None:
+            self._stream = self._store.run(streaming.stream_of(self._worker.table))
+            self._since = self._leases.begun(self._stream, from_now=self.settings.start == "LATEST")
+        leases = self._leases.all(self._stream)
+        shards = self._store.run(streaming.shards_of(self._stream))
+        known, gone = self._leases.register(self._stream, leases, shards)
+        self._report(gone)
+        candidates = readable(known, shards)
+        now = self._leases.at()
+        changed = self._adopt(candidates, now)
+        wish = decide(candidates, self.id, now)
+        for lease in wish.take:
+            taken = self._leases.take(lease)
+            if taken is not None:
+                self._hold(taken)
+                changed = True
+        if wish.ask is not None:
+            self._leases.ask(wish.ask)
+        self._look_at_others(candidates)
+        return changed
+
+    def work(self) -> int:
+        """Handle a page of each shard; the events that were handled or passed over."""
+        before = self._delivery.counts["records"]
+        for shard in list(self.held.values()):
+            if not shard.is_safe():
+                self._drop(shard)
+            elif shard.lease.wanted is not None or self._stop.is_set():
+                self._let_go(shard)
+            else:
+                self._work_on(shard)
+        return self._delivery.counts["records"] - before
+
+    def _work_on(self, shard: HeldShard) -> None:
+        try:
+            events = shard.page(self.settings.batch)
+            complete = self._delivery.deliver(events, shard, _SAVES)
+        except BaseException:
+            shard.rewind()
+            raise
+        if not complete:
+            shard.rewind()
+        if shard.is_over:
+            self._let_go(shard)
+        elif shard.unsaved:
+            shard.save()
+
+    def renew(self) -> None:
+        """Hold all shards for longer. Cost: one write each."""
+        for shard in list(self.held.values()):
+            if not shard.is_lost:
+                shard.save()
+
+    def release(self) -> None:
+        """Give all shards back, with what was done."""
+        for shard in list(self.held.values()):
+            try:
+                self._let_go(shard)
+            except IsotoneError as error:  # it runs out by itself
+                _LOGGER.warning("worker %s could not give back: %s", self._worker.name, error)
+                self._drop(shard)
+
+    def is_idle(self) -> bool:
+        """Whether all has been handled, as far as it is this member's to handle.
+
+        What others hold is theirs once they have shown that they live: by a lease that was renewed.
+        """
+        if not all(shard.is_read for shard in self.held.values()):
+            return False
+        return not self.coordinate() and not self._unproven and not self._is_short()
+
+    def redrive(self, letters: Sequence[WorkerDeadLetter]) -> tuple[int, int]:
+        """Put dead letters through their handlers; how many were handled, and how many failed."""
+        handled = failed = 0
+        for letter in letters:
+            error = self._again(letter)
+            if error is None:
+                self._letters.remove(letter)
+                handled += 1
+            else:
+                event = event_in(letter, self._worker.table) if letter.record else None
+                if event is not None:
+                    self._letters.add(event, letter.handler, error, letter.attempts + 1)
+                failed += 1
+        return handled, failed
+
+    def _again(self, letter: WorkerDeadLetter) -> Exception | None:
+        handler = self._worker.handlers.named(letter.handler)
+        if handler is None:
+            return LookupError(f"the worker has no handler {letter.handler!r} any more")
+        try:
+            event = event_in(letter, self._worker.table)
+        except IsotoneError as error:
+            return error
+        return self._delivery.again(event, handler)
+
+    # What it knows
+
+    def progress(self) -> WorkerProgress:
+        """What it has done so far."""
+        counts, now = self._delivery.counts, time.monotonic()
+        since, before = self._rated
+        if now - since >= _RATE:
+            self._rate = (counts["records"] - before) / (now - since)
+            self._rated = (now, counts["records"])
+        elif not self._rate and now > since:
+            self._rate = (counts["records"] - before) / max(now - since, 0.001)
+        shards = list(self.held.values())
+        at = self._store.clock.now()
+        return WorkerProgress(
+            shards=len(shards),
+            records=counts["records"],
+            deliveries=counts["deliveries"],
+            retries=counts["retries"],
+            dead_letters=counts["dead_letters"],
+            lost=self._lost + sum(shard.dropped for shard in shards),
+            lag=max((shard.lag(at) for shard in shards), default=0.0),
+            rate=self._rate,
+        )
+
+    # Shards in and out of its hands
+
+    def _hold(self, lease: WorkerLease) -> None:
+        self.held[lease.shard] = HeldShard(
+            self._store, self._worker.table, self._leases, lease, self._since
+        )
+
+    def _adopt(self, leases: Sequence[WorkerLease], now: datetime) -> bool:
+        """Take up what others have handed over."""
+        ours = [each for each in leases if each.owner == self.id and each.is_live(now)]
+        new = [each for each in ours if each.shard not in self.held]
+        for lease in new:
+            self._hold(lease)
+        return bool(new)
+
+    def _let_go(self, shard: HeldShard) -> None:
+        shard.let_go()
+        self._drop(shard)
+
+    def _drop(self, shard: HeldShard) -> None:
+        self._lost += shard.dropped
+        self.held.pop(shard.lease.shard, None)
+
+    def _look_at_others(self, leases: Sequence[WorkerLease]) -> None:
+        """Note which leases of others have been renewed since they were first seen."""
+        theirs = {each.shard: each.until for each in leases if each.owner != self.id}
+        self._unproven = any(
+            until is None or self._others.get(shard, until) == until
+            for shard, until in theirs.items()
+        )
+        self._others = {shard: self._others.get(shard, until) for shard, until in theirs.items()}
+
+    def _is_short(self) -> bool:
+        """Whether it waits for a shard that it asked for."""
+        return not self.held
+
+    def _report(self, gone: Sequence[WorkerLease]) -> None:
+        for lease in gone:
+            if not lease.finished:
+                self._lost += 1
+                _LOGGER.error(
+                    "worker %s: shard %s was dropped before it was read to its end",
+                    lease.worker,
+                    lease.shard,
+                )

@@ -1,0 +1,82 @@
+"""How a worker goes about its work, and what it tells about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from isotone.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSettings:
+    """How a worker goes about its work.
+
+    `lease`: seconds after which the shards of a member that says nothing more are given to others.
+    `batch`: records that are read at once, up to 1,000. `attempts`: how often a handler is tried with one
+    event before that is a dead letter; the wait between is random, its bound starts at `base` seconds,
+    doubles, and stops at `longest`. `poll`: seconds between looks at a shard that has nothing new.
+    `start`: where a worker begins that has never run: at the oldest record that is kept (TRIM_HORIZON),
+    or with what comes from then on (LATEST).
+    """
+
+    lease: float = 30.0
+    batch: int = 1000
+    attempts: int = 5
+    base: float = 0.1
+    longest: float = 10.0
+    poll: float = 0.2
+    start: Literal["TRIM_HORIZON", "LATEST"] = "TRIM_HORIZON"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.batch <= 1000:
+            raise UsageError(f"batch is from 1 to 1000 records, not {self.batch}")
+        if self.attempts < 1 or self.lease <= 0 or self.poll < 0:
+            raise UsageError("a worker needs attempts of 1 or more, and a lease of more than 0 s")
+        if self.start not in ("TRIM_HORIZON", "LATEST"):
+            raise UsageError(f"a worker starts at TRIM_HORIZON or LATEST, not at {self.start!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerProgress:
+    """What a worker, or a part of it, has done so far.
+
+    `records` were handled or passed over, `rate` of them in a second of late; `shards` are held now, and
+    the one that is furthest behind is `lag` seconds behind (0 where all is read). `deliveries` counts calls
+    of handlers that succeeded, `retries` those that failed and were tried again, `dead_letters` those
+    that were given up. `lost` counts shards of which records may have been dropped before they were read.
+    """
+
+    shards: int = 0
+    records: int = 0
+    deliveries: int = 0
+    retries: int = 0
+    dead_letters: int = 0
+    lost: int = 0
+    lag: float = 0.0
+    rate: float = 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.records:,} records, {self.rate:,.0f}/s, lag {self.lag:,.1f} s, "
+            f"{self.shards} shards, {self.retries:,} retries, {self.dead_letters:,} dead letters"
+        )
+
+
+Progress = Callable[[WorkerProgress], None]
+
+
+def together(parts: Iterable[WorkerProgress]) -> WorkerProgress:
+    """The progress of several members."""
+    each = list(parts)
+    return WorkerProgress(
+        shards=sum(one.shards for one in each),
+        records=sum(one.records for one in each),
+        deliveries=sum(one.deliveries for one in each),
+        retries=sum(one.retries for one in each),
+        dead_letters=sum(one.dead_letters for one in each),
+        lost=sum(one.lost for one in each),
+        lag=max((one.lag for one in each), default=0.0),
+        rate=sum(one.rate for one in each),
+    )

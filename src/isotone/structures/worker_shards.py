@@ -1,0 +1,146 @@
+"""A shard in one member's hands: read page by page from its checkpoint on, until it is over or lost."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import datetime
+from typing import Any, Final
+
+from isotone.errors import (
+    ExpiredIteratorException,
+    ResourceNotFoundException,
+    TrimmedDataAccessException,
+)
+from isotone.model import streaming
+from isotone.model.events import Event
+from isotone.model.store import Store
+from isotone.model.table import Table
+from isotone.structures.worker_entities import OWN, WorkerLease
+from isotone.structures.worker_leases import Leases
+
+_LOGGER: Final = logging.getLogger("isotone.worker")
+_EMPTY_PAGES: Final = 2  # in a row, after which all there is counts as read
+
+
+class HeldShard:
+    """A shard that a member holds the lease on.
+
+    `done` is the last sequence number that was handled, `reached` its time. `is_lost` says that somebody
+    else has it, `is_over` that there will be nothing more.
+    """
+
+    def __init__(
+        self, store: Store, table: Table, leases: Leases, lease: WorkerLease, since: datetime | None
+    ) -> None:
+        self.lease = lease
+        self.done = lease.checkpoint
+        self.reached = lease.reached
+        self.is_lost = False
+        self.is_over = False
+        self.dropped = 0
+        self.unsaved = False
+        self._store = store
+        self._table = table
+        self._leases = leases
+        self._since = since
+        self._position: str | None = None
+        self._empty = 0
+        self._writing = threading.Lock()  # a checkpoint never overtakes a later one
+
+    # Reading
+
+    def page(self, limit: int) -> list[Event[Any]]:
+        """The next events; empty at the end of what there is."""
+        try:
+            if self._position is None:
+                self._position = self._begin()
+            records = self._store.run(
+                streaming.read(self._table, self.lease.shard, self._position, limit)
+            )
+        except ExpiredIteratorException:
+            self._position = None  # the next look takes a new one, after what was handled
+            return []
+        except TrimmedDataAccessException:
+            self._note_loss("records of it were dropped before they were read")
+            self._position = self._store.run(
+                streaming.position(self.lease.stream, self.lease.shard)
+            )
+            return []
+        except ResourceNotFoundException:
+            self._note_loss("it was dropped with all that was in it")
+            self.is_over = True
+            return []
+        self._empty = 0 if records.events else self._empty + 1
+        self._position = records.next
+        self.is_over = records.next is None
+        return [each for each in records.events if self._is_for_us(each)]
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all there is at present has been read."""
+        return self.is_over or self._empty >= _EMPTY_PAGES
+
+    def lag(self, now: float) -> float:
+        """Seconds since the last change that was handled; 0 where all is read."""
+        if self._empty or self.is_over or self.reached is None:
+            return 0.0
+        return max(0.0, now - self.reached.timestamp())
+
+    def _begin(self) -> str:
+        run, lease = self._store.run, self.lease
+        try:
+            return run(streaming.position(lease.stream, lease.shard, after=self.done))
+        except TrimmedDataAccessException:
+            self._note_loss(f"what followed {self.done} may have been dropped before it was read")
+            return run(streaming.position(lease.stream, lease.shard))
+
+    def _is_for_us(self, event: Event[Any]) -> bool:
+        return self._since is None or event.time >= self._since
+
+    def _note_loss(self, what: str) -> None:
+        self.dropped += 1
+        _LOGGER.error(
+            "worker %s, shard %s: %s; streams keep records for 24 hours, so run the worker more often",
+            self.lease.worker,
+            self.lease.shard,
+            what,
+        )
+
+    # Noting
+
+    def advance(self, event: Event[Any]) -> None:
+        """Note that an event was handled; `save` makes it last."""
+        self.done = event.sequence
+        self.reached = event.time
+        if event.schema is None or event.schema.tag not in OWN:
+            # A worker whose leases lie in the table that it reads would never come to rest otherwise.
+            self.unsaved = True
+
+    def rewind(self) -> None:
+        """Read again what was read and not handled."""
+        self._position = None
+        self._empty = 0
+        self.is_over = False
+
+    def save(self) -> None:
+        """Write the checkpoint and hold the lease for longer; sees whether it is lost or wanted."""
+        with self._writing:
+            self.unsaved = False
+            current = self._leases.renew(self.lease, self.done, self.reached)
+            if current is None:
+                self.is_lost = True
+            else:
+                self.lease = current
+
+    def let_go(self) -> None:
+        """Give the lease back, or on to whoever wants it, with the checkpoint."""
+        with self._writing:
+            if not self.is_lost:
+                self._leases.give_back(self.lease, self.done, self.reached, finished=self.is_over)
+            self.is_lost = True
+
+    def is_safe(self) -> bool:
+        """Whether the lease is still ours, as far as can be known without asking."""
+        until = self.lease.until
+        return not self.is_lost and until is not None and until > self._leases.at()
