@@ -35,7 +35,7 @@ from isotone.structures.ranking_tree import Learnt, Path, Tree
 class Sizes:
     """How much a node holds: `leaf` keys, `inner` children; at least a quarter of it, but for the last."""
 
-    leaf: int = 48
+    leaf: int = 40
     inner: int = 80
 
     @property

@@ -153,6 +153,17 @@ class Tree:
         """A leaf as it is now."""
         return (yield from self.calls.get(self.leaves, consistent=True, **self.key(node)))
 
+    def leaves_now(self, nodes: Iterable[str]) -> Steps[dict[str, RankingLeaf]]:
+        """Leaves as they are now, each by itself, in one request; without those that are not there."""
+        wanted = list(dict.fromkeys(nodes))
+        if len(wanted) == 1:
+            found = [(yield from self.leaf(wanted[0]))]
+        else:
+            found = yield from self.calls.get_many(
+                self.leaves, map(self.key, wanted), consistent=True
+            )
+        return {leaf.node: leaf for leaf in found if leaf is not None}
+
     def view(self, inners: Iterable[Inner], leaves: Iterable[str]) -> Steps[View | None]:
         """Counts and keys at one moment; None where shapes were out of date, or somebody was writing."""
         wanted, below = {inner.node: inner for inner in inners}, list(dict.fromkeys(leaves))

@@ -52,7 +52,7 @@ class SortedSetLoader(SortedSetWriter[S]):
         """Make the ranks anew from the scores; how many members there are.
 
         For a set that was without ranks so far, or whose items were written by hand. Reads all, writes an
-        item for some forty members. While it goes on, whoever reads or changes ranks gets
+        item for some thirty members. While it goes on, whoever reads or changes ranks gets
         `RankingIncomplete`. Interrupted, it is run again. `progress` is called with the number of members.
         """
         if self.ranking is None:
