@@ -16,6 +16,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from isotone.structures.adjacency import Adjacency as Adjacency
+    from isotone.structures.adjacency import Edge as Edge
     from isotone.structures.counter import Counter as Counter
     from isotone.structures.counter import Sequence as Sequence
     from isotone.structures.counter import ShardedCounter as ShardedCounter
@@ -45,8 +47,10 @@ if TYPE_CHECKING:
     from isotone.structures.worker_settings import WorkerSettings as WorkerSettings
 
 _HOMES: dict[str, str] = {
+    "Adjacency": "isotone.structures.adjacency",
     "Context": "isotone.structures.worker_handlers",
     "Counter": "isotone.structures.counter",
+    "Edge": "isotone.structures.adjacency",
     "Idempotency": "isotone.structures.idempotency",
     "Leaderboard": "isotone.structures.leaderboard",
     "Lock": "isotone.structures.lock",
@@ -75,8 +79,10 @@ _HOMES: dict[str, str] = {
 }
 
 __all__ = [
+    "Adjacency",
     "Context",
     "Counter",
+    "Edge",
     "Idempotency",
     "Leaderboard",
     "Lock",

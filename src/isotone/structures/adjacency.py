@@ -1,0 +1,344 @@
+"""Many-to-many both ways: who is with whom, asked from either side, in order.
+
+    enrolled = Adjacency(store, "enrolled", Student, Course)
+    enrolled.link(ann, algebra, {"grade": 1})
+    enrolled.rights(ann)            # the edges to her courses, in their order
+    enrolled.lefts(algebra)         # the edges to its students
+
+An edge is one item: its primary key has the left node first, and the key of an index the right one. So it is
+written once, and read from both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final, Literal, cast
+
+from isotone.errors import AlreadyExists, UsageError
+from isotone.model.conditions import Condition
+from isotone.model.entity import Entity
+from isotone.model.fields import Attr, created, field
+from isotone.model.keys import Index, Key
+from isotone.model.patterns import Query
+from isotone.model.reading import Page
+from isotone.model.steps import Steps
+from isotone.model.table import Global, Table
+from isotone.model.transactions import Transaction
+from isotone.structures.operation import Batches, S, Structure, iteration, operation
+
+Node = str | Entity
+Side = Literal["left", "right"]
+Progress = Callable[[int], None]
+"""Told how many edges were deleted so far."""
+
+ADJACENCY: Final = Table("adjacency", indexes={"inverted": Global("EPK", "ESK")})
+_PAGE: Final = 25
+_BETWEEN: Final = "\n"  # the attributes of a key, which have such characters escaped
+
+
+class Edge(Entity):
+    """Two nodes that belong together, and what is said of it."""
+
+    relation: Attr[str] = field()
+    left: Attr[str] = field()
+    right: Attr[str] = field()
+    data: Attr[dict[str, Any]] = field(default_factory=dict)
+    since: Attr[datetime | None] = created()
+
+    primary = Key("EDGES", relation, left).sort("TO", right)
+    inverted = Index("inverted", "EDGES", relation, right).sort("FROM", left)
+
+
+_END: Final[dict[Side, Attr[str]]] = {"left": Edge.left, "right": Edge.right}
+
+
+class Adjacency(Structure[S]):
+    """The edges of one relation. Nodes are texts, or entities of the classes that are given for each side."""
+
+    def __init__(
+        self,
+        store: S,
+        relation: str,
+        left: type[Entity] | None = None,
+        right: type[Entity] | None = None,
+        *,
+        table: Table | None = None,
+    ) -> None:
+        super().__init__(store, table or ADJACENCY)
+        self.relation = relation
+        self._edges = self.kept(Edge)
+        self._kinds: dict[Side, type[Entity] | None] = {"left": left, "right": right}
+
+    @staticmethod
+    def layout(name: str = "adjacency") -> Table:
+        """A table in which edges can live."""
+        return Table(name, indexes={"inverted": Global("EPK", "ESK")})
+
+    @operation
+    def create_table(self) -> Steps[None]:
+        """Make the table where it is missing."""
+        yield from self.calls.create_tables(self.table)
+
+    # One edge
+
+    @operation
+    def link(self, left: Node, right: Node, data: Mapping[str, Any] | None = None) -> Steps[bool]:
+        """Say that two nodes belong together; whether they did not before, and else nothing is changed.
+
+        Cost: one write.
+        """
+        try:
+            yield from self.calls.create(self._edge(left, right, data))
+        except AlreadyExists:
+            return False
+        return True
+
+    @operation
+    def describe(self, left: Node, right: Node, data: Mapping[str, Any]) -> Steps[Edge]:
+        """Say something else of an edge, and give it. Cost: one write. Raises `NotFound`."""
+        change = Edge.data.set(dict(data))
+        return (yield from self.calls.update(self._edges, change, **self._key(left, right)))
+
+    @operation
+    def unlink(self, left: Node, right: Node) -> Steps[bool]:
+        """Say that two nodes do not belong together; whether they did. Cost: one write."""
+        was = yield from self.calls.delete(self._edges, **self._key(left, right))
+        return was is not None
+
+    @operation
+    def edge(self, left: Node, right: Node) -> Steps[Edge | None]:
+        """The edge between two nodes, or None. Cost: a consistent read."""
+        key = self._key(left, right)
+        return (yield from self.calls.get(self._edges, consistent=True, **key))
+
+    @operation
+    def link_many(self, pairs: Iterable[tuple[Node, Node]]) -> Steps[int]:
+        """Say of many pairs that they belong together, over what was said before. Cost: one write each."""
+        return (yield from self.calls.put_many([self._edge(*pair, None) for pair in pairs]))
+
+    def within(self, together: Transaction) -> EdgeWrites:
+        """Edges that a transaction writes together with the rest of it."""
+        return EdgeWrites(self, together)
+
+    # From either side
+
+    @operation
+    def rights(
+        self, left: Node, *, size: int = _PAGE, cursor: str | None = None
+    ) -> Steps[Page[Edge]]:
+        """A page of the edges of a left node, by its right ones. Cost: a query."""
+        return (yield from self.calls.page(self._from("left", left), size=size, cursor=cursor))
+
+    @operation
+    def lefts(
+        self, right: Node, *, size: int = _PAGE, cursor: str | None = None
+    ) -> Steps[Page[Edge]]:
+        """A page of the edges of a right node, by its left ones. Cost: a query of the index."""
+        return (yield from self.calls.page(self._from("right", right), size=size, cursor=cursor))
+
+    @iteration
+    def all_rights(self, left: Node) -> Batches[Edge]:
+        """All edges of a left node, by its right ones: `for`, or `async for`."""
+        return self._all(self._from("left", left))
+
+    @iteration
+    def all_lefts(self, right: Node) -> Batches[Edge]:
+        """All edges of a right node, by its left ones: `for`, or `async for`."""
+        return self._all(self._from("right", right))
+
+    @operation
+    def degree(self, *, left: Node | None = None, right: Node | None = None) -> Steps[int]:
+        """How many edges a node has. Cost: a query of all of them."""
+        return (yield from self.calls.count(self._of_one(left, right)))
+
+    @iteration
+    def common_rights(self, one: Node, other: Node) -> Batches[str]:
+        """The right nodes that two left ones have in common, in order. Leaps over what cannot be common.
+
+        Cost: at most a query for each page of both, less where one has few or their nodes lie apart.
+        """
+        return self._common("left", one, other)
+
+    @iteration
+    def common_lefts(self, one: Node, other: Node) -> Batches[str]:
+        """The left nodes that two right ones have in common, as `common_rights`."""
+        return self._common("right", one, other)
+
+    @operation
+    def drop(
+        self,
+        *,
+        left: Node | None = None,
+        right: Node | None = None,
+        progress: Progress | None = None,
+    ) -> Steps[int]:
+        """Delete all edges of a node; how many. Interrupted, it goes on where it is called again.
+
+        Cost: a query of them, and a write for each, 25 to a request. What is linked meanwhile may stay.
+        """
+        traversal = self.calls.traverse(self._of_one(left, right).page_size(100))
+        dropped = 0
+        while not traversal.is_over:
+            edges = yield from traversal.step()
+            dropped += yield from self.calls.delete_many(edges)
+            if progress is not None:
+                progress(dropped)
+        return dropped
+
+    # The nodes themselves
+
+    @operation
+    def nodes(self, edges: Iterable[Edge], side: Side) -> Steps[list[Any]]:
+        """The entities at one end of edges, in their order; None for each that is not there.
+
+        Cost: a read of each, a hundred to a request. Raises `UsageError` where no class was given.
+        """
+        kind = self._kinds[side]
+        if kind is None:
+            raise UsageError(
+                f"relation {self.relation!r} does not say of what class its {side} nodes are; give it: "
+                "Adjacency(store, relation, Left, Right)"
+            )
+        keys = [_parsed(kind, getattr(edge, side)) for edge in edges]
+        return list((yield from self.calls.get_many(kind, keys)))
+
+    # How
+
+    def _text(self, side: Side, node: Node) -> str:
+        if isinstance(node, str):
+            return node
+        kind = self._kinds[side]
+        if kind is None or not isinstance(node, kind):
+            wanted = "texts" if kind is None else f"{kind.__name__}s, or texts"
+            raise UsageError(
+                f"the {side} nodes of {self.relation!r} are {wanted}, not a {type(node).__name__}"
+            )
+        return _written(node)
+
+    def _key(self, left: Node, right: Node) -> dict[str, Any]:
+        texts = {"left": self._text("left", left), "right": self._text("right", right)}
+        return {"relation": self.relation, **texts}
+
+    def _edge(self, left: Node, right: Node, data: Mapping[str, Any] | None) -> Edge:
+        return self._edges(**self._key(left, right), data=dict(data or {}))
+
+    def _from(self, side: Side, node: Node, *further: Condition) -> Query[Edge]:
+        """The edges of a node, in the order of those on the other side."""
+        pattern = self._edges.primary if side == "left" else self._edges.inverted
+        own = _END[side] == self._text(side, node)
+        return pattern.where(Edge.relation == self.relation, own, *further)
+
+    def _of_one(self, left: Node | None, right: Node | None) -> Query[Edge]:
+        if (left is None) == (right is None):
+            raise UsageError("give the node of one side: left=… or right=…")
+        if left is not None:
+            return self._from("left", left)
+        return self._from("right", cast("Node", right))
+
+    def _all(self, query: Query[Edge]) -> Batches[Edge]:
+        traversal = self.calls.traverse(query)
+        while not traversal.is_over:
+            yield traversal.step()
+
+    def _common(self, side: Side, one: Node, other: Node) -> Batches[str]:
+        """Each of the two in turn leaps to where the other one is."""
+        walks = _Walk(self, side, one), _Walk(self, side, other)
+        while (yield self._meet(*walks)):
+            pass
+
+    def _meet(self, one: _Walk, other: _Walk) -> Steps[list[str]]:
+        """The next node that both have; none at the end."""
+        while True:
+            here = yield from one.at_or_after(other.place)
+            if here is None:
+                return []
+            there = yield from other.at_or_after(here)
+            if there is None:
+                return []
+            if here == there:
+                one.pass_by()
+                other.pass_by()
+                return [here]
+
+
+class _Walk:
+    """Goes along the neighbours of one node, and leaps where it can."""
+
+    def __init__(self, adjacency: Adjacency[Any], side: Side, node: Node) -> None:
+        self._adjacency = adjacency
+        self._side: Side = side
+        self._node = node
+        self._seen: list[str] = []
+        self._is_over = False
+        self.place = ""
+
+    def at_or_after(self, place: str) -> Steps[str | None]:
+        """The first neighbour from a place on that was not passed by; None where there is none."""
+        self.place = max(self.place, place)
+        while True:
+            self._seen = [each for each in self._seen if each >= self.place]
+            if self._seen:
+                self.place = self._seen[0]
+                return self.place
+            if self._is_over:
+                return None
+            yield from self._read()
+
+    def pass_by(self) -> None:
+        """Leave the neighbour behind that was given last."""
+        self.place = self._seen.pop(0) + "\0"
+
+    def _read(self) -> Steps[None]:
+        far: Side = "right" if self._side == "left" else "left"
+        ahead = (_END[far] >= self.place,) if self.place else ()
+        query = self._adjacency._from(self._side, self._node, *ahead).limit(_PAGE)
+        edges = yield from self._adjacency.calls.all(query)
+        self._seen = [getattr(each, far) for each in edges]
+        self._is_over = len(edges) < _PAGE
+
+
+class EdgeWrites:
+    """The writes of an `Adjacency`, collected by a transaction."""
+
+    def __init__(self, adjacency: Adjacency[Any], together: Transaction) -> None:
+        self._adjacency = adjacency
+        self._together = together
+
+    def link(self, left: Node, right: Node, data: Mapping[str, Any] | None = None) -> None:
+        """Two nodes belong together, which they must not have before."""
+        self._together.create(self._adjacency._edge(left, right, data))
+
+    def unlink(self, left: Node, right: Node) -> None:
+        """Two nodes do not belong together."""
+        self._together.delete(self._adjacency._edges, **self._adjacency._key(left, right))
+
+
+def _written(node: Entity) -> str:
+    """A text for an entity, in whose order its key is: the one text that identifies it, or its whole key."""
+    schema = node.__schema__
+    names = [each.name for each in schema.primary.fields]
+    if _is_a_text(type(node)):
+        return str(getattr(node, names[0]))
+    key = schema.primary_key(node.__dict__)
+    if any("S" not in value for value in key.values()):
+        raise UsageError(
+            f"the primary key of {schema.tag} is not of texts alone; give nodes as texts of your own"
+        )
+    return _BETWEEN.join(value["S"] for value in key.values())
+
+
+def _parsed(kind: type[Entity], text: str) -> dict[str, Any]:
+    """The fields of the primary key of an entity that was written as a text."""
+    primary = kind.__schema__.primary
+    if _is_a_text(kind):
+        return {primary.fields[0].name: text}
+    found: dict[str, Any] = {}
+    for slot, part in zip(primary.slots, text.split(_BETWEEN), strict=True):
+        found.update(slot.parse({"S": part}))
+    return found
+
+
+def _is_a_text(kind: type[Entity]) -> bool:
+    fields = kind.__schema__.primary.fields
+    return len(fields) == 1 and fields[0].annotation is str
