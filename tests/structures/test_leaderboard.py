@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store
-from isotone.errors import InvalidCursor, OutOfRange, UsageError
+from isotone.errors import ConnectionFailed, InvalidCursor, OutOfRange, UsageError
 from isotone.structures.leaderboard import Leaderboard, ScoreEvent
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # the time of the fixtures' clock
@@ -429,6 +429,39 @@ def test_a_repeated_request_counts_once() -> None:
         for number in range(6):
             assert board.record("a", 1, once=f"{number}") == number + 1
         assert rows(board.top()) == [(1, "a", 6)]
+
+
+class Breaking:
+    """Carries out so many transactions, and is not reached any more."""
+
+    def __init__(self, backend: Any, after: int) -> None:
+        self._backend, self._left = backend, after
+
+    def execute(self, operation: str, request: Any) -> Any:
+        self._left -= operation == "TransactWriteItems"
+        if self._left < 0:
+            raise ConnectionFailed("the cable is out")
+        return self._backend.execute(operation, request)
+
+
+def test_a_batch_that_was_interrupted_is_repeated() -> None:
+    batch = [
+        ScoreEvent(member, 1, at=NOW + timedelta(minutes=40 * number))
+        for number in range(4)
+        for member in "ab"
+    ]
+    with isotone.connect(clock=ManualClock(NOW)) as store:
+        board = Leaderboard(store, window="hour", history=True)
+        board.create_table()
+        for after in (0, 2, 3):
+            broken = isotone.connect(Breaking(store.backend, after), clock=ManualClock(NOW))
+            half = Leaderboard(broken, window="hour", history=True)
+            with pytest.raises(ConnectionFailed):
+                half.record_many(batch, once="batch:1")
+        for _ in range(2):
+            assert board.record_many(batch, once="batch:1") == 0
+        assert rows(board.top(at=NOW)) == [(1, "b", 2), (1, "a", 2)]
+        assert rows(board.top(at=NOW + timedelta(hours=2))) == [(1, "b", 1), (1, "a", 1)]
 
 
 def test_ranks_of_a_window_that_is_over(memory: Store, clock: ManualClock) -> None:

@@ -142,11 +142,18 @@ class Leaderboard(Structure[S]):
         return None if entry is None else self._score(entry)
 
     @operation
-    def record_many(self, events: Iterable[ScoreEvent]) -> Steps[int]:
+    def record_many(
+        self,
+        events: Iterable[ScoreEvent],
+        *,
+        once: str | None = None,
+        remember: timedelta = timedelta(days=1),
+    ) -> Steps[int]:
         """Count many events; gives how many came too late.
 
-        Those of one member in one window are added up first. Cost: that of `record` for each member and
-        window, not for each event.
+        Those of one member in one window are added up first. Given again with the same `once`, whatever of
+        the same events was counted is not counted again: so a batch that was interrupted is repeated. Cost:
+        that of `record` for each member and window, not for each event.
         """
         tallies: dict[tuple[str, Window], Tally] = {}
         numbers: dict[tuple[str, Window], int] = {}
@@ -157,7 +164,9 @@ class Leaderboard(Structure[S]):
             numbers[of] = numbers.get(of, 0) + 1
         late = 0
         for (member, window), tally in sorted(tallies.items(), key=lambda each: each[0][1].start):
-            if (yield from self._writing.add(member, window, tally)) is None:
+            text = f"{once}#{window.label}#{member}"
+            token = None if once is None else Token(text, remember)
+            if (yield from self._writing.add(member, window, tally, token)) is None:
                 late += numbers[member, window]
         return late
 

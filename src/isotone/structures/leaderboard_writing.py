@@ -21,7 +21,8 @@ from isotone.structures.leaderboard_entry import JOINS, Entry, Tally
 from isotone.structures.ranking import Overtaken
 from isotone.structures.windows import ALL_TIME, Window
 
-ATTEMPTS: Final = 64  # of a write that others overtake
+ATTEMPTS: Final = 200  # of a write that others overtake
+_PATIENCE: Final = 4  # who lost more often waits no longer, or those who come later win for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class LeaderboardWriting:
                 return (yield from self._add(member, window, tally, token))
             except (TransactionFailed, Overtaken, Contended):
                 self._forget(window.label)
-            yield pause_after(number)
+            yield pause_after(min(number, _PATIENCE))
         raise Contended(
             f"others wrote {member!r} of the board during each of {ATTEMPTS} attempts; collect events "
             "and write them with record_many(), or try again later"
@@ -98,7 +99,7 @@ class LeaderboardWriting:
                 self._forget(found.window)
             else:
                 return True
-            yield pause_after(number)
+            yield pause_after(min(number, _PATIENCE))
         raise Contended(f"others wrote {member!r} of the board during each of {ATTEMPTS} attempts")
 
     def _find(self, member: str, window: Window) -> Steps[Entry | None]:

@@ -33,7 +33,8 @@ from isotone.structures.time_series_entries import (
     floor,
 )
 
-ATTEMPTS: Final = 64
+ATTEMPTS: Final = 200  # of a transaction that others overtake
+_PATIENCE: Final = 4  # who lost more often waits no longer, or those who come later win for ever
 _TOGETHER: Final = 90  # entries of a transaction, which takes a hundred
 _KNOWN: Final = 8192  # roll-ups and buckets that are kept in mind
 
@@ -125,7 +126,7 @@ class TimeSeriesWriting:
                 self._remember(group, summaries)
                 return len(pending)
             self._forget(group, summaries)
-            yield pause_after(number)
+            yield pause_after(min(number, _PATIENCE))
         raise Contended(
             f"others wrote {group.series!r} during each of {ATTEMPTS} attempts; add points in larger "
             "numbers, give the time series more shards, or try again later"
