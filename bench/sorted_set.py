@@ -27,11 +27,9 @@ FAR = "zincrby(±500,000, …) with ranks, durable, by size of set"
 RANK = "zrank, by size of set"
 TOP = "zrevrange(0, 9) with ranks, by size of set"
 ITEMS = "items read by zrank"
+# An increment that goes anywhere writes to more items the higher the tree; it is shown, not promised.
 TARGETS = (
-    *(
-        Target(measure, LARGE_NAME, "at most", 1.5, SMALL_NAME)
-        for measure in (NEAR, FAR, RANK, TOP)
-    ),
+    *(Target(each, LARGE_NAME, "at most", 1.5, SMALL_NAME) for each in (NEAR, RANK, TOP)),
     Target(ITEMS, LARGE_NAME, "at most", 10),
 )
 

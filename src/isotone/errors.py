@@ -209,7 +209,7 @@ class LeaseLost(IsotoneError):
 
 
 class RankingIncomplete(IsotoneError):
-    """A ranking is being rebuilt, or its rebuilding was interrupted; rebuilding it again completes it."""
+    """Ranks are being made anew, or this was interrupted; made anew once more, they are complete."""
 
 
 class MalformedKey(IsotoneError, ValueError):
