@@ -29,7 +29,15 @@ from isotone.structures.sorted_set_members import EVERY_SCORE, Members, Scored
 
 R = TypeVar("R")
 
-_ATTEMPTS: Final = 60  # of a change that others overtake
+ATTEMPTS: Final = 60  # of a change that others overtake
+
+
+def contended(members: Members) -> Contended:
+    """The error of who was overtaken all the time."""
+    return Contended(
+        f"others changed members of {members.name!r} during each of {ATTEMPTS} attempts; "
+        "try again later"
+    )
 
 
 class Change(NamedTuple):
@@ -86,15 +94,12 @@ class ByIndex:
         self._members = members
 
     def settle(self, attempt: Callable[[], Steps[R]]) -> Steps[R]:
-        for number in range(_ATTEMPTS):
+        for number in range(ATTEMPTS):
             try:
                 return (yield from attempt())
             except WriteRefused:
                 yield pause_after(number)
-        raise Contended(
-            f"others changed members of {self._members.name!r} during each of {_ATTEMPTS} attempts; "
-            "try again later"
-        )
+        raise contended(self._members)
 
     def note(self, together: Transaction, change: Change) -> Steps[None]:
         yield from ()

@@ -14,12 +14,13 @@ from decimal import Decimal
 from isotone.errors import NotFound
 from isotone.model import changes as kinds
 from isotone.model.calls import Calls
+from isotone.model.carrying import pause_after
 from isotone.model.steps import Steps
 from isotone.model.transactions import Transaction
 from isotone.structures.sorted_set_bounds import EXACT, Window, plain, storable
 from isotone.structures.sorted_set_expiry import Expiry
 from isotone.structures.sorted_set_members import EVERY_SCORE, Members, Scored, SortedSetMember
-from isotone.structures.sorted_set_order import Change, Order
+from isotone.structures.sorted_set_order import ATTEMPTS, Change, Order, contended
 
 Decide = Callable[[str, Decimal | None], Decimal | None]
 """From a member and its score to the score that it is to have; None is no member."""
@@ -66,12 +67,19 @@ class Writer:
     def pop(self, count: int, *, reverse: bool) -> Steps[list[Scored]]:
         """Take out the members with the least scores, or the greatest; nobody else gets the same."""
         popped: list[Scored] = []
+        fruitless = 0
         while len(popped) < count:
             window = Window(0, count - len(popped))
             seen = yield from self._order.at(window, reverse=reverse)
             if not seen:
                 break
-            popped += yield from self.take(seen)
+            taken = yield from self.take(seen)
+            popped += taken
+            fruitless = 0 if taken else fruitless + 1
+            if fruitless == ATTEMPTS:
+                raise contended(self._members)
+            if fruitless:
+                yield pause_after(fruitless)
         return popped
 
     def take(self, seen: Sequence[Scored]) -> Steps[list[Scored]]:
