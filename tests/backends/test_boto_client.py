@@ -117,3 +117,19 @@ def test_a_connection_that_fails_is_told_as_of_any_backend() -> None:
     )
     with pytest.raises(ConnectionFailed, match=r"127\.0\.0\.1:1"):
         open_backend(made).backend.execute("ListTables", {})
+
+
+def test_streams_are_reached_through_a_client_beside_the_given_one(client: Any) -> None:
+    backend = open_backend(client).backend
+    stream = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+    backend.execute("CreateTable", {**TABLE, "StreamSpecification": stream})
+    backend.execute("PutItem", {"TableName": "music", "Item": ITEM})
+    (listed,) = backend.execute("ListStreams", {"TableName": "music"})["Streams"]
+    where = {"StreamArn": listed["StreamArn"]}
+    shards = backend.execute("DescribeStream", where)["StreamDescription"]["Shards"]
+    found = []
+    for shard in shards:
+        start = {**where, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+        position = backend.execute("GetShardIterator", start)["ShardIterator"]
+        found += backend.execute("GetRecords", {"ShardIterator": position})["Records"]
+    assert [record["dynamodb"]["NewImage"] for record in found] == [ITEM]

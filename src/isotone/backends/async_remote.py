@@ -16,13 +16,14 @@ from isotone.backends.endpoint import Endpoint, Timeouts
 from isotone.backends.exchange import Reply, encode_request
 from isotone.backends.interface import Request, Response
 from isotone.backends.retry import Retries
+from isotone.backends.signing import STREAM_OPERATIONS
 from isotone.errors import ApiError, ConnectionFailed
 
 
 class AsyncRemote:
     """The `AsyncBackend` of an endpoint. Nothing is connected before the first request."""
 
-    __slots__ = ("_conversation", "_pool", "_retries", "_sleep")
+    __slots__ = ("_conversation", "_pool", "_retries", "_sleep", "_streams")
 
     def __init__(
         self,
@@ -37,9 +38,17 @@ class AsyncRemote:
         self._pool = _Pool(endpoint, timeouts or Timeouts(), connections)
         self._retries = retries or Retries()
         self._sleep = sleep
+        apart = endpoint.of_streams
+        self._streams: AsyncRemote | None = None
+        if apart is not endpoint:
+            self._streams = AsyncRemote(
+                apart, retries=retries, timeouts=timeouts, connections=connections, sleep=sleep
+            )
 
     async def execute(self, operation: str, request: Request) -> Response:
         """Answer one action; raises `ApiError`, or `ConnectionFailed` where there was no answer."""
+        if self._streams is not None and operation in STREAM_OPERATIONS:
+            return await self._streams.execute(operation, request)
         body = encode_request(operation, request)
         attempt = 0
         while True:
@@ -66,6 +75,8 @@ class AsyncRemote:
     def close(self) -> None:
         """Close the idle connections. A later request opens new ones."""
         self._pool.close()
+        if self._streams is not None:
+            self._streams.close()
 
 
 class _Pool:

@@ -15,23 +15,36 @@ from typing import Any, Final
 from isotone.backends.exchange import error_of
 from isotone.backends.interface import Request, Response
 from isotone.backends.responses import restore_binary
-from isotone.errors import ConnectionFailed
+from isotone.backends.signing import STREAM_OPERATIONS
+from isotone.errors import ConnectionFailed, UsageError
 
 _FRAME: Final = frozenset({"ResponseMetadata", "Error", "message", "Message"})
 
 
 class BotoClient:
-    """The `Backend` of a boto3 client, or of a resource's."""
+    """The `Backend` of a boto3 client, or of a resource's.
 
-    __slots__ = ("_client",)
+    DynamoDB Streams is a service of its own to botocore; a client of it is made beside the given one when
+    it is needed, with the same credentials and endpoint.
+    """
+
+    __slots__ = ("_client", "_streams")
 
     def __init__(self, client: Any) -> None:
         self._client = client
+        self._streams: Any = None
 
     def execute(self, operation: str, request: Request) -> Response:
         """Answer one action; raises what `Remote` does where botocore raises its own."""
         with _translated_errors():
-            return _inward(self._client._make_api_call(operation, _outward(request)))
+            return _inward(self._client_for(operation)._make_api_call(operation, _outward(request)))
+
+    def _client_for(self, operation: str) -> Any:
+        if operation not in STREAM_OPERATIONS:
+            return self._client
+        if self._streams is None:
+            self._streams = _client_of_streams(self._client)
+        return self._streams
 
 
 class AsyncBotoClient:
@@ -44,6 +57,11 @@ class AsyncBotoClient:
 
     async def execute(self, operation: str, request: Request) -> Response:
         """Answer one action; raises what `Remote` does where botocore raises its own."""
+        if operation in STREAM_OPERATIONS:
+            raise UsageError(
+                "an aioboto3 client of DynamoDB does not reach its streams; open the store at an address, "
+                "such as 'dynamodb://eu-west-1', or with a boto3 client"
+            )
         with _translated_errors():
             return _inward(await self._client._make_api_call(operation, _outward(request)))
 
@@ -58,6 +76,30 @@ def _translated_errors() -> Iterator[None]:
         raise _api_error(error.response) from error
     except (ConnectionError, HTTPClientError) as error:
         raise ConnectionFailed(str(error)) from error
+
+
+def _client_of_streams(client: Any) -> Any:
+    """botocore's client of DynamoDB Streams with what a client of DynamoDB was made with."""
+    import botocore.session
+
+    session = botocore.session.get_session()
+    session._credentials = client._request_signer._credentials
+    endpoint = client.meta.endpoint_url
+    made = session.create_client(
+        "dynamodbstreams",
+        region_name=client.meta.region_name,
+        endpoint_url=None if ".amazonaws.com" in endpoint else endpoint,
+        config=client.meta.config,
+    )
+
+    def as_the_given(event_name: str, **about: Any) -> Any:
+        """Whatever signs or answers the given client's requests (`attach`, stubs) does so for these."""
+        event, _, operation = event_name.split(".")
+        return client.meta.events.emit_until_response(f"{event}.dynamodb.{operation}", **about)[1]
+
+    for event in ("choose-signer", "before-send"):
+        made.meta.events.register(event, as_the_given)
+    return made
 
 
 def _outward(request: Request) -> dict[str, Any]:

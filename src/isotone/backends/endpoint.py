@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
@@ -17,7 +17,7 @@ from isotone.errors import ConnectionFailed, UsageError
 
 _PORTS: Final = {"http": 80, "https": 443}
 _AMAZON: Final = re.compile(
-    r"(?:dynamodb|[\w-]+\.ddb)[\w-]*\.([a-z0-9-]+)\.(?:amazonaws\.com|api\.aws)"
+    r"(?:dynamodb|[\w-]+\.ddb)[\w-]*\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)"
 )
 _SUFFIXES: Final = {"cn-": "amazonaws.com.cn", "us-iso-": "c2s.ic.gov", "us-isob-": "sc2s.sgov.gov"}
 
@@ -49,6 +49,17 @@ class Endpoint:
         signer = Signer(self.credentials, self.region, host)
         # Over a network, bytes cost more than the time to unpack them; within the machine they do not.
         return Conversation(host, signer, compressed=self.is_tls)
+
+    @property
+    def of_streams(self) -> Endpoint:
+        """Where DynamoDB Streams is: a host of its own at Amazon, the same one everywhere else."""
+        if _AMAZON.fullmatch(self.host) is None:
+            return self
+        url = os.environ.get("AWS_ENDPOINT_URL_DYNAMODB_STREAMS") or _streams_url(self.host)
+        parts = urlsplit(url)
+        port = parts.port or _PORTS[parts.scheme]
+        host = parts.hostname or self.host
+        return replace(self, url=url, host=host, port=port, is_tls=parts.scheme == "https")
 
     def unreachable(self, error: OSError) -> ConnectionFailed:
         """What to raise where no connection came about."""
@@ -126,6 +137,14 @@ def _usual_region() -> str:
 def _amazon_url(region: str) -> str:
     suffix = next((each for start, each in _SUFFIXES.items() if region.startswith(start)), None)
     return f"https://dynamodb.{region}.{suffix or 'amazonaws.com'}"
+
+
+def _streams_url(host: str) -> str:
+    """`dynamodb.eu-west-1.…` is `streams.dynamodb.eu-west-1.…`, whichever account's own name it has."""
+    service, _, rest = host.partition(".")
+    if not service.startswith("dynamodb"):
+        service, rest = "dynamodb", rest.removeprefix("ddb.")
+    return f"https://streams.{service}.{rest}"
 
 
 def _source(

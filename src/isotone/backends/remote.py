@@ -21,6 +21,7 @@ from isotone.backends.endpoint import Endpoint, Timeouts
 from isotone.backends.exchange import Conversation, Reply, encode_request
 from isotone.backends.interface import Request, Response
 from isotone.backends.retry import Retries
+from isotone.backends.signing import STREAM_OPERATIONS
 from isotone.errors import ApiError, ConnectionFailed
 
 _CHUNK: Final = 256 * 1024
@@ -29,7 +30,7 @@ _CHUNK: Final = 256 * 1024
 class Remote:
     """The `Backend` of an endpoint. Nothing is connected before the first request."""
 
-    __slots__ = ("_conversation", "_pool", "_retries", "_sleep")
+    __slots__ = ("_conversation", "_pool", "_retries", "_sleep", "_streams")
 
     def __init__(
         self,
@@ -44,9 +45,17 @@ class Remote:
         self._pool = _Pool(endpoint, timeouts or Timeouts(), connections)
         self._retries = retries or Retries()
         self._sleep = sleep
+        apart = endpoint.of_streams
+        self._streams: Remote | None = None
+        if apart is not endpoint:
+            self._streams = Remote(
+                apart, retries=retries, timeouts=timeouts, connections=connections, sleep=sleep
+            )
 
     def execute(self, operation: str, request: Request) -> Response:
         """Answer one action; raises `ApiError`, or `ConnectionFailed` where there was no answer."""
+        if self._streams is not None and operation in STREAM_OPERATIONS:
+            return self._streams.execute(operation, request)
         body = encode_request(operation, request)
         attempt = 0
         while True:
@@ -73,6 +82,8 @@ class Remote:
     def close(self) -> None:
         """Close the idle connections. A later request opens new ones."""
         self._pool.close()
+        if self._streams is not None:
+            self._streams.close()
 
     def __enter__(self) -> Self:
         return self
