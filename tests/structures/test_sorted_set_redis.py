@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +25,7 @@ import isotone
 from isotone import Store
 from isotone.structures import SortedSet
 
-EXAMPLES = int(os.environ.get("ISOTONE_REDIS_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("ISOTONE_REDIS_EXAMPLES", "40"))
 
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -132,3 +133,19 @@ async def _awaited(given: Any) -> Any:
 def sets_of(store: Store, kind: str) -> Ours:
     SortedSet(store, "any").create_table()
     return Ours(lambda name: SortedSet(store, name, **KINDS[kind]))
+
+
+# Arguments that say what Python knows without them, or which set is meant.
+LEFT_OUT = {"self", "name", "key", "dest", "num_keys", "numkeys"}
+
+
+def test_commands_have_the_arguments_of_redis_py() -> None:
+    client = pytest.importorskip("redis").Redis
+    commands = [name for name in dir(client) if name.startswith(("z", "bz"))]
+    assert len(commands) > 30
+    for name in [*commands, "expire", "expireat", "persist", "ttl"]:
+        # The set that it is called on is where `zrangestore` writes to, so `name` is another one.
+        left_out = LEFT_OUT - {"name"} if name == "zrangestore" else LEFT_OUT
+        theirs = inspect.signature(getattr(client, name)).parameters
+        ours = inspect.signature(getattr(SortedSet, name)._function).parameters
+        assert list(ours)[1:] == [each for each in theirs if each not in left_out], name
