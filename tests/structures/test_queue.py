@@ -11,6 +11,7 @@ import time
 from collections import Counter as Multiset
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -275,6 +276,30 @@ class Life(RuleBasedStateMachine):
 
 TestLife = Life.TestCase
 TestLife.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "text",
+        7,
+        10**30,
+        Decimal("1.5"),
+        None,
+        True,
+        b"\0",
+        [1, [2, {"a": -3}]],
+        {"a": {1, 2}},
+        {},
+        "",
+    ],
+)
+def test_a_body_comes_back_as_it_was_put(queue: Queue, body: object) -> None:
+    queue.put(body)
+    queue.put(body, group="g")
+    for message in queue.claim(2):
+        assert message.body == body
+        assert repr(message.body) == repr(body) or isinstance(body, dict)
 
 
 def test_a_higher_priority_comes_first(queue: Queue) -> None:

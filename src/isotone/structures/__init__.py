@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from isotone.structures.queue import Queue as Queue
     from isotone.structures.queue_entities import Message as Message
     from isotone.structures.queue_entities import QueueCounts as QueueCounts
+    from isotone.structures.queue_entities import QueueEntry as QueueEntry
     from isotone.structures.sorted_set import SortedSet as SortedSet
     from isotone.structures.time_series import TimeSeries as TimeSeries
     from isotone.structures.time_series_entries import Point as Point
@@ -60,6 +61,7 @@ _HOMES: dict[str, str] = {
     "PointPage": "isotone.structures.time_series_reading",
     "Queue": "isotone.structures.queue",
     "QueueCounts": "isotone.structures.queue_entities",
+    "QueueEntry": "isotone.structures.queue_entities",
     "RunningWorker": "isotone.structures.worker_running",
     "ScoreEvent": "isotone.structures.leaderboard",
     "Sequence": "isotone.structures.counter",
@@ -92,6 +94,7 @@ __all__ = [
     "PointPage",
     "Queue",
     "QueueCounts",
+    "QueueEntry",
     "RunningWorker",
     "ScoreEvent",
     "Sequence",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from dataclasses import field as attribute
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, Literal
 
 from isotone.model.components import desc
@@ -74,6 +75,17 @@ class QueueToken(Entity):
     gone_at: Attr[datetime] = expires()
 
     primary = Key("QUEUE", queue, "TOKEN", token).sort("TOKEN")
+
+
+def natural(body: Any) -> Any:
+    """What was put, as Python has it: a number without decimals is an int, and not a Decimal."""
+    if isinstance(body, Decimal):
+        return int(body) if body == body.to_integral_value() else body
+    if isinstance(body, list):
+        return [natural(each) for each in body]
+    if isinstance(body, dict):
+        return {name: natural(each) for name, each in body.items()}
+    return body
 
 
 @dataclass(frozen=True, slots=True)

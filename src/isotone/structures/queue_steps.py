@@ -22,7 +22,13 @@ from isotone.model.steps import Pause, Steps
 from isotone.model.table import Table
 from isotone.model.transactions import Transaction
 from isotone.structures.operation import S, Structure
-from isotone.structures.queue_entities import Message, QueueEntry, QueueMessage, QueueToken
+from isotone.structures.queue_entities import (
+    Message,
+    QueueEntry,
+    QueueMessage,
+    QueueToken,
+    natural,
+)
 
 _SPREAD: Final = 10  # further candidates that a claim reads, for when others are faster
 _OVERTAKEN: Final = 40  # attempts of a transaction that others overtake
@@ -317,7 +323,7 @@ def message_of(entry: QueueEntry, head: QueueMessage | None = None) -> Message:
     """An entry as a message; of a group, the one at its head."""
     return Message(
         id=entry.entry if head is None else head.message,
-        body=entry.body if head is None else head.body,
+        body=natural(entry.body if head is None else head.body),
         attempts=entry.attempts,
         put_at=entry.put_at if head is None else head.put_at,
         until=entry.due,
