@@ -232,7 +232,11 @@ class Leaderboard(Structure[S]):
     @operation
     def count(self, *, at: datetime | None = None) -> Steps[int]:
         """How many members are on the board in a window. Cost: a read of all of them; `ranked`, of one item."""
-        return (yield from self._reading.count(self._window(at).label))
+        window = self._window(at)
+        gone_at = self.board.gone_at(window, self._now())
+        if gone_at is not None and gone_at <= self._now():
+            return 0  # whatever is not deleted yet
+        return (yield from self._reading.count(window.label))
 
     @operation
     def history(

@@ -6,7 +6,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from isotone.model.calls import Calls
@@ -15,7 +15,7 @@ from isotone.model.table import Table
 from isotone.structures.leaderboard_entry import Best, Digits, Entry, LeaderboardToken, Score, Ties
 from isotone.structures.ranking import Ranking
 from isotone.structures.ranking_keys import ranking_key
-from isotone.structures.windows import Window, Windows
+from isotone.structures.windows import ALL_TIME, Window, Windows
 
 _REMEMBERED: Final = 8  # windows of which the way to the leaves of their rankings is kept in mind
 
@@ -65,6 +65,12 @@ class Board:
         return found if self.best == "lowest" else found.reversed()
 
     # Entries
+
+    def gone_at(self, window: Window, at: datetime) -> datetime | None:
+        """When an entry of a window expires, whose newest event was at an instant."""
+        if self.expire_after is None:
+            return None
+        return (at if window is ALL_TIME else window.end) + self.expire_after
 
     def score_text(self, entry: Entry) -> str:
         """The score of an entry as it is written in its order."""

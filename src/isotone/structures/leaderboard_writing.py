@@ -134,7 +134,7 @@ class LeaderboardWriting:
         self, found: Entry | None, member: str, window: Window, tally: Tally
     ) -> Entry | None:
         """The entry with the tally in it; the same one where that changes nothing, None for too late."""
-        until = self._until(window, tally)
+        until = self._board.gone_at(window, tally.at)
         if until is not None and until <= self._now():
             return None
         revision = 0 if found is None else found.revision
@@ -162,16 +162,10 @@ class LeaderboardWriting:
             total=tally.total,
             count=tally.count,
             at=tally.at,
-            until=self._until(window, tally),
+            until=board.gone_at(window, tally.at),
         )
         entry.__dict__["revision"] = revision  # the put insists on what was read
         return entry
-
-    def _until(self, window: Window, tally: Tally) -> datetime | None:
-        """When the entry expires."""
-        if self._board.expire_after is None:
-            return None
-        return (tally.at if window is ALL_TIME else window.end) + self._board.expire_after
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._calls.clock.now(), UTC)
