@@ -49,6 +49,7 @@ COMMANDS: Final = {
     "delete": Entry("delete one item by its key", opens=True),
     "call": Entry("send any request of the DynamoDB API, as it is", opens=True),
     "shell": Entry("type these commands at a prompt"),
+    "worker": Entry("call handlers with every change of a table"),
     "check": Entry("verify a file: structure, indexes, counts"),
     "version": Entry("print versions"),
 }

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, overload
+from copy import copy
+from typing import Any, Self, TypeVar, overload
 
 from isotone.errors import UsageError
 from isotone.model.entity import Entity
@@ -103,6 +104,12 @@ class Worker:
             return function
 
         return declare
+
+    def named(self, name: str) -> Self:
+        """The same handlers under another name, with places of their own in the stream."""
+        other = copy(self)
+        other.name = name
+        return other
 
     # Running
 
