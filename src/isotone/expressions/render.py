@@ -7,7 +7,8 @@ ExpressionAttributeNames and ExpressionAttributeValues, and what remains can be 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import lru_cache
 from typing import Any, Final, Generic, TypeVar
 
 from isotone.errors import UsageError
@@ -73,10 +74,17 @@ def _extracted(node: Any, names: dict[str, str], values: dict[str, AttributeValu
         return ValueRef(reference)
     if isinstance(node, tuple):
         return tuple(_extracted(each, names, values) for each in node)
-    if not hasattr(node, "__dataclass_fields__"):
+    kind: Any = type(node)
+    members = _members(kind)
+    if members is None:
         return node
-    members = {each.name: getattr(node, each.name) for each in fields(node)}
-    return type(node)(**{k: _extracted(member, names, values) for k, member in members.items()})
+    return kind(*[_extracted(getattr(node, name), names, values) for name in members])
+
+
+@lru_cache(maxsize=256)
+def _members(kind: type) -> tuple[str, ...] | None:
+    """The members of a kind of node, in the order in which it takes them; None for what is no node."""
+    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else None
 
 
 def _placeholder(element: str | int | NameRef, names: dict[str, str]) -> str | int | NameRef:
