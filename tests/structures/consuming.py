@@ -1,7 +1,7 @@
 """A process that consumes a queue: python consuming.py FILE MODE NUMBER.
 
-`drain`: until it is empty, printing each message that it has acknowledged. `die`: claims messages, says so,
-and waits to be killed.
+`drain`: until it is empty, printing each message that it has acknowledged. `storm`: until it is killed,
+printing each before it is acknowledged. `die`: claims messages, says so, and waits to be killed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,16 @@ def drain(file: str, number: str) -> None:
             print(message.group, message.body, flush=True)
 
 
+def storm(file: str, number: str) -> None:
+    """Says what it has claimed, and only then acknowledges it."""
+    with isotone.connect(file, durability="none") as store:
+        queue = Queue(store, "q", shards=2, hold=1_000, attempts=1_000)
+        while True:
+            for message in queue.claim(2):
+                print(message.group, message.body, flush=True)
+                queue.acknowledge(message)
+
+
 def die(file: str, number: str) -> None:
     with isotone.connect(file) as store:
         queue = Queue(store, "q", shards=2, hold=60)
@@ -29,4 +39,4 @@ def die(file: str, number: str) -> None:
 
 
 if __name__ == "__main__":
-    {"drain": drain, "die": die}[sys.argv[2]](sys.argv[1], *sys.argv[3:])
+    {"drain": drain, "die": die, "storm": storm}[sys.argv[2]](sys.argv[1], *sys.argv[3:])

@@ -498,6 +498,39 @@ def test_a_killed_consumer_holds_nothing_for_longer_than_it_said(tmp_path: Path)
         assert {each.attempts for each in again} == {2}
 
 
+def test_consumers_that_are_killed_at_any_moment_lose_nothing(tmp_path: Path) -> None:
+    file, clock = tmp_path / "q.db", ManualClock(time.time())
+    seen: list[tuple[str, int]] = []
+    with isotone.connect(file, clock=clock, durability="none") as store:
+        queue = Queue(store, "q", shards=2, attempts=1_000)
+        queue.create_table()
+        queue.put_many(range(60))
+        for group in "abc":
+            queue.put_many(range(30), group=group)
+        for lines in (1, 7, 20, 3, 12, 5):
+            doomed = subprocess.Popen(
+                [sys.executable, str(PROGRAM), str(file), "storm", "0"],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            assert doomed.stdout is not None
+            printed = [doomed.stdout.readline() for _ in range(lines)]
+            doomed.kill()
+            printed += doomed.communicate()[0].splitlines()
+            seen += [(line.split()[0], int(line.split()[1])) for line in printed if line.strip()]
+        clock.advance(2_000)
+        while claimed := queue.claim(10):
+            for message in claimed:
+                seen.append((str(message.group), message.body))
+                queue.acknowledge(message)
+        assert queue.counts().depth == 0
+    assert {body for group, body in seen if group == "None"} == set(range(60))
+    for group in "abc":
+        order = [body for each, body in seen if each == group]
+        assert order == sorted(order)  # one may come again, before the next one comes
+        assert set(order) == set(range(30))
+
+
 def test_it_costs_what_is_said(clock: ManualClock) -> None:
     requests = Requests()
     with isotone.connect(clock=clock, observe=[isotone.at_end(requests.see)]) as store:
