@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import isotone
 from isotone import Store, Table, errors
 from isotone.model.ordering import number_of, ordered_number
-from isotone.model.steps import Steps
+from isotone.model.steps import Call, Pause, Steps
 from isotone.structures.ranking import Overtaken, Ranking
 from isotone.structures.ranking_keys import (
     HIGHEST,
@@ -280,6 +280,87 @@ def test_readers_see_one_moment_while_writers_divide_and_join(tmp_path: Path) ->
         findings = store.run(both[0].ranking.verify())
         assert findings.faults == []
         assert findings.keys == members + 1
+
+
+class Interleaved:
+    """Steps of several tasks, one request of one of them at a time, in an order that is given."""
+
+    def __init__(self, store: Store, tasks: Iterable[Steps[Any]]) -> None:
+        self._store = store
+        self._waiting: list[tuple[Steps[Any], Call | Pause | None]]
+        self._waiting = [(task, None) for task in tasks]
+
+    def run(self, order: Iterable[int]) -> None:
+        turns = iter(order)
+        while self._waiting:
+            self._step(next(turns, 0) % len(self._waiting))
+
+    def _step(self, place: int) -> None:
+        task, call = self._waiting[place]
+        try:
+            if call is None:
+                following = next(task)
+            elif isinstance(call, Pause):
+                following = task.send({})
+            else:
+                try:
+                    answer = self._store.backend.execute(*call)
+                except errors.ApiError as error:
+                    following = task.throw(error)
+                else:
+                    following = task.send(answer)
+        except StopIteration:
+            del self._waiting[place]
+        else:
+            self._waiting[place] = (task, following)
+
+
+MOVES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 60)), min_size=1, max_size=6)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    moves=st.tuples(MOVES, MOVES, MOVES),
+    leaf=st.integers(4, 5),
+    order=st.lists(st.integers(0, 11), max_size=400),
+)
+def test_whatever_the_order_of_requests(
+    moves: tuple[list[tuple[int, int]], ...], leaf: int, order: list[int]
+) -> None:
+    """Three writers move members of their own, two readers ask for the rank of one that is always last."""
+    count, last = 12 * len(moves), ranking_key(10**6, "last")
+    with isotone.connect() as store:
+        store.create_tables(table := Table("ranks"))
+        sizes = Sizes(leaf=leaf, inner=4)
+        scores = dict.fromkeys(range(count), 0)
+        Ranks(store, table, sizes=sizes).rebuild(
+            sorted([*(ranking_key(0, f"m{member}") for member in scores), last])
+        )
+
+        def write(writer: int) -> Steps[None]:
+            ranking = Ranking(store.calls, table, "r", sizes=sizes)
+            for offset, score in moves[writer]:
+                member = 12 * writer + offset
+                leaving, entering = (ranking_key(n, f"m{member}") for n in (scores[member], score))
+
+                def attempt(leaving: str = leaving, entering: str = entering) -> Steps[None]:
+                    together = store.calls.transaction()
+                    yield from ranking.change(together, leaving=leaving, entering=entering)
+                    yield from together.commit()
+
+                yield from ranking.settle(attempt)
+                scores[member] = score
+
+        def read() -> Steps[None]:
+            ranking = Ranking(store.calls, table, "r", sizes=sizes)
+            for _ in range(6):
+                assert (yield from ranking.rank(last)) == count
+                assert (yield from ranking.count(LOWEST, HIGHEST)) == count + 1
+                assert (yield from ranking.at(count, 2)) == [last]
+
+        Interleaved(store, [*map(write, range(len(moves))), read(), read()]).run(order)
+        keys = [ranking_key(score, f"m{member}") for member, score in scores.items()]
+        Ranks(store, table, sizes=sizes).check(sorted([*keys, last]))
 
 
 # Several ways to go wrong

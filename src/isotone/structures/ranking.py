@@ -68,13 +68,15 @@ class Ranking:
 
     def settle(self, attempt: Callable[[], Steps[R]]) -> Steps[R]:
         """Run an attempt (read, `change`, commit) until none overtakes it; raises `Contended` in the end."""
+        last: Exception | None = None
         for number in range(ATTEMPTS):
             try:
                 return (yield from attempt())
-            except (TransactionFailed, Overtaken, Contended):
+            except (TransactionFailed, Overtaken, Contended) as failure:
+                last = failure
                 self._tree.forget()
             yield from self._tree.again(number)
-        raise self._tree.contended()
+        raise self._tree.contended() from last
 
     def change(
         self, together: Transaction, *, leaving: str | None = None, entering: str | None = None

@@ -125,8 +125,9 @@ class Tree:
                 "try again later, or run load() or rerank() again"
             )
         if len(self.known) >= MOST_REMEMBERED:
-            self.known.clear()
-            self.seen.clear()
+            for node in list(self.known)[: MOST_REMEMBERED // 10]:  # the oldest
+                self.known.pop(node, None)
+                self.seen.pop(node, None)
         inner = self.known[item.node] = inner_of(item)
         return inner
 
