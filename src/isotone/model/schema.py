@@ -173,29 +173,34 @@ class EntitySchema:
         if is_whole:
             item = self.upgraded(item)
         values = {}
+        parsed: dict[Slot, dict[str, Any]] = {}
         for name, attribute, decode in self._decoders:
             if only is None or name in only:
                 value = item.get(attribute)
                 if value is not None:
                     values[name] = decode(value)
                 else:
-                    values[name] = self._missing(name, item, is_whole)
+                    values[name] = self._missing(name, item, is_whole, parsed)
         if validate:
             values = self.validator.all(values)
         return self.entity.from_trusted(values)
 
-    def _missing(self, name: str, item: Item, is_whole: bool) -> Any:
+    def _missing(
+        self, name: str, item: Item, is_whole: bool, parsed: dict[Slot, dict[str, Any]]
+    ) -> Any:
         """The value of a field whose attribute the item does not have: as a key tells it, or the default.
 
         Of a whole item absence tells the default. An entry of an index has its attributes or not, whatever
-        their values, so there the keys are asked first.
+        their values, so there the keys are asked first. `parsed` remembers what they hold.
         """
         field = self.fields[name]
         if field.options.required or not is_whole:
             for slot in self._slots_of.get(name, ()):
                 value = item.get(slot.attribute.name)
                 if value is not None:
-                    return slot.parse(value)[name]
+                    if slot not in parsed:
+                        parsed[slot] = slot.parse(value)
+                    return parsed[slot][name]
         return self.absent(field)
 
     @cached_property
