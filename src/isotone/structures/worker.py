@@ -97,6 +97,10 @@ class Worker:
     def _declaring(
         self, entity: type[Entity] | None, kinds: tuple[EventKind, ...], *, takes_many: bool
     ) -> Callable[[F], F]:
+        unknown = sorted(set(kinds) - set(KINDS))
+        if unknown:
+            raise UsageError(f"{unknown[0]!r} is no kind of event; there are {', '.join(KINDS)}")
+
         def declare(function: F) -> F:
             name = getattr(function, "__name__", type(function).__name__)
             wanted = frozenset(kinds or KINDS)

@@ -123,15 +123,12 @@ class Handlers:
         return any(handler.takes_many for handler in self._all.values())
 
     def add(self, handler: Handler) -> None:
-        """Take in a handler; raises `UsageError` where one of that name is there, or a kind is none."""
+        """Take in a handler; raises `UsageError` where one of that name is there."""
         if handler.name in self._all:
             raise UsageError(
                 f"there is a handler {handler.name!r} already; give this function another name, "
                 "by which its dead letters are known"
             )
-        unknown = sorted(handler.kinds - set(KINDS))
-        if unknown:
-            raise UsageError(f"{unknown[0]!r} is no kind of event; there are {', '.join(KINDS)}")
         self._all[handler.name] = handler
         self._routes.clear()
 

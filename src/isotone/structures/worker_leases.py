@@ -127,6 +127,12 @@ class Leases(Structure[Store]):
         return (yield from self._change(lease, [self.kind.wanted.set(self.member)], unchanged))
 
     @operation
+    def withdraw(self, lease: WorkerLease) -> Steps[WorkerLease | None]:
+        """Want it no more. Cost: one write."""
+        still = self.kind.wanted == self.member
+        return (yield from self._change(lease, [self.kind.wanted.remove()], still))
+
+    @operation
     def give_back(
         self,
         lease: WorkerLease,
@@ -136,15 +142,17 @@ class Leases(Structure[Store]):
         finished: bool = False,
     ) -> Steps[WorkerLease | None]:
         """Let it go: to the member that wants it, or to anybody. Cost: one write."""
-        changes: list[Change] = self._place(checkpoint, reached)
+        kind, mine, wanted = self.kind, self._mine(lease), lease.wanted
+        noted = [*self._place(checkpoint, reached), kind.wanted.remove()]
+        if wanted is not None and not finished:
+            over = [*noted, *self._of(wanted, lease.epoch + 1)]
+            given = yield from self._change(lease, over, mine & (kind.wanted == wanted))
+            if given is not None:
+                return given
+        noted += [kind.owner.remove(), kind.until.remove()]
         if finished:
-            changes.append(self.kind.finished.set(True))
-        if lease.wanted is not None and not finished:
-            changes += [*self._of(lease.wanted, lease.epoch + 1), self.kind.wanted.remove()]
-        else:
-            changes += [self.kind.owner.remove(), self.kind.until.remove()]
-            changes.append(self.kind.wanted.remove())
-        return (yield from self._change(lease, changes, self._mine(lease)))
+            noted.append(kind.finished.set(True))
+        return (yield from self._change(lease, noted, mine))
 
     def _mine(self, lease: WorkerLease) -> Condition:
         return (self.kind.owner == self.member) & (self.kind.epoch == lease.epoch)

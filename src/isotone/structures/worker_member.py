@@ -64,8 +64,10 @@ class Member:
         )
         self._stream: str | None = None
         self._since: datetime | None = None
-        self._others: dict[str, datetime | None] = {}
+        self.siblings: frozenset[str] = frozenset()
+        self._others: dict[str, tuple[object, ...]] = {}
         self._unproven = True
+        self._waiting = False
         self._lost = 0
         self._rated = (time.monotonic(), 0)
         self._rate = 0.0
@@ -102,7 +104,7 @@ class Member:
                     continue
                 if until_idle and self.is_idle():
                     return
-                if until_idle or self._is_short():
+                if self._waiting:
                     due = 0.0
                 pause = self.settings.poll
             except IsotoneError as error:
@@ -134,6 +136,9 @@ class Member:
         shards = self._store.run(streaming.shards_of(self._stream))
         known, gone = self._leases.register(self._stream, leases, shards)
         self._report(gone)
+        for lease in known:
+            if lease.shard in self.held:
+                self.held[lease.shard].note(lease)
         candidates = readable(known, shards)
         now = self._leases.at()
         changed = self._adopt(candidates, now)
@@ -145,6 +150,7 @@ class Member:
                 changed = True
         if wish.ask is not None:
             self._leases.ask(wish.ask)
+        self._waiting = wish.ask is not None or any(each.wanted == self.id for each in candidates)
         self._look_at_others(candidates)
         return changed
 
@@ -182,6 +188,8 @@ class Member:
 
     def release(self) -> None:
         """Give all shards back, with what was done."""
+        if self._waiting and self._stream is not None:
+            self._withdraw(self._stream)
         for shard in list(self.held.values()):
             try:
                 self._let_go(shard)
@@ -196,7 +204,7 @@ class Member:
         """
         if not all(shard.is_read for shard in self.held.values()):
             return False
-        return not self.coordinate() and not self._unproven and not self._is_short()
+        return not self.coordinate() and not self._unproven and not self._waiting
 
     def redrive(self, letters: Sequence[WorkerDeadLetter]) -> tuple[int, int]:
         """Put dead letters through their handlers; how many were handled, and how many failed."""
@@ -262,6 +270,17 @@ class Member:
             self._hold(lease)
         return bool(new)
 
+    def _withdraw(self, stream: str) -> None:
+        """Want no more; what has been handed over in the meantime is given back with the rest."""
+        try:
+            for lease in self._leases.all(stream):
+                if lease.wanted == self.id:
+                    self._leases.withdraw(lease)
+            self._adopt(self._leases.all(stream), self._leases.at())
+        except IsotoneError as error:
+            _LOGGER.warning("worker %s could not give back: %s", self._worker.name, error)
+        self._waiting = False
+
     def _let_go(self, shard: HeldShard) -> None:
         shard.let_go()
         self._drop(shard)
@@ -271,17 +290,15 @@ class Member:
         self.held.pop(shard.lease.shard, None)
 
     def _look_at_others(self, leases: Sequence[WorkerLease]) -> None:
-        """Note which leases of others have been renewed since they were first seen."""
-        theirs = {each.shard: each.until for each in leases if each.owner != self.id}
-        self._unproven = any(
-            until is None or self._others.get(shard, until) == until
-            for shard, until in theirs.items()
-        )
-        self._others = {shard: self._others.get(shard, until) for shard, until in theirs.items()}
-
-    def _is_short(self) -> bool:
-        """Whether it waits for a shard that it asked for."""
-        return not self.held
+        """Note which leases of others have changed since they were first seen."""
+        known = {self.id} | self.siblings
+        theirs = {
+            each.shard: (each.owner, each.until, each.checkpoint)
+            for each in leases
+            if each.owner not in known
+        }
+        self._unproven = any(self._others.get(shard, now) == now for shard, now in theirs.items())
+        self._others = {shard: self._others.get(shard, now) for shard, now in theirs.items()}
 
     def _report(self, gone: Sequence[WorkerLease]) -> None:
         for lease in gone:

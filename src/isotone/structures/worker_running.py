@@ -21,6 +21,9 @@ class RunningWorker:
         self, members: Sequence[Member], *, until_idle: bool, progress: Progress | None = None
     ) -> None:
         self._members = members
+        together_with = frozenset(member.id for member in members)
+        for member in members:
+            member.siblings = together_with
         self._progress = progress
         self._failure: BaseException | None = None
         self._threads = [

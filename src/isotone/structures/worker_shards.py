@@ -123,6 +123,14 @@ class HeldShard:
         self._empty = 0
         self.is_over = False
 
+    def note(self, current: WorkerLease) -> None:
+        """Take note of the lease as it is stored: somebody may have it, or want it."""
+        with self._writing:
+            if current.epoch != self.lease.epoch:
+                self.is_lost = True
+            elif current.wanted is not None:
+                self.lease.wanted = current.wanted
+
     def save(self) -> None:
         """Write the checkpoint and hold the lease for longer; sees whether it is lost or wanted."""
         with self._writing:

@@ -1,0 +1,481 @@
+"""Workers on every backend: what is handled, in which order, by whom, and what happens where it fails."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter, defaultdict
+from typing import Any
+
+import pytest
+from tests.structures.working import Bench, bench, settle, write
+
+import isotone
+from isotone import ManualClock, Store, Table
+from isotone.engine.streams import upkeep
+from isotone.errors import ConnectionFailed, UsageError
+from isotone.structures import Context, Worker, WorkerSettings
+from isotone.structures.worker_member import Member
+
+
+@pytest.fixture
+def kit(table_name: str) -> Bench:
+    return bench(table_name)
+
+
+def recorded(kit: Bench) -> list[tuple[str, int]]:
+    """Registers a handler that notes the posts that it sees."""
+    seen: list[tuple[str, int]] = []
+
+    @kit.worker.on(kit.post, "inserted")
+    def note(event: Any, context: Context) -> None:
+        seen.append((event.entity.author, event.entity.number))
+
+    return seen
+
+
+def in_order(seen: list[tuple[str, int]]) -> dict[str, list[int]]:
+    """What was seen of each author, the first time that it was seen."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for author, number in seen:
+        if number not in found[author]:
+            found[author].append(number)
+    return found
+
+
+# On every backend
+
+
+def test_every_change_comes_to_its_handlers_in_order(store: Store, kit: Bench) -> None:
+    told: list[tuple[str, str, Any, Any]] = []
+
+    @kit.worker.on(kit.post)
+    def note(event: Any, context: Context) -> None:
+        told.append(
+            (
+                event.kind,
+                event.entity.author,
+                event.before and event.before.text,
+                event.after and event.after.text,
+            )
+        )
+
+    kit.worker.create_tables(store)
+    post = store.put(kit.post(author="ann", number=1, text="a"))
+    store.put(post.replace(text="b"))
+    store.put(kit.copy(author="ann", number=1))
+    store.delete(post)
+    done = kit.worker.run(store, until_idle=True)
+    assert told == [
+        ("inserted", "ann", None, "a"),
+        ("modified", "ann", "a", "b"),
+        ("removed", "ann", "b", None),
+    ]
+    assert (done.records, done.deliveries, done.shards) == (4, 3, 0)
+    assert kit.worker.run(store, until_idle=True).records == 0
+
+
+def test_what_fails_for_good_is_a_dead_letter_and_the_rest_goes_on(
+    store: Store, kit: Bench
+) -> None:
+    seen, fails = [], True
+
+    @kit.worker.on(kit.post, "inserted")
+    def note(event: Any, context: Context) -> None:
+        if fails and event.entity.number == 2:
+            raise ValueError("two is bad")
+        seen.append(event.entity.number)
+
+    kit.worker.create_tables(store)
+    write(store, kit, "ann", range(1, 5))
+    done = kit.worker.run(store, until_idle=True)
+    assert seen == [1, 3, 4]
+    assert (done.retries, done.dead_letters) == (2, 1)
+    (letter,) = kit.worker.dead_letters(store)
+    assert (letter.handler, letter.error, letter.attempts) == ("note", "ValueError: two is bad", 3)
+    assert kit.worker.redrive(store) == (0, 1)
+    fails = False
+    assert kit.worker.redrive(store) == (1, 0)
+    assert seen == [1, 3, 4, 2]
+    assert kit.worker.dead_letters(store) == []
+
+
+def test_several_members_share_and_hand_over(store: Store, kit: Bench) -> None:
+    seen = recorded(kit)
+    kit.worker.create_tables(store)
+    for author in "abcdefgh":
+        write(store, kit, author, range(3))
+    done = kit.worker.run(store, workers=3, until_idle=True)
+    assert Counter(seen) == Counter((author, n) for author in "abcdefgh" for n in range(3))
+    assert done.records == 24
+
+
+def test_changes_of_a_store(store: Store, kit: Bench) -> None:
+    store.create_tables(kit.table)
+    post = store.put(kit.post(author="ann", number=1))
+    store.delete(post)
+    events = list(store.changes(kit.table))
+    assert [(each.kind, each.entity) for each in events] == [("inserted", post), ("removed", post)]
+    assert len({each.id for each in events}) == 2
+    assert [each.id for each in store.changes(kit.table)] == [each.id for each in events]
+
+
+def test_leases_may_lie_in_the_table_itself(store: Store, table_name: str) -> None:
+    kit = bench(table_name, one_table=True)
+    seen = recorded(kit)
+    kit.worker.create_tables(store)
+    write(store, kit, "ann", range(3))
+    kit.worker.run(store, until_idle=True)
+    kit.worker.run(store, until_idle=True)
+    assert seen == [("ann", 0), ("ann", 1), ("ann", 2)]
+
+
+def test_an_effect_is_made_once_however_often_its_event_comes(store: Store, kit: Bench) -> None:
+    @kit.worker.on(kit.post, "inserted")
+    def count(event: Any, context: Context) -> None:
+        with context.once() as together:
+            together.update(kit.copy, kit.copy.times.add(1), author="all", number=0)
+        if context.attempt < 3:
+            raise ConnectionError("after the effect")
+
+    kit.worker.create_tables(store)
+    store.put(kit.copy(author="all", number=0, times=0))
+    write(store, kit, "ann", range(4))
+    done = kit.worker.run(store, until_idle=True)
+    assert store.get(kit.copy, author="all", number=0).times == 4
+    assert (done.retries, done.dead_letters) == (8, 0)
+
+
+# Members
+
+
+def test_a_member_takes_over_what_a_dead_one_held(
+    memory: Store, clock: ManualClock, kit: Bench
+) -> None:
+    seen = recorded(kit)
+    kit.worker.create_tables(memory)
+    dead, heir = Member(kit.worker, memory), Member(kit.worker, memory)
+    dead.coordinate()
+    assert len(dead.held) == 4
+    write(memory, kit, "ann", range(3))
+    heir.coordinate()
+    assert not heir.held
+    clock.advance(31)
+    heir.coordinate()
+    assert len(heir.held) == 4
+    settle([heir])
+    assert in_order(seen) == {"ann": [0, 1, 2]}
+
+
+def test_one_that_was_slow_cannot_move_the_checkpoint_of_its_successor(
+    memory: Store, clock: ManualClock, kit: Bench
+) -> None:
+    seen: list[int] = []
+    slow, heir = Member(kit.worker, memory), Member(kit.worker, memory)
+
+    @kit.worker.on(kit.post, "inserted")
+    def pause(event: Any, context: Context) -> None:
+        number = event.entity.number
+        seen.append(number)
+        if number == 1 and seen.count(1) == 1:
+            clock.advance(31)
+            heir.coordinate()
+            settle([heir])
+
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(4))
+    slow.coordinate()
+    for _ in range(3):
+        slow.work()
+    assert not slow.held  # it noticed, and does nothing more
+    # The first of its page is done again: nothing had been noted when it was taken for dead.
+    assert seen == [0, 1, 0, 1, 2, 3]
+    settle([heir])
+    assert seen == [0, 1, 0, 1, 2, 3]
+
+
+def test_shares_become_even_one_handover_at_a_time(
+    memory: Store, clock: ManualClock, kit: Bench
+) -> None:
+    recorded(kit)
+    kit.worker.create_tables(memory)
+    members = [Member(kit.worker, memory) for _ in range(3)]
+    members[0].coordinate()
+    for _ in range(6):
+        for member in members:
+            member.coordinate()
+            member.work()
+            held = [shard for each in members for shard in each.held]
+            assert len(held) == len(set(held))  # nothing is read by two
+    assert sorted(len(member.held) for member in members) == [1, 1, 2]
+    members[1].release()
+    for _ in range(4):
+        for member in (members[0], members[2]):
+            member.coordinate()
+            member.work()
+    assert [len(member.held) for member in members] == [2, 0, 2]
+
+
+def test_a_lease_is_renewed_while_a_handler_is_slow(
+    memory: Store, clock: ManualClock, kit: Bench
+) -> None:
+    other = Member(kit.worker, memory)
+    member = Member(kit.worker, memory)
+
+    @kit.worker.on(kit.post, "inserted")
+    def slow(event: Any, context: Context) -> None:
+        for _ in range(5):
+            clock.advance(20)
+            renewal = threading.Thread(target=member.renew)
+            renewal.start()
+            renewal.join()
+            other.coordinate()
+            assert not other.held
+
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(1))
+    member.coordinate()
+    assert member.work() == 1
+    assert member.progress().dead_letters == 0
+
+
+def test_stopping_finishes_the_event_and_gives_the_leases_back(memory: Store, kit: Bench) -> None:
+    seen: list[int] = []
+    member, heir = Member(kit.worker, memory), Member(kit.worker, memory)
+
+    @kit.worker.on(kit.post, "inserted")
+    def stop(event: Any, context: Context) -> None:
+        seen.append(event.entity.number)
+        member.stop()
+
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(3))
+    member.run()
+    assert (seen, member.held) == ([0], {})
+    heir.coordinate()
+    assert len(heir.held) == 4  # without waiting for anything to run out
+    settle([heir])
+    assert seen == [0, 1, 2]
+
+
+def test_a_store_that_fails_for_a_while_is_waited_for(
+    memory: Store, kit: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = recorded(kit)
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(3))
+    execute, chance = memory.backend.execute, random.Random(1)
+
+    class Failing:
+        def execute(self, operation: str, request: Any) -> Any:
+            if chance.random() < 0.2:
+                raise ConnectionFailed("no answer")
+            return execute(operation, request)
+
+    monkeypatch.setattr(memory, "backend", Failing())
+    member = Member(kit.worker, memory)
+    member.wait = lambda seconds: False
+    member.run(until_idle=True)
+    assert in_order(seen) == {"ann": [0, 1, 2]}
+
+
+# Streams that change
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_order_holds_over_split_shards(
+    memory: Store, clock: ManualClock, kit: Bench, monkeypatch: pytest.MonkeyPatch, many: bool
+) -> None:
+    monkeypatch.setattr(upkeep, "SHARD_RECORDS", 3)
+    seen: list[tuple[str, int]] = []
+    declare = kit.worker.on_many if many else kit.worker.on
+
+    @declare(kit.post, "inserted")
+    def note(events: Any, context: Context) -> None:
+        found = events if many else [events]
+        seen.extend((event.entity.author, event.entity.number) for event in found)
+
+    kit.worker.create_tables(memory)
+    database = memory.backend._execute.__self__
+    members = [Member(kit.worker, memory) for _ in range(2)]
+    for number in range(30):
+        for author in "abc":
+            memory.put(kit.post(author=author, number=number))
+        if number % 7 == 0:
+            database.finish_maintenance()
+        if number % 5 == 0:
+            members[number % 2].coordinate()
+            members[number % 2].work()
+    settle(members)
+    assert seen == list(dict.fromkeys(seen))
+    assert in_order(seen) == {author: [*range(30)] for author in "abc"}
+
+
+def test_a_worker_that_slept_for_days_goes_on_with_what_is_left(
+    memory: Store, clock: ManualClock, kit: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen = recorded(kit)
+    kit.worker.create_tables(memory)
+    database = memory.backend._execute.__self__
+    write(memory, kit, "ann", range(3))
+    kit.worker.run(memory, until_idle=True)
+    for day in range(3):
+        write(memory, kit, "ann", range(10 * day + 10, 10 * day + 12))
+        clock.advance(24 * 3600 - 60)
+        database.finish_maintenance()
+    write(memory, kit, "ann", range(90, 92))
+    done = kit.worker.run(memory, until_idle=True)
+    assert [number for _, number in seen][-4:] == [30, 31, 90, 91]
+    assert done.lost > 0
+    assert "dropped" in caplog.text
+
+
+def test_positions_that_grow_old_are_taken_anew(
+    memory: Store, clock: ManualClock, kit: Bench
+) -> None:
+    seen = recorded(kit)
+    kit.worker.create_tables(memory)
+    member = Member(kit.worker, memory)
+    member.coordinate()
+    for number in range(4):
+        write(memory, kit, "ann", range(number, number + 1))
+        clock.advance(20)
+        member.renew()
+        member.work()
+        for _ in range(50):
+            clock.advance(20)
+            member.renew()
+    settle([member])
+    assert seen == [("ann", number) for number in range(4)]
+
+
+def test_latest_is_from_the_first_start_on(memory: Store, clock: ManualClock, kit: Bench) -> None:
+    seen = recorded(kit)
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(3))
+    clock.advance(5)
+    settings = WorkerSettings(start="LATEST", poll=0.0)
+    kit.worker.run(memory, until_idle=True, settings=settings)
+    write(memory, kit, "ann", range(3, 5))
+    kit.worker.run(memory, until_idle=True, settings=settings)
+    assert seen == [("ann", 3), ("ann", 4)]
+
+
+def test_expired_items_are_told_apart(memory: Store, clock: ManualClock) -> None:
+    from datetime import UTC, datetime, timedelta
+
+    from isotone import Attr, Entity, Key, expires, field
+
+    table = Table("sessions", stream="OLD_IMAGE")
+
+    class Session(Entity, table=table):
+        user: Attr[str] = field()
+        until: Attr[datetime | None] = expires()
+        primary = Key("SESSION", user).sort("SESSION")
+
+    memory.create_tables(table)
+    soon = datetime.fromtimestamp(clock.now(), UTC) + timedelta(seconds=10)
+    memory.put(Session(user="a", until=soon))
+    memory.put(Session(user="b"))
+    memory.delete(Session, user="b")
+    clock.advance(60)
+    memory.backend._execute.__self__.finish_maintenance()
+    removed = [each for each in memory.changes(table) if each.kind == "removed"]
+    assert {each.entity.user: each.expired for each in removed} == {"a": True, "b": False}
+
+
+# Handlers
+
+
+def test_a_bad_event_spoils_no_others_of_its_page(memory: Store, kit: Bench) -> None:
+    calls: list[list[int]] = []
+
+    @kit.worker.on_many(kit.post, "inserted")
+    def all_at_once(events: Any, context: Context) -> None:
+        numbers = [event.entity.number for event in events]
+        calls.append(numbers)
+        if 2 in numbers:
+            raise ValueError("two")
+
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(4))
+    done = kit.worker.run(memory, until_idle=True)
+    assert calls == [[0, 1, 2, 3], [0], [1], [2], [2], [2], [3]]
+    assert done.dead_letters == 1
+
+
+def test_a_page_of_many_has_no_key_of_its_own(memory: Store, kit: Bench) -> None:
+    keys: list[str] = []
+
+    @kit.worker.on_many(kit.post)
+    def many(events: Any, context: Context) -> None:
+        with pytest.raises(UsageError, match="many events"):
+            context.key  # noqa: B018
+
+    @kit.worker.on(kit.post)
+    def single(event: Any, context: Context) -> None:
+        keys.append(context.key)
+
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(3))
+    kit.worker.run(memory, until_idle=True)
+    assert len(set(keys)) == 3
+    assert all(key.startswith("copying/single/") for key in keys)
+
+
+def test_handlers_see_only_what_they_are_for(memory: Store, kit: Bench) -> None:
+    seen: list[tuple[str, str]] = []
+
+    @kit.worker.on(kit.copy)
+    def copies(event: Any, context: Context) -> None:
+        seen.append(("copy", event.kind))
+
+    @kit.worker.on(None, "removed")
+    def anything(event: Any, context: Context) -> None:
+        seen.append(("any", event.kind))
+
+    kit.worker.create_tables(memory)
+    memory.put(kit.copy(author="a", number=1))
+    post = memory.put(kit.post(author="a", number=1))
+    memory.delete(post)
+    kit.worker.run(memory, until_idle=True)
+    assert sorted(seen) == [("any", "removed"), ("copy", "inserted")]
+
+
+def test_workers_of_one_table_do_not_disturb_each_other(memory: Store, kit: Bench) -> None:
+    seen = recorded(kit)
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(2))
+    kit.worker.run(memory, until_idle=True)
+    kit.worker.named("another").run(memory, until_idle=True)
+    assert seen == [("ann", 0), ("ann", 1)] * 2
+
+
+def test_what_cannot_be_meant_is_refused(memory: Store, kit: Bench) -> None:
+    recorded(kit)
+    with pytest.raises(UsageError, match="handler 'note' already"):
+        recorded(kit)
+    with pytest.raises(UsageError, match="no kind of event"):
+        kit.worker.on(kit.post, "born")  # type: ignore[call-overload]
+    with pytest.raises(UsageError, match="stream="):
+        Worker("w", Table("plain"))
+    with pytest.raises(UsageError, match="batch"):
+        WorkerSettings(batch=0)
+    memory.create_tables(Table(kit.table.name))
+    with pytest.raises(UsageError, match="has no stream"):
+        kit.worker.run(memory, until_idle=True)
+
+
+def test_it_runs_beside_the_program(memory: Store, kit: Bench) -> None:
+    arrived = threading.Event()
+
+    @kit.worker.on(kit.post)
+    def note(event: Any, context: Context) -> None:
+        arrived.set()
+
+    kit.worker.create_tables(memory)
+    with kit.worker.start(memory, workers=2) as running:
+        memory.put(kit.post(author="a", number=1))
+        assert arrived.wait(10)
+    assert running.progress.records == 1
+    assert isotone.__version__

@@ -1,0 +1,77 @@
+"""A table with a stream and entities on it, for the tests of workers."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+from isotone import Attr, Entity, Key, Store, Table, field
+from isotone.structures import Worker, WorkerSettings
+from isotone.structures.worker_member import Member
+
+QUICK = WorkerSettings(lease=30, base=0.0, attempts=3, poll=0.0)
+
+_numbers = itertools.count()
+
+
+class Bench(NamedTuple):
+    """A table, its entity, and the worker on it."""
+
+    table: Table
+    post: type[Any]
+    copy: type[Any]
+    worker: Worker
+
+
+class PostOf(Entity):
+    author: Attr[str] = field()
+    number: Attr[int] = field(max=99_999)
+    text: Attr[str] = field(default="")
+
+    primary = Key("AUTHOR", author).sort("POST", number)
+
+
+class CopyOf(Entity):
+    """What handlers write: one for each event, in another partition."""
+
+    author: Attr[str] = field()
+    number: Attr[int] = field(max=99_999)
+    times: Attr[int] = field(default=1)
+
+    primary = Key("COPIES", author).sort("COPY", number)
+
+
+def bench(name: str | None = None, *, one_table: bool = False, **settings: Any) -> Bench:
+    """A table of its own with a worker that has no handlers yet."""
+    table = Table(name or f"working-{next(_numbers)}", stream="NEW_AND_OLD_IMAGES")
+    post = type("Post", (PostOf,), {}, table=table)
+    copy = type("Copy", (CopyOf,), {}, table=table)
+    worker = Worker(
+        "copying",
+        table,
+        leases=table if one_table else None,
+        settings=WorkerSettings(
+            **{"lease": 30, "base": 0.0, "attempts": 3, "poll": 0.0} | settings
+        ),
+    )
+    return Bench(table, post, copy, worker)
+
+
+def settle(members: list[Member], rounds: int = 200) -> None:
+    """Let members take turns until none of them has anything to do."""
+    quiet = 0
+    for _ in range(rounds):
+        done = 0
+        for member in members:
+            done += member.coordinate()
+            done += member.work()
+        quiet = 0 if done else quiet + 1
+        if quiet == 4:
+            return
+    raise AssertionError("the members do not come to rest")
+
+
+def write(store: Store, kit: Bench, author: str, numbers: range) -> None:
+    """Posts of an author, one after the other."""
+    for number in numbers:
+        store.put(kit.post(author=author, number=number))
