@@ -107,6 +107,23 @@ def test_one_that_is_refused_keeps_all_from_being_written(banking: Any) -> None:
     assert balances(banking) == [10, 0]
 
 
+def test_an_upsert_makes_what_is_not_there_or_nothing(banking: Any) -> None:
+    for number in (2, 3):
+        t = Transaction(banking.clock)
+        t.upsert(Account, Account.balance.add(5), **key(number))
+        t.create(Entry(code=f"e{number}"))
+        banking.do(t.commit())
+    (account,) = banking.do(get_together([(Account, key(3))], banking.clock))
+    assert (account.balance, account.label, balances(banking)) == (5, "o/3", [10, 5])
+    assert banking.item(account)["GSI1PK"] == {"S": "STATE#open"}
+    t = Transaction(banking.clock)
+    t.upsert(Account, Account.balance.add(5), **key(4))
+    t.create(Entry(code="e3"))
+    with pytest.raises(TransactionFailed):
+        banking.do(t.commit())
+    assert banking.do(get_together([(Account, key(4))], banking.clock)) == [None]
+
+
 def test_each_refused_write_has_its_own_error(banking: Any) -> None:
     banking.do(create(Account(**key(3), iban="DE1"), banking.clock))
     t = Transaction(banking.clock)
