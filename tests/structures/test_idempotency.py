@@ -129,6 +129,14 @@ def test_functions_are_decorated(memory: Store) -> None:
     assert charged == ["1", "mail"]
 
 
+def test_a_type_that_is_not_there_is_refused_where_it_is_said(memory: Store) -> None:
+    def charge(order: str) -> Nothing:  # type: ignore[name-defined]  # noqa: F821
+        raise NotImplementedError
+
+    with pytest.raises(errors.UsageError, match="what 'charge' returns is not known"):
+        Idempotency(memory, "charge").each(str)(charge)
+
+
 def test_a_second_caller_waits_or_is_told(memory: Store, clock: ManualClock) -> None:
     once, hasty = Idempotency(memory, "charge"), Hasty.over(memory)
     once.create_table()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isotone.structures.adjacency import Adjacency as Adjacency
-    from isotone.structures.adjacency import Edge as Edge
+    from isotone.structures.adjacency import AdjacencyEdge as AdjacencyEdge
     from isotone.structures.counter import Counter as Counter
     from isotone.structures.counter import Sequence as Sequence
     from isotone.structures.counter import ShardedCounter as ShardedCounter
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
 _HOMES: dict[str, str] = {
     "Adjacency": "isotone.structures.adjacency",
+    "AdjacencyEdge": "isotone.structures.adjacency",
     "Context": "isotone.structures.worker_handlers",
     "Counter": "isotone.structures.counter",
-    "Edge": "isotone.structures.adjacency",
     "Idempotency": "isotone.structures.idempotency",
     "Leaderboard": "isotone.structures.leaderboard",
     "Lock": "isotone.structures.lock",
@@ -82,9 +82,9 @@ _HOMES: dict[str, str] = {
 
 __all__ = [
     "Adjacency",
+    "AdjacencyEdge",
     "Context",
     "Counter",
-    "Edge",
     "Idempotency",
     "Leaderboard",
     "Lock",

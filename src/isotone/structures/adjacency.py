@@ -37,7 +37,7 @@ _PAGE: Final = 25
 _BETWEEN: Final = "\n"  # the attributes of a key, which have such characters escaped
 
 
-class Edge(Entity):
+class AdjacencyEdge(Entity):
     """Two nodes that belong together, and what is said of it."""
 
     relation: Attr[str] = field()
@@ -50,7 +50,7 @@ class Edge(Entity):
     inverted = Index("inverted", "EDGES", relation, right).sort("FROM", left)
 
 
-_END: Final[dict[Side, Attr[str]]] = {"left": Edge.left, "right": Edge.right}
+_END: Final[dict[Side, Attr[str]]] = {"left": AdjacencyEdge.left, "right": AdjacencyEdge.right}
 
 
 class Adjacency(Structure[S]):
@@ -67,7 +67,7 @@ class Adjacency(Structure[S]):
     ) -> None:
         super().__init__(store, table or ADJACENCY)
         self.relation = relation
-        self._edges = self.kept(Edge)
+        self._edges = self.kept(AdjacencyEdge)
         self._kinds: dict[Side, type[Entity] | None] = {"left": left, "right": right}
 
     @staticmethod
@@ -95,9 +95,9 @@ class Adjacency(Structure[S]):
         return True
 
     @operation
-    def describe(self, left: Node, right: Node, data: Mapping[str, Any]) -> Steps[Edge]:
+    def describe(self, left: Node, right: Node, data: Mapping[str, Any]) -> Steps[AdjacencyEdge]:
         """Say something else of an edge, and give it. Cost: one write. Raises `NotFound`."""
-        change = Edge.data.set(dict(data))
+        change = AdjacencyEdge.data.set(dict(data))
         return (yield from self.calls.update(self._edges, change, **self._key(left, right)))
 
     @operation
@@ -107,7 +107,7 @@ class Adjacency(Structure[S]):
         return was is not None
 
     @operation
-    def edge(self, left: Node, right: Node) -> Steps[Edge | None]:
+    def edge(self, left: Node, right: Node) -> Steps[AdjacencyEdge | None]:
         """The edge between two nodes, or None. Cost: a consistent read."""
         key = self._key(left, right)
         return (yield from self.calls.get(self._edges, consistent=True, **key))
@@ -126,24 +126,24 @@ class Adjacency(Structure[S]):
     @operation
     def rights(
         self, left: Node, *, size: int = _PAGE, cursor: str | None = None
-    ) -> Steps[Page[Edge]]:
+    ) -> Steps[Page[AdjacencyEdge]]:
         """A page of the edges of a left node, by its right ones. Cost: a query."""
         return (yield from self.calls.page(self._from("left", left), size=size, cursor=cursor))
 
     @operation
     def lefts(
         self, right: Node, *, size: int = _PAGE, cursor: str | None = None
-    ) -> Steps[Page[Edge]]:
+    ) -> Steps[Page[AdjacencyEdge]]:
         """A page of the edges of a right node, by its left ones. Cost: a query of the index."""
         return (yield from self.calls.page(self._from("right", right), size=size, cursor=cursor))
 
     @iteration
-    def all_rights(self, left: Node) -> Batches[Edge]:
+    def all_rights(self, left: Node) -> Batches[AdjacencyEdge]:
         """All edges of a left node, by its right ones: `for`, or `async for`."""
         return self._all(self._from("left", left))
 
     @iteration
-    def all_lefts(self, right: Node) -> Batches[Edge]:
+    def all_lefts(self, right: Node) -> Batches[AdjacencyEdge]:
         """All edges of a right node, by its left ones: `for`, or `async for`."""
         return self._all(self._from("right", right))
 
@@ -189,7 +189,7 @@ class Adjacency(Structure[S]):
     # The nodes themselves
 
     @operation
-    def nodes(self, edges: Iterable[Edge], side: Side) -> Steps[list[Any]]:
+    def nodes(self, edges: Iterable[AdjacencyEdge], side: Side) -> Steps[list[Any]]:
         """The entities at one end of edges, in their order; None for each that is not there.
 
         Cost: a read of each, a hundred to a request. Raises `UsageError` where no class was given.
@@ -220,23 +220,23 @@ class Adjacency(Structure[S]):
         texts = {"left": self._text("left", left), "right": self._text("right", right)}
         return {"relation": self.relation, **texts}
 
-    def _edge(self, left: Node, right: Node, data: Mapping[str, Any] | None) -> Edge:
+    def _edge(self, left: Node, right: Node, data: Mapping[str, Any] | None) -> AdjacencyEdge:
         return self._edges(**self._key(left, right), data=dict(data or {}))
 
-    def _from(self, side: Side, node: Node, *further: Condition) -> Query[Edge]:
+    def _from(self, side: Side, node: Node, *further: Condition) -> Query[AdjacencyEdge]:
         """The edges of a node, in the order of those on the other side."""
         pattern = self._edges.primary if side == "left" else self._edges.inverted
         own = _END[side] == self._text(side, node)
-        return pattern.where(Edge.relation == self.relation, own, *further)
+        return pattern.where(AdjacencyEdge.relation == self.relation, own, *further)
 
-    def _of_one(self, left: Node | None, right: Node | None) -> Query[Edge]:
+    def _of_one(self, left: Node | None, right: Node | None) -> Query[AdjacencyEdge]:
         if (left is None) == (right is None):
             raise UsageError("give the node of one side: left=… or right=…")
         if left is not None:
             return self._from("left", left)
         return self._from("right", cast("Node", right))
 
-    def _all(self, query: Query[Edge]) -> Batches[Edge]:
+    def _all(self, query: Query[AdjacencyEdge]) -> Batches[AdjacencyEdge]:
         traversal = self.calls.traverse(query)
         while not traversal.is_over:
             yield traversal.step()

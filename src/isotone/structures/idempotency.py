@@ -150,7 +150,7 @@ class Idempotency(Structure[S]):
         """
 
         def decorate(function: Callable[P, R]) -> Callable[P, R]:
-            result = typing.get_type_hints(function).get("return", Any)
+            result = _returned(function)
             once = cast("Any", self).once
 
             @functools.wraps(function)
@@ -292,6 +292,17 @@ class Idempotency(Structure[S]):
 
     def _after(self, seconds: float) -> datetime:
         return datetime.fromtimestamp(self.now(), UTC) + timedelta(seconds=seconds)
+
+
+def _returned(function: Callable[..., Any]) -> Any:
+    """The type that a function says it returns."""
+    try:
+        return typing.get_type_hints(function).get("return", Any)
+    except NameError as error:
+        raise UsageError(
+            f"what {getattr(function, '__name__', function)!r} returns is not known, and so not as what a "
+            f"kept result is to be read: {error}; import it, outside of `if TYPE_CHECKING`"
+        ) from None
 
 
 def _plain(value: Any) -> Any:
