@@ -215,7 +215,7 @@ class Leaderboard(Structure[S]):
         """Where a member stands; None where it is not on the board in that window.
 
         Cost: a read, and a count of all that are better, which reads them, or, where the board is `ranked`
-        and the ties are standard, some two items.
+        and the ties are standard, an item for each level of a tree.
         """
         return (yield from self._reading.standing(member, self._window(at)))
 

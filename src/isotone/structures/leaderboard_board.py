@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 from isotone.model.calls import Calls
@@ -76,9 +77,14 @@ class Board:
         """The score of an entry as it is written in its order."""
         return entry.order[len(entry.window) + 1 :]
 
+    def ranked_score(self, entry: Entry) -> Decimal:
+        """The score of an entry as its ranking has it: the best is the smallest."""
+        score = self.digits.score(self.score_text(entry))
+        return score if self.best == "lowest" else 0 - score
+
     def ranking_key(self, entry: Entry) -> str:
         """The key of an entry in the ranking of its window."""
-        return ranking_key(self.digits.score(self.score_text(entry)), entry.member)
+        return ranking_key(self.ranked_score(entry), entry.member)
 
     @property
     def identity(self) -> dict[str, Any]:

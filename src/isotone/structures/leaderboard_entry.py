@@ -118,10 +118,10 @@ class Digits:
         """The score of a text."""
         return Decimal(text)
 
-    def range(self, text: str, best: Best, *, better: bool) -> tuple[str, str] | None:
-        """The least and the greatest text of the better scores, or of the worse; None where none is."""
+    def better(self, text: str, best: Best) -> tuple[str, str] | None:
+        """The least and the greatest text of the scores that are better; None where none is."""
         units = int(text.replace(".", ""))
-        low, high = (0, units - 1) if (best == "lowest") == better else (units + 1, self._most)
+        low, high = (0, units - 1) if best == "lowest" else (units + 1, self._most)
         return (self._written(low), self._written(high)) if low <= high else None
 
     @property

@@ -155,23 +155,34 @@ class LeaderboardReading:
 
     def rank(self, entry: Entry) -> Steps[int]:
         """The rank of an entry. Cost: that of a count of all that are better."""
-        better = self._board.digits.range(
-            self._board.score_text(entry), self._board.best, better=True
-        )
+        board, text = self._board, self._board.score_text(entry)
+        if self._rankings is not None and board.ties == "standard":
+            score = board.ranked_score(entry)
+            return 1 + (yield from self._rankings.of(entry.window).rank(before_score(score)))
+        better = board.digits.better(text, board.best)
         if better is None:
             return 1
-        if self._board.ties == "dense":
+        if board.ties == "dense":
             return 1 + (yield from self._count_scores(entry.window, better))
-        return 1 + (yield from self.count(entry.window, better))
+        return 1 + (yield from self._count(entry.window, better))
 
-    def count(self, window: str, between: tuple[str, str] | None = None) -> Steps[int]:
-        """How many there are, all or between two scores. Cost: a read of all of them."""
+    def count(self, window: str) -> Steps[int]:
+        """How many there are. Cost: a read of all of them; of a ranking, of one item."""
         if self._rankings is not None:
-            ranking = self._rankings.of(window)
-            if between is None:
-                return (yield from ranking.size())
-            low, high = map(self._board.digits.score, between)
-            return (yield from ranking.count(before_score(low), after_score(high)))
+            return (yield from self._rankings.of(window).size())
+        return (yield from self._count(window))
+
+    def _count_equal(self, entry: Entry) -> Steps[int]:
+        """How many have the score of an entry."""
+        if self._rankings is not None:
+            score = self._board.ranked_score(entry)
+            ranking = self._rankings.of(entry.window)
+            return (yield from ranking.count(before_score(score), after_score(score)))
+        text = self._board.score_text(entry)
+        return (yield from self._count(entry.window, (text, text)))
+
+    def _count(self, window: str, between: tuple[str, str] | None = None) -> Steps[int]:
+        """How many entries there are, all or between two scores."""
         found = 0
         for shard in range(self._board.shards):
             found += yield from self._calls.count(self._board.query(shard, window, between))
@@ -200,6 +211,5 @@ class LeaderboardReading:
         equal = len(list(takewhile(lambda each: each.order == first.order, rows)))
         before = 0  # entries that stand before the first row, with its score
         if equal < len(rows) and self._board.ties == "standard":
-            text = self._board.score_text(first)
-            before = (yield from self.count(first.window, (text, text))) - equal
+            before = (yield from self._count_equal(first)) - equal
         return Numbering(self._board.ties, rank - 1 + before, rank, first.order)
