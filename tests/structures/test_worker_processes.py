@@ -1,0 +1,112 @@
+"""Workers as processes on one file: killed at any moment, stopped by signals, started again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.structures.worker_site import Delivery, Journal, Post, journal
+
+import isotone
+from isotone import Store
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
+
+AUTHORS, POSTS, KILLS = "abcdef", 50, 6
+HERE = Path(__file__).parent
+
+
+@contextlib.contextmanager
+def started(file: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "isotone", "worker", "worker_site:journal", str(file), *options],
+        cwd=HERE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file with posts that nobody has handled yet."""
+    path = tmp_path / "site.db"
+    with isotone.connect(path) as store:
+        journal.create_tables(store)
+        for author in AUTHORS:
+            store.put(Journal(author=author))
+        store.put_many(Post(author=author, number=n) for n in range(POSTS) for author in AUTHORS)
+    return path
+
+
+def journals(store: Store) -> dict[str, list[int]]:
+    return {each.author: each.numbers for each in store.all(Journal.primary.scan())}
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "the workers do not get on"
+        time.sleep(0.005)
+
+
+def test_killed_workers_lose_nothing_and_do_nothing_twice(file: Path) -> None:
+    chance = random.Random(7)
+    with isotone.connect(file) as store, contextlib.ExitStack() as stack:
+
+        def handled() -> int:
+            return sum(map(len, journals(store).values()))
+
+        def another() -> subprocess.Popen[str]:
+            return stack.enter_context(started(file, "--lease", "0.6", "--batch", "20"))
+
+        workers = [another(), another()]
+        for kill in range(1, KILLS + 1):
+            reached = kill * len(AUTHORS) * POSTS // (KILLS + 2)
+            until(lambda reached=reached: handled() >= reached)
+            victim = workers.pop(chance.randrange(len(workers)))
+            victim.kill()
+            victim.wait()
+            workers.append(another())
+        until(lambda: handled() >= len(AUTHORS) * POSTS)
+        for worker in workers:
+            worker.send_signal(signal.SIGTERM)
+            assert worker.wait(20) == 0
+        assert journals(store) == {author: [*range(POSTS)] for author in AUTHORS}
+        assert store.count(Delivery.primary.scan()) == len(AUTHORS) * POSTS
+        assert journal.dead_letters(store) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_it_gracefully(file: Path, number: int) -> None:
+    with isotone.connect(file) as store, started(file, "--metrics") as process:
+        assert process.stdout is not None
+        assert '"worker":"journal"' in process.stdout.readline()
+        process.send_signal(number)
+        process.communicate(timeout=20)
+        assert process.returncode == 0
+        # Nothing has to run out before somebody else goes on.
+        journal.run(store, until_idle=True)
+        assert journals(store) == {author: [*range(POSTS)] for author in AUTHORS}
+
+
+def test_once_handles_what_there_is_and_ends(file: Path) -> None:
+    with started(file, "--once", "--workers", "2") as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert out.startswith("journal: ")
+    with isotone.connect(file) as store:
+        assert journals(store) == {author: [*range(POSTS)] for author in AUTHORS}
