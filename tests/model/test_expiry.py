@@ -8,7 +8,7 @@ import pytest
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, ManualClock, Table, expires, field
-from isotone.errors import UsageError
+from isotone.errors import AlreadyExists, UsageError
 from isotone.model.validation import InvalidEntity
 
 web = Table("web", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
@@ -66,3 +66,24 @@ def test_tables_of_one_base_expire_by_one_attribute() -> None:
     with pytest.raises(UsageError, match=r"declare Table\(ttl='until_then'\)"):
 
         class Elsewhere(Kept, table=Table("elsewhere")): ...
+
+
+class Invitation(Entity, table=web):
+    code: Attr[str] = field()
+    note: Attr[str] = field(default="")
+    ends: Attr[datetime | None] = expires(default=ENDS)
+
+    primary = Key("INVITATION", code).sort("INVITATION")
+
+
+def test_null_in_the_place_of_an_expiry_is_none() -> None:
+    with isotone.connect(clock=ManualClock(datetime(2039, 1, 1, tzinfo=UTC))) as store:
+        store.create_tables(web)
+        store.put(
+            Invitation(code="a", ends=None)
+        )  # written as NULL, because absence is the default
+        assert store.update(Invitation, Invitation.note.set("x"), code="a").note == "x"
+        assert store.upsert(Invitation, Invitation.note.set("y"), code="a").note == "y"
+        assert store.replace(Invitation(code="a", ends=None, note="z")).note == "z"
+        with pytest.raises(AlreadyExists):
+            store.create(Invitation(code="a", ends=None))

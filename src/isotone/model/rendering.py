@@ -56,6 +56,17 @@ def present(attribute: str) -> nodes.ConditionNode:
     return nodes.Call("attribute_exists", (nodes.Path((attribute,)),))
 
 
+def expired(attribute: str, now: float) -> nodes.ConditionNode:
+    """The attribute says a time that is past."""
+    path = nodes.Path((attribute,))
+    return nodes.Comparison("<=", path, nodes.Literal({"N": str(int(now))}))
+
+
+def unexpired(attribute: str, now: float) -> nodes.ConditionNode:
+    """The opposite, and so also true of an item without the attribute, or with NULL in its place."""
+    return nodes.Not(expired(attribute, now))
+
+
 def equal(attribute: str, value: AttributeValue | None) -> nodes.ConditionNode:
     """The attribute is as given; None says that it is not there."""
     if value is None:

@@ -18,7 +18,7 @@ from isotone.model.conditions import Condition
 from isotone.model.intervals import Restriction, text_of
 from isotone.model.keys import BoundKey
 from isotone.model.projecting import key_attributes, projected_attributes, projected_fields
-from isotone.model.rendering import conjunction, expressions
+from isotone.model.rendering import conjunction, expressions, unexpired
 from isotone.model.schema import VERSION_ATTRIBUTE, EntitySchema
 from isotone.values.types import AttributeValue, Item
 
@@ -68,7 +68,11 @@ def counting(read: Read[Any], now: float) -> dict[str, Any]:
     """The request that counts, with everything judged by the database."""
     request = dict(read.request())
     further = [_of_kind(read)]
-    further += [] if read.with_expired else [_unexpired(schema, now) for schema in _mortal(read)]
+    further += (
+        []
+        if read.with_expired
+        else [unexpired(schema.by_role["expires"].attribute, now) for schema in _mortal(read)]
+    )
     for name in ("ProjectionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues"):
         request.pop(name, None)
     return {**request, **_expressions(replace(read, selected=None), further), "Select": "COUNT"}
@@ -232,12 +236,6 @@ def _of_kind(read: Read[Any]) -> nodes.ConditionNode:
     tags = tuple(nodes.Literal({"S": schema.tag}) for schema in read.schemas)
     untagged = nodes.Call("attribute_not_exists", (_tag_path(read),))
     return nodes.Or((nodes.In(_tag_path(read), tags), untagged))
-
-
-def _unexpired(schema: EntitySchema, now: float) -> nodes.ConditionNode:
-    """The opposite of having expired, and so also true of an item that has no expiry, or NULL in its place."""
-    path = schema.by_role["expires"].path()
-    return nodes.Not(nodes.Comparison("<=", path, nodes.Literal({"N": str(int(now))})))
 
 
 def _tag_path(read: Read[Any]) -> nodes.Path:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotone.errors import ConditionFailed, UsageError, VersionConflict, WriteRefused
 from isotone.expressions import nodes
+from isotone.model import rendering
 from isotone.model.conditions import Condition
 from isotone.model.rendering import absent, equal, present
 from isotone.model.writing import Write, identify
@@ -49,9 +50,7 @@ def unexpired(schema: EntitySchema, now: datetime) -> nodes.ConditionNode | None
     expiry = schema.by_role.get("expires")
     if expiry is None:
         return None
-    path = nodes.Path((expiry.attribute,))
-    later = nodes.Comparison(">", path, nodes.Literal(expiry.encode(now)))
-    return nodes.Or((absent(expiry.attribute), later))
+    return rendering.unexpired(expiry.attribute, now.timestamp())
 
 
 def vacant(schema: EntitySchema, now: datetime) -> nodes.ConditionNode:
@@ -99,8 +98,7 @@ def _or_expired(
     expiry = schema.by_role.get("expires")
     if expiry is None:
         return condition
-    path = nodes.Path((expiry.attribute,))
-    return nodes.Or((condition, nodes.Comparison("<=", path, nodes.Literal(expiry.encode(now)))))
+    return nodes.Or((condition, rendering.expired(expiry.attribute, now.timestamp())))
 
 
 def refusal(write: Write[Any], item: Item | None, values: Mapping[str, Any]) -> WriteRefused | None:

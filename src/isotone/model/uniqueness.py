@@ -16,7 +16,7 @@ from isotone.codec import readable
 from isotone.errors import NotUnique, UsageError, WriteRefused
 from isotone.expressions import nodes
 from isotone.model.fields import Attr
-from isotone.model.rendering import absent, conjunction, equal, expressions
+from isotone.model.rendering import absent, conjunction, equal, expired, expressions
 from isotone.model.writing import Action
 from isotone.values.json import item_from_wire
 from isotone.values.types import AttributeValue, Item
@@ -128,13 +128,12 @@ def _claim(
     key = _key(schema, text)
     item: Item = {**key, schema.table.tag: {"S": MARK}, _OWNER: {"M": owner}}
     expiry = schema.by_role.get("expires")
-    expired: list[nodes.ConditionNode] = []
+    over: list[nodes.ConditionNode] = []
     if expiry is not None:
-        path = nodes.Path((expiry.attribute,))
-        expired = [nodes.Comparison("<=", path, nodes.Literal(expiry.encode(now)))]
+        over = [expired(expiry.attribute, now.timestamp())]
         if values.get(expiry.name) is not None:
             item[expiry.attribute] = expiry.encode(values[expiry.name])
-    free = nodes.Or((absent(next(iter(key))), *_owned(owner, former), *expired))
+    free = nodes.Or((absent(next(iter(key))), *_owned(owner, former), *over))
     members = {
         "TableName": schema.table.name,
         "Item": item,
