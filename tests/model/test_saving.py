@@ -327,3 +327,36 @@ def test_a_delete_does_not_give_what_has_expired(store: Any, clock: ManualClock)
     keep_the_expired(store)
     store(put(Session(token="t", until=START - timedelta(hours=1)), clock))
     assert store(delete(Session, {"token": "t"}, clock)) is None
+
+
+# Unique values in an index of the user's own attributes
+
+claimed = Table("claimed", indexes={"by_owner": Global("owner", "name")})
+
+
+class House(Entity, table=claimed):
+    number: Attr[int] = field(max=99)
+    owner: Attr[str] = field()
+    name: Attr[str] = field(unique=True)
+
+    primary = Key("HOUSE", number).sort("HOUSE")
+    by_owner = Index("by_owner", owner).sort(name)
+
+
+def test_unique_values_keep_out_of_the_indexes_of_users() -> None:
+    with isotone.connect() as store:
+        store.create_tables(claimed)
+        first = store.put(House(number=1, owner="ann", name="mill"))
+        with pytest.raises(NotUnique, match="taken, by HOUSE#01") as refused:
+            store.create(House(number=2, owner="bo", name="mill"))
+        assert refused.value.owner == {"PK": "HOUSE#01", "SK": "HOUSE"}
+        assert store.all(House.by_owner.where(House.owner == "ann")) == [first]
+
+
+def test_the_attribute_of_what_keeps_values_unique_is_no_key() -> None:
+    with pytest.raises(UsageError, match="an attribute '_owner' of their own"):
+
+        class Clash(Entity, table=Table("clash", indexes={"by_owner": Global("_owner")})):
+            name: Attr[str] = field(unique=True)
+
+            primary = Key("CLASH", name).sort("CLASH")

@@ -1,8 +1,8 @@
 """Unique values: a marker item for each, written in one transaction with the entity that has it.
 
 DynamoDB keeps nothing unique but primary keys. So each unique value gets an item whose primary key is
-made of the value (`_unique#User#email#ann@example.com`), which says whose it is. It is written with the
-entity, and goes with it; it expires with it, too.
+made of the value (`_unique#User#email#ann@example.com`), whose tag is `_unique`, and whose `_owner` is the
+primary key of the entity that has it. It is written with the entity, and goes with it; it expires with it, too.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
     from isotone.model.schema import EntitySchema
+    from isotone.model.table import Table
 
 MARK: Final = "_unique"
-_OWNER: Final = "owner"
+_OWNER: Final = "_owner"
 
 
 def check(schema: EntitySchema) -> None:
@@ -41,6 +42,17 @@ def check(schema: EntitySchema) -> None:
             f"field {schema.unique[0].name!r} cannot be unique in {schema.table!r}: "
             "the items that keep it so need a primary key of strings"
         )
+    if schema.unique and _OWNER in _attributes_of(schema.table):
+        raise UsageError(
+            f"field {schema.unique[0].name!r} cannot be unique in {schema.table!r}: the items that keep it "
+            f"so have an attribute {_OWNER!r} of their own; give the table's another name"
+        )
+
+
+def _attributes_of(table: Table) -> set[str]:
+    """The attributes that have a meaning in each item of a table."""
+    layouts = [table.keys, *map(table.layout, table.indexes)]
+    return {table.tag, table.ttl, *(each.name for layout in layouts for each in layout.attributes)}
 
 
 def fields_of(schema: EntitySchema) -> list[Attr[Any]]:
