@@ -415,3 +415,29 @@ def test_a_read_in_the_middle_of_a_transaction_is_tried_again(banking: Any) -> N
 
     banking.before["TransactGetItems"] = conflict
     assert balances(banking) == [10, 0]
+
+
+def test_what_no_transaction_can_do_is_said(banking: Any) -> None:
+    together = Transaction(banking.clock)
+    together.put(Config(name="a"))
+    together.update(Account, Account.balance.add(1), owner="o", number=1)
+    banking.backend.execute(
+        "UpdateItem",
+        {
+            "TableName": "bank",
+            "Key": Account.__schema__.primary_key(key(1)),
+            "UpdateExpression": "SET balance = :text",
+            "ExpressionAttributeValues": {":text": {"S": "ten"}},
+        },
+    )
+    with pytest.raises(TransactionCanceledException) as refused:
+        banking.do(together.commit())
+    assert str(refused.value) == (
+        "Transaction cancelled, please refer cancellation reasons for specific reasons "
+        "[None, ValidationError]; ValidationError of entry 1: An operand in the update expression "
+        "has an incorrect data type"
+    )
+    assert [each["Code"] for each in refused.value.members["CancellationReasons"]] == [
+        "None",
+        "ValidationError",
+    ]

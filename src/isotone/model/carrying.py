@@ -68,7 +68,7 @@ def carry_out_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list
                     yield from bring(write.schema, key, clock)
     try:
         return (yield from _attempt(writes, clock))
-    except ValidationException as error:
+    except (ValidationException, TransactionCanceledException) as error:
         if _NO_WAY in error.message:
             error.add_note("what the path leads through is not there; set the whole of it first")
         raise
@@ -269,8 +269,18 @@ def _send_together(actions: Sequence[Action]) -> Steps[None]:
     except TransactionCanceledException as error:
         reasons = reasons_of(error)
         if len(reasons) != len(actions) or not any(reasons):
-            raise
+            raise _with_what_it_says(error) from None
         raise _Refused(reasons) from error
+
+
+def _with_what_it_says(error: TransactionCanceledException) -> TransactionCanceledException:
+    """The error with the messages of its reasons, of which its own message has but the codes."""
+    said = [
+        f"{reason['Code']} of entry {place}: {reason['Message']}"
+        for place, reason in enumerate(error.members.get("CancellationReasons", ()))
+        if reason.get("Message")
+    ]
+    return TransactionCanceledException("; ".join([error.message, *said]), **error.members)
 
 
 def _entry(action: Action) -> dict[str, Any]:
