@@ -289,6 +289,20 @@ def test_history_and_expiry(memory: Store, clock: ManualClock) -> None:
         Leaderboard(memory).history("a")
 
 
+def test_who_is_not_seen_for_long_begins_anew(memory: Store, clock: ManualClock) -> None:
+    board = Leaderboard(memory, expire_after=timedelta(hours=1))
+    board.create_table()
+    board.record("a", 1)
+    clock.advance(timedelta(minutes=59))
+    assert board.record("a", 1) == 2
+    clock.advance(timedelta(minutes=59))
+    assert board.record("a", 1, at=NOW) is None
+    assert rows(board.top()) == [(1, "a", 2)]
+    clock.advance(timedelta(minutes=1))
+    assert rows(board.top()) == []
+    assert board.record("a", 1) == 1
+
+
 def test_remove(memory: Store) -> None:
     board = Leaderboard(memory)
     board.create_table()
@@ -361,21 +375,22 @@ def test_threads_lose_nothing(store: Store, table_name: str, ranked: bool) -> No
         assert standing.score == (2 * sum(mine) + len(mine)) // (2 * len(mine))
 
 
-def _write(path: str, seed: int) -> None:
+def _write(path: str, seed: int, ranked: bool) -> None:
     chance = random.Random(seed)
     with isotone.connect(path) as store:
-        board = Leaderboard(store, score="average", shards=2)
+        board = Leaderboard(store, score="average", shards=2, ranked=ranked)
         for _ in range(40):
             board.record(f"{chance.randrange(3)}", chance.randrange(100))
 
 
-def test_processes_lose_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ranked", [False, True])
+def test_processes_lose_nothing(tmp_path: Path, ranked: bool) -> None:
     path = str(tmp_path / "boards.db")
     with isotone.connect(path) as store:
-        board = Leaderboard(store, score="average", shards=2)
+        board = Leaderboard(store, score="average", shards=2, ranked=ranked)
         board.create_table()
         context = multiprocessing.get_context("spawn")
-        writers = [context.Process(target=_write, args=(path, seed)) for seed in range(4)]
+        writers = [context.Process(target=_write, args=(path, seed, ranked)) for seed in range(4)]
         for writer in writers:
             writer.start()
         for writer in writers:
@@ -389,7 +404,9 @@ def test_processes_lose_nothing(tmp_path: Path) -> None:
         for each in board.top():
             values = expected[each.member]
             assert (each.total, each.count) == (sum(values), len(values))
+            assert board.standing(each.member) == each
         assert {each.member for each in board.top()} == expected.keys()
+        assert board.count() == 3
 
 
 def test_an_event_counts_once(store: Store, table_name: str) -> None:
