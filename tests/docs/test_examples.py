@@ -25,7 +25,7 @@ from isotone.server import running_server
 
 RUN_ELSEWHERE = {"docs/testing.md"}
 ADDRESSES = ("http://127.0.0.1:8000", "http://localhost:8000")
-UNENDING = {"serve", "demo", "shell"}
+UNENDING = {"demo", "serve", "shell", "worker"}
 
 _MINE = [page for page in PAGES if page.name not in RUN_ELSEWHERE]
 
