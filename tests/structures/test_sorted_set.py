@@ -19,7 +19,7 @@ from tests.structures.simulation import Hasty
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Observation, Store, errors, field
 from isotone.structures import SortedSet
-from isotone.structures.sorted_set_bounds import ScoreRange, matcher, score_of
+from isotone.structures.sorted_set_bounds import EXACT, ScoreRange, above, matcher, score_of
 
 KINDS: list[dict[str, Any]] = [
     {},
@@ -449,6 +449,33 @@ def test_over_an_async_store() -> None:
 @settings(max_examples=200)
 def test_a_pattern_without_brackets_is_that_of_a_shell(pattern: str, member: str) -> None:
     assert bool(matcher(pattern)(member)) == fnmatchcase(member, pattern)
+
+
+stored = st.builds(
+    lambda digits, exponent: score_of(Decimal(digits).scaleb(exponent)),
+    st.integers(-(10**5), 10**5) | st.sampled_from([10**37, 10**38 - 1, 1 - 10**38]),
+    st.sampled_from([-130, -120, -38, -1, 0, 3, 87]),
+)
+
+
+@given(stored)
+def test_nothing_is_between_a_score_and_the_next_above(score: Decimal) -> None:
+    following = above(score)
+    assert following > score
+    if following.is_infinite():
+        assert score == Decimal(10**38 - 1).scaleb(88)
+        return
+    assert score_of(following) == following
+    with pytest.raises(errors.OutOfRange):
+        score_of(EXACT.divide(EXACT.add(score, following), Decimal(2)))
+
+
+def test_a_range_between_open_bounds_reads_nothing_else(spent: Spent) -> None:
+    songs = SortedSet(spent.store, "a")
+    songs.zadd({f"{number}": number // 10 for number in range(50)})
+    assert spent.on(lambda: songs.zrangebyscore("(1", "(3")) == [("Query", 10)]
+    assert spent.on(lambda: songs.zcount(1, "(3")) == [("Query", 20)]
+    assert songs.zcount("(9999999999", "+inf") == songs.zcount("(3", "(3") == 0
 
 
 numbers = st.integers(-3, 3)

@@ -26,6 +26,8 @@ EXACT: Final = Context(prec=400)
 
 _DIGITS: Final = 38
 _LEAST_EXPONENT, _GREATEST_EXPONENT = -130, 125
+_STORED: Final = Context(prec=_DIGITS, Emin=_LEAST_EXPONENT, Emax=_GREATEST_EXPONENT)
+_SMALLEST: Final = Decimal((0, (1,), _LEAST_EXPONENT))
 
 
 def score_of(value: Number) -> Decimal:
@@ -65,6 +67,14 @@ def plain(number: Decimal) -> Decimal:
     return Decimal(f"{number.normalize(EXACT):f}")
 
 
+def above(score: Decimal) -> Decimal:
+    """The least score above one: there is one, because scores have so many digits at the most."""
+    found = _STORED.next_plus(score)
+    if found.copy_abs() >= _SMALLEST:
+        return found
+    return Decimal(0) if score < 0 else _SMALLEST
+
+
 def _decimal(value: Number) -> Decimal:
     if isinstance(value, Decimal):
         return value
@@ -99,6 +109,16 @@ class ScoreRange(NamedTuple):
             without_high,
             is_empty,
         )
+
+    def closed(self) -> ScoreRange:
+        """The same range with bounds that are included, which is what one read of an order can have."""
+        low, high = self.low, self.high
+        if self.without_low and low is not None:
+            low = above(low)
+        if self.without_high and high is not None:
+            high = above(high.copy_negate()).copy_negate()  # a minus sign would round
+        is_beyond = any(bound is not None and bound.is_infinite() for bound in (low, high))
+        return ScoreRange(low, high, is_empty=self.is_empty or is_beyond)
 
     def __contains__(self, score: object) -> bool:
         assert isinstance(score, Decimal)

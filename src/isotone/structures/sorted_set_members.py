@@ -180,7 +180,7 @@ class Members:
 
     def by_score(self, scores: ScoreRange) -> list[Query[SortedSetMember]]:
         """The members with these scores, in each shard."""
-        return self._queries(self.kind.by_score, SortedSetMember.score, scores)
+        return self._queries(self.kind.by_score, SortedSetMember.score, scores.closed())
 
     # By their bytes
 
