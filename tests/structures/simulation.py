@@ -65,6 +65,21 @@ class Repeating:
         return self._backend.execute(operation, request) if operation in WRITES else response
 
 
+class Overtaken:
+    """A backend that lets others go first: `before` is called ahead of the next request of an operation."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self.before: dict[str, list[Callable[[], None]]] = {}
+
+    def execute(self, operation: str, request: Request) -> Response:
+        waiting = self.before.get(operation)
+        if waiting:
+            waiting.pop(0)()
+        response: Response = self._backend.execute(operation, request)
+        return response
+
+
 class Requests:
     """Counts the requests of a store that is made with `observe=[requests]`, by operation."""
 

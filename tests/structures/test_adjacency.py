@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.structures.simulation import Repeating, Requests
 
@@ -91,6 +91,8 @@ def test_it_is_a_set_of_pairs(
 
 
 @settings(max_examples=30, deadline=None)
+@example(set(range(75)), set(range(75)), False)
+@example(set(range(25)), set(range(24, 60)), False)
 @given(
     st.sets(st.integers(0, 400), max_size=120),
     st.sets(st.integers(0, 400), max_size=120),

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
-from tests.structures.simulation import Hasty, Repeating, Requests
+from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store, Table, errors, field
@@ -177,6 +177,18 @@ def test_an_attempt_that_outlives_its_lease_is_overtaken(memory: Store, clock: M
     with pytest.raises(errors.LeaseLost, match="longer lease"):
         once.once("a", slow)
     assert once.once("a", slow) == "fast"
+
+
+def test_of_two_who_take_over_one_does(memory: Store, clock: ManualClock) -> None:
+    once, overtaken = Idempotency(memory, "charge", lease=10), Overtaken(memory.backend)
+    once.create_table()
+    memory.run(once._begin("a", None, 0))  # and dies
+    clock.advance(11)
+    work = Worker()
+    overtaken.before["PutItem"] = [lambda: None, lambda: memory.run(once._begin("a", None, 0))]
+    with isotone.connect(overtaken, clock=clock) as late, pytest.raises(errors.InProgress):
+        Idempotency(late, "charge", lease=10).once("a", work)
+    assert work.calls == 0
 
 
 def test_a_slow_attempt_that_fails_takes_nothing_away(memory: Store, clock: ManualClock) -> None:
