@@ -55,7 +55,8 @@ class SortedSetWriter(SortedSetReader[S]):
 
         `nx` only adds, `xx` only changes, `gt` and `lt` change only to greater and lesser scores. `incr`
         adds to the one score that is given; its result is the sum, None where an option forbade it.
-        Reads and writes 1 for each member. A hundred members change together, or none.
+        Reads and writes 1 for each member. A hundred members change together, or none; with ranks, each
+        by itself.
         """
         _check_options(mapping, nx, xx, incr, gt, lt)
         scores = {member: score_of(score) for member, score in mapping.items()}
