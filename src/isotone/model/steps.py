@@ -22,6 +22,7 @@ from isotone.backends.interface import AsyncBackend, Backend, Request, Response
 from isotone.errors import (
     ApiError,
     BatchIncomplete,
+    LimitExceededException,
     ResourceNotFoundException,
     StorageBusy,
     StorageFull,
@@ -45,6 +46,8 @@ class Pause(NamedTuple):
 
 Steps = Generator[Call | Pause, Response, R]
 
+# Streams are throttled by this name.
+_PASSING: Final = (BatchIncomplete, LimitExceededException, StorageBusy, StorageFull)
 _ABOUT_TABLES: Final = frozenset({"DescribeTable", "DeleteTable", "UpdateTable"})
 
 
@@ -91,7 +94,7 @@ async def run_async(steps: Steps[R], backend: AsyncBackend) -> R:
 
 def is_passing(error: Exception) -> bool:
     """Whether the same call may succeed a moment later: no answer, too many requests, a busy file."""
-    return retry.is_passing(error) or isinstance(error, StorageBusy | StorageFull | BatchIncomplete)
+    return retry.is_passing(error) or isinstance(error, _PASSING)
 
 
 def _explained(error: ApiError, call: Call) -> ApiError:

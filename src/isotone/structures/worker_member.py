@@ -35,6 +35,7 @@ _LOGGER: Final = logging.getLogger("isotone.worker")
 _LONGEST_PAUSE: Final = 10.0  # seconds between tries, while the store fails
 _SAVES: Final = 1.0  # seconds of a busy shard between its checkpoints
 _RATE: Final = 5.0  # seconds over which the rate is measured
+_DECLARING: Final = threading.Lock()  # a table's entities are declared once
 
 
 class Member:
@@ -49,8 +50,9 @@ class Member:
         self._worker = worker
         self._store = store
         self._stop = threading.Event()
-        self._leases = Leases(store, worker.leases, worker.name, self.id, self.settings.lease)
-        letters = DeadLetters(store, worker.leases, worker.name)
+        with _DECLARING:
+            self._leases = Leases(store, worker.leases, worker.name, self.id, self.settings.lease)
+            letters = DeadLetters(store, worker.leases, worker.name)
         self._letters = letters
         self.wait: Callable[[float], bool] = self._stop.wait
         self._delivery = Delivery(
@@ -102,6 +104,8 @@ class Member:
                 if self.work():
                     pause = self.settings.poll
                     continue
+                if until_idle and not self._has_read():
+                    continue
                 if until_idle and self.is_idle():
                     return
                 if self._waiting:
@@ -129,12 +133,10 @@ class Member:
         Cost: a query and a listing of the shards, and a write for each lease that changes. True where
         something changed hands.
         """
-        if self._stream is None:
-            self._stream = self._store.run(streaming.stream_of(self._worker.table))
-            self._since = self._leases.begun(self._stream, from_now=self.settings.start == "LATEST")
-        leases = self._leases.all(self._stream)
-        shards = self._store.run(streaming.shards_of(self._stream))
-        known, gone = self._leases.register(self._stream, leases, shards)
+        stream = self._current_stream()
+        leases = self._leases.all(stream)
+        shards = self._store.run(streaming.shards_of(stream))
+        known, gone = self._leases.register(stream, leases, shards)
         self._report(gone)
         for lease in known:
             if lease.shard in self.held:
@@ -153,6 +155,17 @@ class Member:
         self._waiting = wish.ask is not None or any(each.wanted == self.id for each in candidates)
         self._look_at_others(candidates)
         return changed
+
+    def _current_stream(self) -> str:
+        """The table's stream; where it was disabled and enabled anew, the worker goes over to the new one."""
+        stream = self._store.run(streaming.stream_of(self._worker.table))
+        if stream != self._stream:
+            for shard in list(self.held.values()):
+                self._let_go(shard)
+            from_now = self.settings.start == "LATEST" and self._stream is None
+            self._since = self._leases.begun(stream, from_now=from_now)
+            self._stream = stream
+        return stream
 
     def work(self) -> int:
         """Handle a page of each shard; the events that were handled or passed over."""
@@ -202,9 +215,12 @@ class Member:
 
         What others hold is theirs once they have shown that they live: by a lease that was renewed.
         """
-        if not all(shard.is_read for shard in self.held.values()):
-            return False
-        return not self.coordinate() and not self._unproven and not self._waiting
+        return (
+            self._has_read() and not self.coordinate() and not self._unproven and not self._waiting
+        )
+
+    def _has_read(self) -> bool:
+        return all(shard.is_read for shard in self.held.values())
 
     def redrive(self, letters: Sequence[WorkerDeadLetter]) -> tuple[int, int]:
         """Put dead letters through their handlers; how many were handled, and how many failed."""

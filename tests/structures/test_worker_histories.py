@@ -1,0 +1,138 @@
+"""Random lives of workers: members come, die, fail and are slow, shards split and grow old, writes go on.
+
+Whatever happens, each change is handled at least once, its effect is made once, and the effects of one
+partition key come in the order of its changes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.structures.working import bench, settle
+
+import isotone
+from isotone import ManualClock
+from isotone.engine.streams import upkeep
+from isotone.structures import Context
+from isotone.structures.worker_member import Member
+
+AUTHORS = "abc"
+
+
+class Workers(RuleBasedStateMachine):
+    @initialize(split=st.sampled_from([3, 10, 100_000]), one_table=st.booleans())
+    def begin(self, split: int, one_table: bool) -> None:
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(upkeep, "SHARD_RECORDS", split)
+        self.clock = ManualClock(1_800_000_000)
+        self.database = isotone.open(clock=self.clock)
+        self.store = isotone.connect(self.database)
+        self.kit = bench("histories", one_table=one_table, batch=4)
+        self.written: dict[str, int] = defaultdict(int)
+        self.handled: set[tuple[str, int]] = set()
+        self.effects: dict[str, list[int]] = defaultdict(list)
+        self.failures = 0
+        self.kit.worker.on(self.kit.post, "inserted")(self.note)
+        self.kit.worker.create_tables(self.store)
+        for author in AUTHORS:
+            self.store.put(self.kit.copy(author=author, number=0, times=0))
+        self.members: list[Member] = []
+
+    def note(self, event: Any, context: Context) -> None:
+        post = event.entity
+        if self.failures:
+            self.failures -= 1
+            raise ConnectionError("for now")
+        with context.once() as together:
+            together.update(
+                self.kit.copy,
+                self.kit.copy.times.add(1),
+                author=post.author,
+                number=0,
+                when=self.kit.copy.times == post.number,  # only in order
+            )
+        self.handled.add((post.author, post.number))
+
+    @rule(author=st.sampled_from(AUTHORS), number=st.integers(1, 6))
+    def write(self, author: str, number: int) -> None:
+        for _ in range(number):
+            self.store.put(self.kit.post(author=author, number=self.written[author]))
+            self.written[author] += 1
+
+    @precondition(lambda self: len(self.members) < 4)
+    @rule()
+    def join(self) -> None:
+        self.members.append(Member(self.kit.worker, self.store))
+
+    @precondition(lambda self: self.members)
+    @rule(which=st.integers(0, 3), rounds=st.integers(1, 3))
+    def turn(self, which: int, rounds: int) -> None:
+        member = self.members[which % len(self.members)]
+        for _ in range(rounds):
+            member.coordinate()
+            member.work()
+
+    @precondition(lambda self: self.members)
+    @rule(which=st.integers(0, 3))
+    def renew(self, which: int) -> None:
+        self.members[which % len(self.members)].renew()
+
+    @precondition(lambda self: self.members)
+    @rule(which=st.integers(0, 3))
+    def die(self, which: int) -> None:
+        self.members.pop(which % len(self.members))
+
+    @precondition(lambda self: self.members)
+    @rule(which=st.integers(0, 3))
+    def leave(self, which: int) -> None:
+        member = self.members.pop(which % len(self.members))
+        member.release()
+        assert not member.held
+
+    @rule(seconds=st.sampled_from([1, 29, 31, 16 * 60, 4 * 3600]))
+    def wait(self, seconds: int) -> None:
+        if self.clock.now() + seconds < 1_800_000_000 + 20 * 3600:
+            self.clock.advance(seconds)
+
+    @rule()
+    def maintain(self) -> None:
+        self.database.finish_maintenance()
+
+    @rule(times=st.integers(1, 2))
+    def fail(self, times: int) -> None:
+        self.failures = times  # fewer than the attempts that an event gets
+
+    @invariant()
+    def nobody_reads_with_another(self) -> None:
+        if hasattr(self, "members"):
+            safe = [s for m in self.members for s, held in m.held.items() if held.is_safe()]
+            mine = [s for s in safe if self._owners(s) <= 1]
+            assert len(mine) == len(safe)
+
+    def _owners(self, shard: str) -> int:
+        return sum(1 for m in self.members if shard in m.held and m.held[shard].is_safe())
+
+    def teardown(self) -> None:
+        if not hasattr(self, "members"):
+            return
+        try:
+            self.failures = 0
+            self.clock.advance(31)
+            settle([Member(self.kit.worker, self.store)], rounds=400)
+            assert self.kit.worker.dead_letters(self.store) == []
+            for author in AUTHORS:
+                number = self.written[author]
+                assert {(author, n) for n in range(number)} <= self.handled
+                assert self.store.get(self.kit.copy, author=author, number=0).times == number
+        finally:
+            self.patch.undo()
+            self.database.close()
+
+
+Workers.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestWorkers = Workers.TestCase
