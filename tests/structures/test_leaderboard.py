@@ -531,7 +531,7 @@ def test_what_is_refused(memory: Store) -> None:
     assert rows(board.top()) == []
     made: list[dict[str, Any]] = [
         *({"name": ""}, {"name": "a#b"}, {"score": "mean"}, {"best": "most"}),
-        *({"ties": "none"}, {"shards": 0}, {"window": "month"}),
+        *({"ties": "none"}, {"shards": 0}, {"window": "fortnight"}),
     ]
     for options in made:
         with pytest.raises(UsageError):

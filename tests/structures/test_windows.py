@@ -20,7 +20,7 @@ moments = st.datetimes(datetime(2015, 1, 1), datetime(2030, 1, 1), timezones=st.
 starts = st.sampled_from([time(0), time(4), time(2, 30), time(23, 59)])
 lengths: st.SearchStrategy[Every] = st.sampled_from(
     [
-        *("quarter-hour", "hour", "day", "week"),
+        *("quarter-hour", "hour", "day", "week", "month"),
         *(timedelta(minutes=7), timedelta(hours=5), timedelta(days=3), timedelta(days=7)),
     ]
 )
@@ -73,6 +73,9 @@ def test_labels() -> None:
     assert Windows("hour").at(at).label == "2022-08-13#0"
     assert Windows("day").at(at).label == "2022-08-13"
     assert Windows("week").at(at).label == "2022-W32"
+    assert Windows("month").at(at).label == "2022-08"
+    whole = Windows("month", day_starts=time(4)).at(datetime(2024, 2, 1, 3, 59, tzinfo=UTC))
+    assert (whole.label, whole.end) == ("2024-01", datetime(2024, 2, 1, 4, tzinfo=UTC))
     assert Windows(timedelta(weeks=1)).at(at).label == "2022-08-08"
     assert Windows(timedelta(minutes=10)).at(at).label == "2022-08-13#3"
     assert Windows().at(at) == ALL_TIME

@@ -10,6 +10,7 @@ first one of the calendar.
     2022-08-13#14    its fifteenth hour
     2022-08-13       the day; of several days, the first
     2022-W32         the week that begins on its Monday
+    2022-08          the month
     ALL              all time
 """
 
@@ -21,7 +22,7 @@ from typing import Final, Literal
 
 from isotone.errors import UsageError
 
-Every = timedelta | Literal["quarter-hour", "hour", "day", "week", "all time"]
+Every = timedelta | Literal["quarter-hour", "hour", "day", "week", "month", "all time"]
 """How often a window begins: any length below a day, or any number of whole days."""
 
 _NAMED: Final = {
@@ -29,6 +30,7 @@ _NAMED: Final = {
     "hour": timedelta(hours=1),
     "day": timedelta(days=1),
     "week": timedelta(weeks=1),
+    "month": timedelta(days=31),
     "all time": None,
 }
 _DAY: Final = timedelta(days=1)
@@ -116,9 +118,14 @@ class Windows:
         assert self.length is not None
         days = self.length.days
         first = date.fromordinal(day.toordinal() - (day.toordinal() - 1) % days)
-        year, week, _ = first.isocalendar()
-        label = f"{year}-W{week:02}" if self.every == "week" else first.isoformat()
-        return Window(label, self._begin(first), self._begin(first + self.length))
+        after, label = first + self.length, first.isoformat()
+        if self.every == "week":
+            year, week, _ = first.isocalendar()
+            label = f"{year}-W{week:02}"
+        elif self.every == "month":
+            first = day.replace(day=1)
+            after, label = (first + self.length).replace(day=1), f"{first:%Y-%m}"
+        return Window(label, self._begin(first), self._begin(after))
 
     def _within(self, day: date, moment: datetime) -> Window:
         assert self.length is not None
