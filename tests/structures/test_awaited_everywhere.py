@@ -53,7 +53,7 @@ def test_it_is_awaited_everywhere(address: object, clock: ManualClock, table_nam
             clock.advance(1)
             done = []
             async for message in queue.consume(until=lambda: len(done) == 3):
-                async with queue.handling(message):
+                async with queue.handling(message, keep=True):
                     done.append(message.body)
             assert done == ["a", "b", "c"]
             assert (await queue.counts()).depth == 0

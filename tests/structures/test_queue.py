@@ -22,7 +22,7 @@ from tests.structures.simulation import Hasty, Repeating, Requests, together
 
 import isotone
 from isotone import ManualClock, Store, errors
-from isotone.structures import Message, Queue
+from isotone.structures import Message, Queue, QueueEntry
 
 PROGRAM = Path(__file__).with_name("consuming.py")
 
@@ -387,6 +387,39 @@ def test_an_interruption_gives_the_message_back_and_goes_on(queue: Queue) -> Non
         work()
     (again,) = queue.claim()
     assert (again.id, again.reason) == (message.id, "interrupted by KeyboardInterrupt")
+
+
+def test_what_is_kept_is_held_as_long_as_the_block_runs(queue: Queue, clock: ManualClock) -> None:
+    queue.hold = 0.006  # of the thread's own time: it extends every 2 ms
+    queue.put("long")
+    (message,) = queue.claim(hold=30)
+    entries = queue.kept(QueueEntry)
+
+    def due() -> float:
+        entry = queue.store.get(entries, queue="q", **message.key)
+        assert entry is not None
+        return entry.due.timestamp()
+
+    with queue.handling(message, keep=True):
+        for _ in range(3):
+            clock.advance(20)
+            while due() < clock.now():
+                pass  # until the thread has extended it
+    assert queue.counts().depth == 0
+
+
+def test_what_is_kept_and_lost_is_not_acknowledged(queue: Queue, clock: ManualClock) -> None:
+    queue.put("long")
+    (message,) = queue.claim()
+
+    def handle() -> None:
+        with queue.handling(message, keep=True):
+            clock.advance(31)
+            queue.claim()
+
+    with pytest.raises(errors.LeaseLost):
+        handle()
+    assert queue.counts().in_flight == 1
 
 
 def test_answers_that_are_lost_do_no_harm(memory: Store) -> None:

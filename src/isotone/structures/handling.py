@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 from isotone.model.async_store import AsyncStore
 from isotone.model.store import Store
 from isotone.structures.operation import S
 from isotone.structures.queue_entities import Message
+from isotone.structures.renewing import Renewing
 
 if TYPE_CHECKING:
     from isotone.structures.queue import Queue
@@ -20,11 +21,17 @@ _LOGGER: Final = logging.getLogger("isotone.queue")
 class Handling(Generic[S]):
     """`with queue.handling(message):` or `async with queue.handling(message):`."""
 
-    def __init__(self, queue: Queue[S], message: Message) -> None:
+    def __init__(self, queue: Queue[S], message: Message, *, keep: bool) -> None:
         self._queue = queue
         self._message = message
+        self._renewing: Renewing | None = None
+        if keep:
+            extend: Any = queue.extend
+            self._renewing = Renewing(lambda: extend(message), queue.hold / 3, lambda: True)
 
     def __enter__(self: Handling[Store]) -> Message:
+        if self._renewing is not None:
+            self._renewing.start()
         return self._message
 
     def __exit__(
@@ -33,6 +40,8 @@ class Handling(Generic[S]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
+        if self._renewing is not None:
+            self._renewing.stop()
         if error is None:
             self._queue.acknowledge(self._message)
             return False
@@ -41,6 +50,8 @@ class Handling(Generic[S]):
         return isinstance(error, Exception)
 
     async def __aenter__(self: Handling[AsyncStore]) -> Message:
+        if self._renewing is not None:
+            self._renewing.start_task()
         return self._message
 
     async def __aexit__(
@@ -49,6 +60,8 @@ class Handling(Generic[S]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
+        if self._renewing is not None:
+            await self._renewing.stop_task()
         if error is None:
             await self._queue.acknowledge(self._message)
             return False

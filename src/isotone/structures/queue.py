@@ -203,14 +203,15 @@ class Queue(QueueSteps[S]):
             yield _rest(nap)
             idled, pause = idled + nap, min(pause * 2, poll)
 
-    def handling(self, message: Message) -> Handling[S]:
+    def handling(self, message: Message, *, keep: bool = False) -> Handling[S]:
         """A `with` or `async with` block that handles a message: acknowledged at its end.
 
         Where it raises, the message is given back with the error as its reason, to be tried after
         `retry_after`; the error is logged to `isotone.queue`, and the program goes on behind the block. What is
-        no `Exception` (an interruption, a cancellation) goes on out of it.
+        no `Exception` (an interruption, a cancellation) goes on out of it. With `keep`, the message is held for
+        as long as the block runs: it is extended in the background, three times within `hold`.
         """
-        return Handling(self, message)
+        return Handling(self, message, keep=keep)
 
     # What becomes of a message that was claimed
 
