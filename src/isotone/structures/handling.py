@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic, cast
 
 from isotone.model.async_store import AsyncStore
 from isotone.model.store import Store
@@ -26,7 +26,7 @@ class Handling(Generic[S]):
         self._message = message
         self._renewing: Renewing | None = None
         if keep:
-            extend: Any = queue.extend
+            extend = cast("Any", queue).extend
             self._renewing = Renewing(lambda: extend(message), queue.hold / 3, lambda: True)
 
     def __enter__(self: Handling[Store]) -> Message:

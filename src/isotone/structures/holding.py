@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from isotone.errors import LeaseLost, UsageError
 from isotone.model.async_store import AsyncStore
@@ -26,7 +26,7 @@ class Holding(Generic[S]):
         self._lock = lock
         self._timeout = timeout
         self._wait = wait
-        self._renewing = Renewing(lock.renew, every, lambda: lock.is_held)
+        self._renewing = Renewing(cast("Any", lock).renew, every, lambda: lock.is_held)
 
     def __enter__(self: Holding[Store]) -> Lock[Store]:
         if isinstance(self._lock.store, AsyncStore):
