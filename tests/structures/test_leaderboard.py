@@ -524,6 +524,10 @@ def test_what_is_refused(memory: Store) -> None:
     for value in (-1, 1000, Decimal("999.5")):
         with pytest.raises(OutOfRange, match="digits"):
             board.record("a", value)
+    names: list[Any] = ["", "x" * 1100, "\ud800", 5, None]
+    for name in names:
+        with pytest.raises(UsageError):
+            board.record(name, 1)
     with pytest.raises(UsageError, match="counts for 1"):
         board.record("a", 1, count=0)
     with pytest.raises(UsageError, match="naive"):

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
+from isotone.errors import UsageError
 from isotone.model.calls import Calls
 from isotone.model.patterns import Query
 from isotone.model.table import Table
@@ -41,9 +42,9 @@ class Board:
     # Keys
 
     def key(self, member: str, window: Window) -> dict[str, Any]:
-        """The fields of the primary key of a member's entry."""
+        """The fields of the primary key of a member's entry; raises `UsageError` for what is no name."""
         place = f"{window.label}#{member}" if self.keeps_history else member
-        return {**self.group(zlib.crc32(member.encode()) % self.shards), "place": place}
+        return {**self.group(zlib.crc32(_bytes_of(member)) % self.shards), "place": place}
 
     def group(self, shard: int) -> dict[str, Any]:
         """The field that tells partitions apart, where there are several."""
@@ -117,3 +118,14 @@ class Rankings:
     def forget(self, window: str) -> None:
         """Look at a ranking anew: something in the way to its leaves has changed."""
         self._known.pop(window, None)
+
+
+def _bytes_of(member: str) -> bytes:
+    if not isinstance(member, str) or not member:
+        raise UsageError(f"{member!r} names no member: a name is a text of one character or more")
+    try:
+        return member.encode()
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"{member!r} names no member: half of a surrogate pair is no text"
+        ) from None
