@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import threading
 from bisect import bisect_left
@@ -19,6 +20,7 @@ import isotone
 from isotone import Store, Table, errors
 from isotone.model.ordering import number_of, ordered_number
 from isotone.model.steps import Call, Pause, Steps
+from isotone.structures import SortedSet
 from isotone.structures.ranking import Overtaken, Ranking
 from isotone.structures.ranking_keys import (
     HIGHEST,
@@ -473,3 +475,29 @@ def test_on_every_backend(store: Store, table_name: str) -> None:
     for key in keys[10:]:
         ranks.change(leaving=key)
     ranks.check(keys[:10])
+
+
+def test_members_as_long_as_keys_allow(memory: Store) -> None:
+    """Leaves and shapes hold keys, so they grow with them: 40 and 79 of a kilobyte fit into an item."""
+    memory.create_tables(table := Table("ranks"))
+    ranks = Ranks(memory, table, sizes=SIZES)
+    keys = [ranking_key(7, "é" * 480 + f"{number:04}") for number in range(2500)]
+    ranks.rebuild(keys[::2], 500)
+    for key in keys[1:200:2]:
+        ranks.change(entering=key)
+    assert ranks.rank(keys[150]) == 150
+    assert ranks.at(0, 3, reverse=True) == [keys[2498], keys[2496], keys[2494]]
+    assert memory.run(ranks.ranking.verify()).faults == []
+
+
+def test_over_an_async_store() -> None:
+    async def program() -> tuple[int | None, list[str]]:
+        async with isotone.aconnect() as store:
+            ranked = SortedSet(store, "s", ranked=True)
+            await ranked.create_table()
+            await asyncio.gather(*(ranked.zincrby(n % 7, f"m{n:02}") for n in range(60)))
+            return await ranked.zrank("m05"), await ranked.zrevrange(0, 2)
+
+    order = sorted((number % 7, f"m{number:02}") for number in range(60))
+    expected = order.index((5, "m05")), [member for _, member in order[:-4:-1]]
+    assert asyncio.run(program()) == expected

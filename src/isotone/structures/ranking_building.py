@@ -47,8 +47,12 @@ class Building:
         mark = tree.shapes(
             **tree.key(ROOT), shape=run, era=run, level=0, children="", separators=""
         )
-        # From here on nobody finds a way in; and when the leaves are gone, nobody writes who knew one.
-        yield from tree.calls.put(mark)
+        # From here on nobody finds a way in, nor changes the root; and when the leaves are gone, nobody
+        # writes who knew a way to one.
+        together = tree.calls.transaction()
+        together.put(mark)
+        together.delete(tree.counts, **tree.key(ROOT))
+        yield from together.commit()
         yield from self._delete_nodes()
         whole = yield from self._leaves(batch, progress)
         level = 1
@@ -109,8 +113,10 @@ class Building:
     def clear(self) -> Steps[None]:
         """Delete everything: the root first, so that nobody finds a way in."""
         tree = self._tree
-        yield from tree.calls.delete(tree.shapes, **tree.key(ROOT))
-        yield from tree.calls.delete(tree.counts, **tree.key(ROOT))
+        together = tree.calls.transaction()
+        together.delete(tree.shapes, **tree.key(ROOT))
+        together.delete(tree.counts, **tree.key(ROOT))
+        yield from together.commit()
         yield from self._delete_nodes()
 
     def _delete_nodes(self) -> Steps[None]:
