@@ -479,3 +479,41 @@ def test_it_runs_beside_the_program(memory: Store, kit: Bench) -> None:
         assert arrived.wait(10)
     assert running.progress.records == 1
     assert isotone.__version__
+
+
+def test_a_closed_shard_that_was_left_half_way_is_not_finished(
+    memory: Store, kit: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "SHARD_RECORDS", 1)
+    seen: list[int] = []
+    member = Member(kit.worker, memory)
+
+    @kit.worker.on(kit.post, "inserted")
+    def stop(event: Any, context: Context) -> None:
+        seen.append(event.entity.number)
+        member.stop()
+
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(6))
+    memory.backend._execute.__self__.finish_maintenance()
+    member.run()
+    assert seen == [0]
+    settle([Member(kit.worker, memory)])
+    assert seen == [*range(6)]
+
+
+def test_a_stream_that_is_enabled_anew_is_gone_over_to(memory: Store, kit: Bench) -> None:
+    seen = recorded(kit)
+    kit.worker.create_tables(memory)
+    member = Member(kit.worker, memory)
+    write(memory, kit, "ann", range(2))
+    settle([member])
+    client = memory.backend._execute.__self__.client()
+    client.update_table(TableName=kit.table.name, StreamSpecification={"StreamEnabled": False})
+    client.update_table(
+        TableName=kit.table.name,
+        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+    )
+    write(memory, kit, "ann", range(2, 4))
+    settle([member])
+    assert seen == [("ann", number) for number in range(4)]
