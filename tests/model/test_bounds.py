@@ -177,7 +177,6 @@ def test_what_no_range_answers_is_refused(ask: Any, words: str) -> None:
         (lambda: Order.primary.where(MINE).limit(0), "asks for nothing"),
         (lambda: Order.primary.where(MINE).max_units(0), "nothing to read with"),
         (lambda: Order.primary.scan().segment(4, of=4), "count from 0"),
-        (lambda: Order.primary.where(MINE, Order.number > 100_000), "99999"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(ask: Any, words: str) -> None:
@@ -231,3 +230,20 @@ def test_an_empty_text_bounds_a_key_that_is_a_field_as_it_bounds_any_other() -> 
         ):
             found = store.all(Word.primary.where(Word.book == "x", condition))
             assert [each.word for each in found] == list(filter(satisfied, words))
+
+
+def test_beyond_the_declared_width_is_above_all_numbers() -> None:
+    assert Order.primary.where(MINE, Order.number > 10**7).is_empty
+    assert Order.primary.where(MINE, Order.number == 10**7).is_empty
+    assert Order.primary.where(MINE, Order.number < -5).is_empty
+    assert not Order.primary.where(MINE, Order.number < 10**7).is_empty
+
+
+def test_a_group_beyond_the_declared_width_is_empty() -> None:
+    class Shelf(Entity, table=Table("shelves")):
+        number: Attr[int] = field(max=99)
+
+        primary = Key("SHELF", number).sort("SHELF")
+
+    assert Shelf.primary.where(Shelf.number == 100).is_empty
+    assert not Shelf.primary.where(Shelf.number == 99).is_empty

@@ -164,6 +164,8 @@ class Asked:
 def questions(draw: st.DrawFn, key: str, kept: Sequence[Thing]) -> Asked:
     partition, sort = ORDERS[key]
     values = draw(_values_near(kept))
+    if not draw(st.integers(0, 5)):
+        values |= draw(st.fixed_dictionaries(BEYOND))
     equal = draw(st.integers(0, len(sort)))
     fixed = [*partition, *sort[:equal]]
     conditions = [getattr(Thing, place.name) == values[place.name] for place in fixed]
@@ -188,6 +190,20 @@ def _values_near(draw: st.DrawFn, kept: Sequence[Thing]) -> dict[str, Any]:
     return draw(st.fixed_dictionaries(FIELDS))
 
 
+# Values that no key has room for; they are compared as any others.
+BEYOND: dict[str, st.SearchStrategy[Any]] = {
+    "number": st.sampled_from([-(10**7), -51, 51, 10**7]),
+    "size": st.sampled_from([-1000, Decimal("-0.005"), Decimal("1.999"), Decimal(101), 10**9]),
+}
+
+
+@st.composite
+def _operands(draw: st.DrawFn, name: str, kept: Sequence[Thing]) -> Any:
+    if name in BEYOND and not draw(st.integers(0, 3)):
+        return draw(BEYOND[name])
+    return draw(_values_near(kept))[name]
+
+
 @st.composite
 def _ranges(
     draw: st.DrawFn, place: Place, kept: Sequence[Thing]
@@ -199,7 +215,7 @@ def _ranges(
 
     kinds = ["none", "one", "two", "between"] + (["begins"] if place.name in TEXTUAL else [])
     kind = draw(st.sampled_from(kinds))
-    low, high = (draw(_values_near(kept))[place.name] for _ in range(2))
+    low, high = (draw(_operands(place.name, kept)) for _ in range(2))
     if kind == "none":
         return [], lambda each: True
     if kind == "between":

@@ -47,7 +47,7 @@ def bounds(key: BoundKey, conditions: Iterable[Condition]) -> KeyBounds:
     asked = _Asked(key, conditions)
     restrictions = [_partition(slot, asked) for slot in key.partition]
     free: Component | None = None
-    is_empty = asked.contradictory
+    is_empty = asked.contradictory or any(each.is_empty for each in restrictions)
     for slot in key.sort:
         if free is not None:
             asked.refuse_beyond(slot.components, free)
@@ -160,6 +160,8 @@ def _partition(slot: Slot, asked: _Asked) -> Restriction:
             f"{asked.key.name} groups items by {name!r}, so a query has to say {name} == …, "
             f"and it says {found}; to read all groups, ask for a scan by name"
         )
+    if isinstance(slot, StringSlot) and not slot.can_hold(asked.equal):
+        return Restriction(slot.attribute.name, "=", EMPTY[:1])  # which no key is
     value = slot.encode(asked.equal)
     if value is None:
         raise UsageError(f"{asked.key.name}: a key holds no None")

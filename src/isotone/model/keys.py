@@ -150,6 +150,15 @@ class StringSlot:
             for (name, _, inward), each in zip(self._converters, parsed, strict=True)
         }
 
+    def can_hold(self, values: Mapping[str, Any]) -> bool:
+        """Whether a key can have these values, as far as they are given: none is beyond its width."""
+        given = [values.get(name) for name, *_ in self._converters]
+        return all(
+            self.template.has_text(place, self.outward(place, value))
+            for place, value in enumerate(given)
+            if value is not None
+        )
+
     def outward(self, place: int, value: Any) -> Any:
         """A field's value as its codec takes it."""
         return self._converters[place][1](value)

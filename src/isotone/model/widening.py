@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from isotone.clock import Clock
-from isotone.errors import AlreadyExists, OutOfRange, UsageError
+from isotone.errors import AlreadyExists, UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.bounds import bounds
@@ -184,11 +184,7 @@ def former_query(read: Read[E]) -> Query[E] | None:
     if former is None:
         return None
     query = replace(whole(read), keys=(former,))
-    try:
-        return replace(query, bounds=bounds(former, read.asked))
-    except OutOfRange:  # a bound that the former width has no room for; `merged` holds it
-        fitting = tuple(each for each in read.asked if not _is_about_widened(each))
-        return replace(query, bounds=bounds(former, fitting))
+    return replace(query, bounds=bounds(former, read.asked))
 
 
 def whole(read: Q) -> Q:

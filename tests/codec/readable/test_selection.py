@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,16 +15,22 @@ from tests.codec.readable.kinds import DELIMITED, KINDS, Kind, utf8
 from isotone.codec.readable import (
     Beginning,
     Choice,
+    Codec,
     Day,
+    EpochInstant,
+    FixedPoint,
     Float,
     Instant,
+    Integer,
     Natural,
     RawText,
     Selection,
     Template,
     Text,
+    Unpadded,
+    Written,
 )
-from isotone.errors import OutOfRange, UsageError
+from isotone.errors import OutOfRange, Unanswerable, UsageError
 
 # No other template begins with ORDER and a separator, but some come close to it.
 FOREIGN = [
@@ -279,6 +286,71 @@ def test_what_cannot_be_asked_is_refused(
         ISSUES.select(equal, operator, operands)
 
 
-def test_an_operand_beyond_the_declaration_is_refused() -> None:
-    with pytest.raises(OutOfRange, match="100000 does not fit"):
-        ISSUES.select(["a"], "<", [100_000])
+START = datetime(2020, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+# A codec, what it writes of what is drawn, and values that it cannot write, too.
+ENCLOSING: list[tuple[Codec[Any], st.SearchStrategy[Any], st.SearchStrategy[Any]]] = [
+    (Natural(99), st.integers(0, 99), st.integers(-200, 200)),
+    (Integer(-50, 7), st.integers(-50, 7), st.integers(-200, 200)),
+    (FixedPoint(9, 1), st.integers(0, 90).map(lambda n: Decimal(n) / 10), st.decimals(-20, 20)),
+    (
+        FixedPoint(9, 0, signed=True),
+        st.integers(-9, 9).map(Decimal),
+        st.decimals(-20, 20) | st.integers(-20, 20),
+    ),
+    (
+        Instant("seconds"),
+        st.integers(0, 9).map(lambda n: START + timedelta(seconds=n)),
+        st.integers(-20, 200).map(lambda n: START + timedelta(seconds=n / 8)),
+    ),
+    (
+        EpochInstant("milliseconds", 4),
+        st.integers(0, 9999).map(lambda n: EPOCH + timedelta(milliseconds=n)),
+        st.integers(-20_000, 20_000).map(lambda n: EPOCH + timedelta(milliseconds=n / 2)),
+    ),
+    (
+        Written("%Y-%m-%d %H"),
+        st.integers(0, 9).map(lambda n: START + timedelta(hours=n)),
+        st.integers(-8, 80).map(lambda n: START + timedelta(hours=n / 8)),
+    ),
+]
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+def test_values_that_no_key_holds_have_their_place_among_those_that_keys_hold(
+    data: st.DataObject,
+) -> None:
+    codec, kept, any_ = data.draw(st.sampled_from(ENCLOSING))
+    before, behind = data.draw(
+        st.sampled_from([((), ()), (("A",), ()), ((), ("B",)), (("A",), ("B",))])
+    )
+    turned = codec.descending() if data.draw(st.booleans()) else codec
+    template = Template([*before, turned, *behind])
+    values = data.draw(st.lists(kept, max_size=10))
+    operator = data.draw(st.sampled_from(["=", "<", "<=", ">", ">=", "between"]))
+    operands = [data.draw(any_ | kept) for _ in range(1 + (operator == "between"))]
+    selection = template.select([], operator, operands)
+    for value in values:
+        meant = COMPARISONS[operator](value, *operands)
+        assert holds(selection, template.render([value])) is meant, (value, selection)
+
+
+def test_what_is_beyond_a_leading_component_is_in_no_key() -> None:
+    template = Template(["A", Natural(99), Natural(99)])
+    assert template.select([100]).empty
+    assert template.select([100], ">", [5]).empty
+    assert template.select([5, 100]).empty
+
+
+def test_numbers_without_a_width_are_asked_for_what_no_key_holds() -> None:
+    template = Template(["A", Unpadded()])
+    assert template.select([], "=", [-1]).empty
+    with pytest.raises(Unanswerable):
+        template.select([], ">", [-1])
+
+
+def test_infinity_is_nowhere() -> None:
+    with pytest.raises(OutOfRange, match="Infinity does not fit"):
+        Template([FixedPoint(9, 1)]).select([], "<", [Decimal("Infinity")])

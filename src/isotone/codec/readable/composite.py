@@ -29,7 +29,8 @@ from isotone.codec.readable.delimiting import (
     stops,
     title,
 )
-from isotone.codec.readable.interface import SEPARATOR, Beginning, Codec
+from isotone.codec.readable.enclosing import fitting, has_text
+from isotone.codec.readable.interface import ABOVE_SEPARATOR, SEPARATOR, Beginning, Codec
 from isotone.codec.readable.overlap import common_key
 from isotone.codec.readable.selection import (
     Component,
@@ -37,6 +38,7 @@ from isotone.codec.readable.selection import (
     Selection,
     beyond,
     check_operands,
+    nothing,
     under,
     without_empty_texts,
 )
@@ -170,19 +172,32 @@ class Template:
         """The condition for the keys whose leading values are `equal`, and whose next satisfies
         the operator.
 
-        Raises `Unanswerable` for a range of a component that keeps no order, `UsageError` where there is no next one or the operator does not fit it, and what
-        `encode` does.
+        Values beyond what a component was declared for, or finer, are compared as any others
+        (`enclosing`). Raises `Unanswerable` for a range of a component that keeps no order,
+        `UsageError` where there is no next one or the operator does not fit it, and what `encode` does.
 
         >>> from isotone.codec.readable import Day, Text
         >>> Template([Text(), Day()]).select(["CANCELLED"]).operands
         ('CANCELLED#',)
         """
+        check_operands(operator, tuple(operands))
+        if not all(self.has_text(place, value) for place, value in enumerate(equal)):
+            return nothing(ABOVE_SEPARATOR)
+        place = len(equal)
+        if operator and place < len(self.codecs) and (operator == "=" or self.keeps_order(place)):
+            asked = fitting(self.codecs[place], operator, operands)
+            if asked is None:
+                return nothing(ABOVE_SEPARATOR)
+            operator, operands = asked
         return without_empty_texts(self._selection(equal, operator, tuple(operands)))
+
+    def has_text(self, place: int, value: Any) -> bool:
+        """Whether there can be a key with this value in this place: no number is beyond its width."""
+        return place >= len(self.codecs) or has_text(self.codecs[place], value)
 
     def _selection(
         self, equal: Sequence[Any], operator: Operator | None, operands: tuple[Any, ...]
     ) -> Selection:
-        check_operands(operator, operands)
         lead = self.prefix(equal)
         if operator is None:
             return under(lead) if len(equal) < len(self.codecs) else Selection("=", (lead,))

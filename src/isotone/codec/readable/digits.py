@@ -8,9 +8,11 @@ the digits, and a greater magnitude has the lesser complement.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from isotone.errors import MalformedKey, UsageError
+
+V = TypeVar("V")
 
 COMPLEMENT: Final = str.maketrans("0123456789", "9876543210")
 
@@ -47,3 +49,12 @@ def malformed(text: str, expected: str) -> MalformedKey:
 def is_digits(text: str, width: int) -> bool:
     """Whether the text is exactly that many of the digits 0 to 9."""
     return len(text) == width and text.isascii() and text.isdigit()
+
+
+def enclosed(value: V, low: V, high: V) -> tuple[V | None, V | None]:
+    """The values of a range that are next to a value, not above it and not below."""
+    below: Any = value  # of a type that has an order
+    return (
+        None if below < low else min(below, high),
+        None if below > high else max(below, low),
+    )

@@ -9,10 +9,10 @@ Nothing is rounded: a value with more places than the scale is refused.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from decimal import Context, Decimal, Inexact, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
-from isotone.codec.readable.digits import complement, malformed, signed, unsigned, whole
+from isotone.codec.readable.digits import complement, enclosed, malformed, signed, unsigned, whole
 from isotone.codec.readable.interface import Directed
 from isotone.errors import OutOfRange, UsageError
 
@@ -102,6 +102,20 @@ class FixedPoint(Directed):
     def after(self, value: Decimal | int) -> Decimal | None:
         above = self._exact.add(Decimal(value), self._step)
         return above if above <= self.maximum else None
+
+    def around(self, value: Decimal | int) -> tuple[Decimal | None, Decimal | None]:
+        number = _decimal(value)
+        if not number.is_finite():
+            self._checked(number)
+        below, above = enclosed(number, self._lowest, Decimal(self.maximum))
+        return (
+            None if below is None else self._rounded(below, ROUND_FLOOR),
+            None if above is None else self._rounded(above, ROUND_CEILING),
+        )
+
+    def _rounded(self, number: Decimal, direction: str) -> Decimal:
+        rounding = Context(prec=self._exact.prec, rounding=direction, traps=[InvalidOperation])
+        return number.quantize(self._step, context=rounding)
 
     def specimens(self) -> tuple[str, ...]:
         return tuple(map(self.encode, (self._lowest, Decimal(0), Decimal(self.maximum))))

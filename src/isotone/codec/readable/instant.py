@@ -69,6 +69,11 @@ class Instant(Directed):
         utc, step = utc_of(value), timedelta(microseconds=self._tick)
         return utc + step if _LATEST - utc >= step else None
 
+    def around(self, value: datetime) -> tuple[datetime | None, datetime | None]:
+        utc = utc_of(value)
+        below = utc.replace(microsecond=utc.microsecond // self._tick * self._tick)
+        return below, below if below == utc else self.after(below)
+
     def specimens(self) -> tuple[str, ...]:
         latest = _LATEST.replace(microsecond=999_999 // self._tick * self._tick)
         return tuple(map(self.encode, (_EARLIEST, EPOCH, latest)))
@@ -131,6 +136,15 @@ class EpochInstant(Directed):
         utc = utc_of(value)
         latest = EPOCH + self._number.maximum * self._tick
         return utc + self._tick if latest - utc >= self._tick else None
+
+    def around(self, value: datetime) -> tuple[datetime | None, datetime | None]:
+        since = utc_of(value) - EPOCH
+        below, _ = self._number.around(since // self._tick)
+        _, above = self._number.around(-(-since // self._tick))
+        return self._instant(below), self._instant(above)
+
+    def _instant(self, number: int | None) -> datetime | None:
+        return None if number is None else EPOCH + number * self._tick
 
     def specimens(self) -> tuple[str, ...]:
         return self._number.specimens()

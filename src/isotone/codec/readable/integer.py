@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from isotone.codec.readable.digits import is_digits, malformed, signed, unsigned, whole
+from isotone.codec.readable.digits import enclosed, is_digits, malformed, signed, unsigned, whole
 from isotone.codec.readable.interface import Directed
 from isotone.errors import OutOfRange, UsageError
 
@@ -63,6 +63,9 @@ class Integer(Directed):
 
     def after(self, value: int) -> int | None:
         return value + 1 if value < self.maximum else None
+
+    def around(self, value: int) -> tuple[int | None, int | None]:
+        return enclosed(whole(value), self.minimum, self.maximum)
 
     def specimens(self) -> tuple[str, ...]:
         middle = (self.minimum + self.maximum) // 2

@@ -106,6 +106,18 @@ class Beginning(Protocol[T_contra]):
 
 
 @runtime_checkable
+class Enclosing(Protocol[T]):
+    """A codec of values with an order, of which it has texts for some."""
+
+    def around(self, value: T) -> tuple[T | None, T | None]:
+        """The greatest value with a text that is not above, and the least that is not below.
+
+        Both are the value itself where it has a text; None is where there is no such value.
+        """
+        ...
+
+
+@runtime_checkable
 class Measured(Protocol[T_contra]):
     """A codec with a declared maximum, which a growing value approaches."""
 

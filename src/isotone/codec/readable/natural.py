@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from isotone.codec.readable.digits import complement, is_digits, malformed, whole
+from isotone.codec.readable.digits import complement, enclosed, is_digits, malformed, whole
 from isotone.codec.readable.interface import Directed
 from isotone.errors import OutOfRange, UsageError
 
@@ -60,6 +60,9 @@ class Natural(Directed):
 
     def after(self, value: int) -> int | None:
         return value + 1 if value < self.maximum else None
+
+    def around(self, value: int) -> tuple[int | None, int | None]:
+        return enclosed(whole(value), 0, self.maximum)
 
     def specimens(self) -> tuple[str, ...]:
         return self.encode(0), self.encode(self.maximum // 2), self.encode(self.maximum)

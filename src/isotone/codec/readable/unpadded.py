@@ -65,5 +65,9 @@ class Unpadded(Directed):
     def after(self, value: int) -> None:
         return None
 
+    def around(self, value: int) -> tuple[int | None, int | None]:
+        number = whole(value)
+        return (None, 0) if number < 0 and not self.signed else (number, number)
+
     def specimens(self) -> tuple[str, ...]:
         return ("0", "7", "10", "55", "123", *(("-1",) if self.signed else ()))

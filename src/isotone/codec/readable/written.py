@@ -99,6 +99,11 @@ class Written(Directed):
         known = self._checked(value)
         return known + self._unit if self._edge(date.max) - known >= self._unit else None
 
+    def around(self, value: Any) -> tuple[Any, Any]:
+        known = self._checked(value)
+        below = known.replace(**self._finer)
+        return below, below if below == known else self.after(below)
+
     def _edge(self, edge: date) -> Any:
         """The first or the last value that there is."""
         if self.day:
