@@ -18,7 +18,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.structures.simulation import Hasty, Repeating, Requests, together
+from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests, together
 
 import isotone
 from isotone import ManualClock, Store, errors
@@ -458,6 +458,21 @@ def test_many_consumers_do_not_all_fight_for_the_first(tmp_path: Path) -> None:
             done = list(itertools.chain.from_iterable(pool.map(work, range(6))))
         done += work(7)  # a consumer that lost each of its candidates has left some
         assert sorted(done) == list(range(120))
+
+
+def test_who_was_overtaken_makes_room_for_a_while(queue: Queue, memory: Store) -> None:
+    queue.put_many(range(60))
+    overtaken = Overtaken(memory.backend)
+    overtaken.before["UpdateItem"] = [lambda: queue.claim() and None] * 3
+    with isotone.connect(overtaken, clock=memory.clock) as late:
+        other = Queue(late, "q", priorities=3)
+        claimed = bodies(other.claim(3))
+        assert len(claimed) == 3
+        assert 0 not in claimed  # it went to the first, and another had been faster
+        for _ in range(30):  # alone again, it comes back to the order
+            other.claim()
+        rest = [body for _ in range(20) for body in bodies(other.claim())]
+    assert rest == sorted(rest, key=int)
 
 
 def test_groups_are_put_and_done_at_the_same_time(tmp_path: Path) -> None:

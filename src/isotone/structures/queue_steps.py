@@ -31,6 +31,8 @@ from isotone.structures.queue_entities import (
 )
 
 _SPREAD: Final = 10  # further candidates that a claim reads, for when others are faster
+_ELBOWED: Final = 8  # among how many more to choose when another was faster; one less when none was
+_MOST_CROWDED: Final = 64
 _OVERTAKEN: Final = 40  # attempts of a transaction that others overtake
 _LONGEST_PAUSE: Final = 0.25
 
@@ -48,6 +50,7 @@ class QueueSteps(Structure[S]):
         self.hold = 0.0
         self.attempts = self.shards = self.priorities = 1
         self.remember = 0.0
+        self._crowd = 0  # how many beyond the first a claim chooses among
         self._entries = self.kept(QueueEntry)
         self._messages = self.kept(QueueMessage)
         self._tokens = self.kept(QueueToken)
@@ -159,19 +162,19 @@ class QueueSteps(Structure[S]):
         return found
 
     def _claim_in(self, shard: int, priority: int, most: int, hold: float) -> Steps[list[Message]]:
-        """The first that are due. Once another was faster, any of the next: not all fight for the first."""
+        """The first that are due; where others claim as well, any of the first few, not to fight for the first."""
         due = (QueueEntry.priority == priority, QueueEntry.due <= self._after(0))
-        query = self._in(shard, "READY", *due).limit(most + _SPREAD)
+        query = self._in(shard, "READY", *due).limit(most + max(_SPREAD, self._crowd))
         candidates = yield from self.calls.all(query)
         found: list[Message] = []
-        is_contended = False
         while candidates and len(found) < most:
-            place = random.randrange(len(candidates)) if is_contended else 0
-            entry = candidates.pop(place)
-            message = yield from self._take(entry, hold)
+            place = random.randrange(min(self._crowd + 1, len(candidates)))
+            message = yield from self._take(candidates.pop(place), hold)
             if message is None:
-                is_contended = True
-            elif message.attempts > self.attempts:
+                self._crowd = min(self._crowd + _ELBOWED, _MOST_CROWDED)
+                continue
+            self._crowd = max(self._crowd - 1, 0)
+            if message.attempts > self.attempts:
                 reason = message.reason or "nobody acknowledged it, in any of its attempts"
                 yield from self._bury(message, reason)
             else:
