@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from isotone.structures.counter import Counter as Counter
     from isotone.structures.counter import Sequence as Sequence
     from isotone.structures.counter import ShardedCounter as ShardedCounter
+    from isotone.structures.feed import Feed as Feed
+    from isotone.structures.feed_entities import FeedPost as FeedPost
+    from isotone.structures.feed_followers import Followers as Followers
+    from isotone.structures.feed_reading import FeedPage as FeedPage
     from isotone.structures.idempotency import Idempotency as Idempotency
     from isotone.structures.leaderboard import Leaderboard as Leaderboard
     from isotone.structures.leaderboard import ScoreEvent as ScoreEvent
@@ -52,6 +56,10 @@ _HOMES: dict[str, str] = {
     "AdjacencyEdge": "isotone.structures.adjacency",
     "Context": "isotone.structures.worker_handlers",
     "Counter": "isotone.structures.counter",
+    "Feed": "isotone.structures.feed",
+    "FeedPage": "isotone.structures.feed_reading",
+    "FeedPost": "isotone.structures.feed_entities",
+    "Followers": "isotone.structures.feed_followers",
     "Idempotency": "isotone.structures.idempotency",
     "Leaderboard": "isotone.structures.leaderboard",
     "Lock": "isotone.structures.lock",
@@ -85,6 +93,10 @@ __all__ = [
     "AdjacencyEdge",
     "Context",
     "Counter",
+    "Feed",
+    "FeedPage",
+    "FeedPost",
+    "Followers",
     "Idempotency",
     "Leaderboard",
     "Lock",

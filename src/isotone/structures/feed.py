@@ -1,0 +1,321 @@
+"""A feed: what those whom a reader follows have posted, the newest first.
+
+    feed = Feed(store, "site")
+    feed.create_table()
+    feed.follow("bob", "ann")
+    feed.post("ann", "Hello")            # in her own timeline at once
+    feed.read("bob", size=20)            # … and in his, as soon as the worker has been there
+
+    def fan_out(store):                  # isotone worker site:fan_out site.db
+        return Feed(store, "site").worker()
+
+A post is written once; a timeline has an entry for each, which names it. The stream of the table brings the
+post to a worker, and that to all followers. Where there are very many of them, the post goes to a channel of
+its author, and readers merge it into their timelines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from isotone.errors import AlreadyExists, Contended, TransactionFailed, UsageError
+from isotone.model.conditions import Condition
+from isotone.model.events import Event
+from isotone.model.patterns import Query
+from isotone.model.reading import Page
+from isotone.model.steps import Steps
+from isotone.model.table import Table
+from isotone.structures.feed_entities import (
+    TICKS,
+    FeedAuthor,
+    FeedChannel,
+    FeedEntry,
+    FeedFanOut,
+    FeedFollow,
+    FeedFollower,
+    FeedPost,
+    Owner,
+    PostId,
+)
+from isotone.structures.feed_fanout import FanOut
+from isotone.structures.feed_followers import Followers, OutsideFollowers, TableFollowers
+from isotone.structures.feed_reading import FeedPage, FeedReading, Kinds
+from isotone.structures.operation import S, Structure, kept_in, operation
+from isotone.structures.worker import Worker
+from isotone.structures.worker_handlers import Context
+from isotone.structures.worker_settings import WorkerSettings
+
+FEEDS: Final = Table("feeds", stream="NEW_AND_OLD_IMAGES")
+TIMELINES: Final = Table("feeds.timelines")
+_NEIGHBOURS: Final = 100  # ticks that are looked at together for one that is free
+_ATTEMPTS: Final = 20  # at a tick that nobody else takes first
+
+
+class Feed(Structure[S]):
+    """The timelines of all readers of a site, and the posts in them.
+
+    Posts of authors with more than `threshold` followers are not brought to each of them, but read from the
+    author's channel. `backfill` posts are brought to a reader who begins to follow. `followers` says who
+    follows whom, if not the feed's own table. Posts of authors whom a reader does not follow any more are
+    hidden, unless `hide_unfollowed` is False: then what was delivered stays.
+    """
+
+    def __init__(
+        self,
+        store: S,
+        name: str = "main",
+        *,
+        followers: Followers | None = None,
+        threshold: int = 10_000,
+        backfill: int = 20,
+        hide_unfollowed: bool = True,
+        table: Table | None = None,
+        timelines: Table | None = None,
+    ) -> None:
+        super().__init__(store, table or FEEDS)
+        if threshold < 0 or backfill < 0:
+            raise UsageError(f"threshold and backfill are 0 or more: {threshold}, {backfill}")
+        self.name = name
+        self.threshold = threshold
+        self.timelines = timelines or (
+            TIMELINES if table is None else Table(f"{table.name}.timelines")
+        )
+        self._backfill = backfill
+        self.posts = self.kept(FeedPost)
+        self.entries = kept_in(self.timelines, FeedEntry)
+        self._channels = self.kept(FeedChannel)
+        self._follows = self.kept(FeedFollow)
+        own = TableFollowers(
+            self.calls, name, self._follows, self.kept(FeedFollower), self.kept(FeedAuthor)
+        )
+        self._following = own if followers is None else OutsideFollowers(followers)
+        kinds = Kinds(self.posts, self.entries, self._channels, self._follows)
+        self._reading = FeedReading(
+            self.calls, name, kinds, self._following, hide_unfollowed=hide_unfollowed
+        )
+        places = kept_in(self.timelines, FeedFanOut)
+        self._fan_out = FanOut(self.calls, name, self.posts, self.entries, places, self._following)
+
+    @staticmethod
+    def layout(name: str = "feeds") -> Table:
+        """A table in which posts and followers can live. It needs a stream, by which the worker is told."""
+        return Table(name, stream="NEW_AND_OLD_IMAGES")
+
+    @operation
+    def create_table(self) -> Steps[None]:
+        """Make the tables, of posts and of timelines, where they are missing."""
+        yield from self.calls.create_tables(*dict.fromkeys((self.table, self.timelines)))
+
+    # Posts
+
+    @operation
+    def post(
+        self, author: str, content: str, data: Mapping[str, Any] | None = None
+    ) -> Steps[FeedPost]:
+        """Write a post, and put it into the author's own timeline; the worker does the rest.
+
+        Each has a tick of its own: the next free one where another post has that of now. Cost: a read of
+        the count of followers, and a transaction of 2 writes (4 of them into a channel).
+        """
+        many = (yield from self._following.count(author)) > self.threshold
+        tick = self._tick()
+        for _ in range(_ATTEMPTS):
+            post = self.posts(
+                feed=self.name,
+                author=author,
+                tick=tick,
+                content=content,
+                data=dict(data) if data else None,
+                spread="read" if many else "write",
+            )
+            if (yield from self._posted(post)):
+                return post
+            tick = yield from self._free_tick(author, tick)
+        raise Contended(f"{author!r} posts from too many places at once; try again later")
+
+    def _posted(self, post: FeedPost) -> Steps[bool]:
+        """Write a post and its first entries; False where its tick is taken."""
+        together = self.calls.transaction()
+        together.create(post)
+        for entry in self._own_entries(post):
+            together.put(entry)
+        if post.spread == "read":
+            together.put(self._channels(feed=self.name, author=post.author))
+        try:
+            yield from together.commit()
+        except TransactionFailed as error:
+            if not isinstance(error.failures.get(0), AlreadyExists):
+                raise
+            return False
+        return True
+
+    def _own_entries(self, post: FeedPost) -> list[FeedEntry]:
+        """Those in the author's timeline and channel."""
+        owners: tuple[Owner, ...] = ("READER",) if post.spread == "write" else ("READER", "CHANNEL")
+        return [self._entry(owner, post.author, post) for owner in owners]
+
+    def _entry(self, of: Owner, owner: str, post: FeedPost) -> FeedEntry:
+        return self.entries(feed=self.name, of=of, owner=owner, tick=post.tick, author=post.author)
+
+    def _tick(self) -> int:
+        return int(self.now() * TICKS)
+
+    def _free_tick(self, author: str, taken: int) -> Steps[int]:
+        """The first tick after a taken one that the author has no post at. Cost: a query."""
+        while True:
+            later = self._posts_of(author, FeedPost.tick > taken).oldest_first()
+            neighbours = yield from self.calls.all(later.consistent().limit(_NEIGHBOURS))
+            for each in neighbours:
+                if each.tick != taken + 1:
+                    return taken + 1
+                taken = each.tick
+            if len(neighbours) < _NEIGHBOURS:
+                return taken + 1
+
+    def _posts_of(self, author: str, *within: Condition) -> Query[FeedPost]:
+        return self.posts.primary.where(
+            FeedPost.feed == self.name, FeedPost.author == author, *within
+        )
+
+    @operation
+    def get(self, post: str) -> Steps[FeedPost | None]:
+        """A post by its id, or None. Cost: a consistent read."""
+        key = PostId.of(post)._asdict()
+        return (yield from self.calls.get(self.posts, consistent=True, feed=self.name, **key))
+
+    @operation
+    def edit(
+        self, post: FeedPost | str, content: str, data: Mapping[str, Any] | None = None
+    ) -> Steps[FeedPost]:
+        """Change a post, everywhere at once. Cost: one write. Raises `NotFound`."""
+        changes = [FeedPost.content.set(content), FeedPost.edited_at.set(self._at())]
+        if data is not None:
+            changes.append(FeedPost.data.set(dict(data) if data else None))
+        key = PostId.of(post)._asdict()
+        return (yield from self.calls.update(self.posts, *changes, feed=self.name, **key))
+
+    def _at(self) -> datetime:
+        return datetime.fromtimestamp(self.now(), UTC)
+
+    @operation
+    def delete(self, post: FeedPost | str) -> Steps[bool]:
+        """Delete a post; whether it was there. From then on nobody reads it, wherever it was delivered.
+
+        The worker removes it from timelines, and what it misses goes when it is read. Cost: one write, and
+        one for each entry.
+        """
+        key = PostId.of(post)._asdict()
+        was = yield from self.calls.delete(self.posts, feed=self.name, **key)
+        if was is None:
+            return False
+        yield from self.calls.delete_many(self._own_entries(was))
+        return True
+
+    @operation
+    def posts_of(
+        self, author: str, size: int = 20, cursor: str | None = None
+    ) -> Steps[Page[FeedPost]]:
+        """A page of an author's posts, the newest first. Cost: a query of `size` items."""
+        query = self._posts_of(author).consistent()
+        return (yield from self.calls.page(query, size=size, cursor=cursor))
+
+    # Timelines
+
+    @operation
+    def read(self, reader: str, size: int = 20, cursor: str | None = None) -> Steps[FeedPage]:
+        """A page of a reader's timeline, the newest first, or the one behind a cursor.
+
+        Cost, of consistent reads: a query of `size` entries for the reader, and for each author followed who
+        has a channel; `size` posts; and a follow for each author among them, and each channel of the feed.
+        Raises `InvalidCursor`.
+        """
+        _check_size(size)
+        return (yield from self._reading.older(reader, size, cursor))
+
+    @operation
+    def read_newer(self, reader: str, mark: str | None = None, size: int = 20) -> Steps[FeedPage]:
+        """What came after a mark (a page's `newest`): the next `size` posts; these, too, the newest first.
+
+        Its own `newest` is the next mark. A post whose fan-out took longer than that of one that is newer
+        comes behind the mark, and is seen by `read` alone. Cost: that of `read`. Raises `InvalidCursor`.
+        """
+        _check_size(size)
+        return (yield from self._reading.newer(reader, size, mark))
+
+    # Followers
+
+    @operation
+    def follow(self, reader: str, author: str) -> Steps[bool]:
+        """Have an author's posts in a reader's timeline, and the newest ones at once; False where it is so.
+
+        Cost: a transaction of 3 writes; then a query of the author's newest posts, and a write for each.
+        """
+        if reader == author:
+            raise UsageError(f"{reader!r} has their own posts in their timeline already")
+        new = yield from self._inside().follow(reader, author)
+        yield from self._fill(reader, author)
+        return new
+
+    @operation
+    def unfollow(self, reader: str, author: str) -> Steps[bool]:
+        """Hide an author's posts from a reader; whether they were followed. Cost: a transaction of 3 writes."""
+        return (yield from self._inside().unfollow(reader, author))
+
+    @operation
+    def backfill(self, reader: str, author: str) -> Steps[int]:
+        """Bring an author's newest posts to a reader; how many. For those who are kept outside of the table."""
+        return (yield from self._fill(reader, author))
+
+    def _fill(self, reader: str, author: str) -> Steps[int]:
+        if not self._backfill:
+            return 0
+        query = self._posts_of(author).consistent().limit(self._backfill)
+        found = yield from self.calls.all(query)
+        entries = [self._entry("READER", reader, each) for each in found if each.spread == "write"]
+        return (yield from self.calls.put_many(entries))
+
+    @operation
+    def follower_count(self, author: str) -> Steps[int]:
+        """How many follow an author, exactly. Cost: a consistent read."""
+        return (yield from self._following.count(author))
+
+    @operation
+    def followers(
+        self, author: str, after: str | None = None, size: int = 100
+    ) -> Steps[Sequence[str]]:
+        """Those who follow an author, in order, behind one of them. Cost: a query of `size` small items."""
+        return (yield from self._following.page(author, after, size))
+
+    @operation
+    def following(
+        self, reader: str, after: str | None = None, size: int = 100
+    ) -> Steps[Sequence[str]]:
+        """Those whom a reader follows, in order, behind one of them. Cost: a query of `size` small items."""
+        return (yield from self._inside().following(reader, after, size))
+
+    def _inside(self) -> TableFollowers:
+        if not isinstance(self._following, TableFollowers):
+            raise UsageError(
+                "who follows whom is kept outside of this feed; write it there, and call backfill() "
+                "for those who begin to follow"
+            )
+        return self._following
+
+    # The worker
+
+    def worker(self, name: str | None = None, *, settings: WorkerSettings | None = None) -> Worker:
+        """The worker that does the fan-out; it runs over a `Store`."""
+        worker = Worker(name or f"feed-{self.name}", self.table, settings=settings)
+
+        @worker.on(self.posts, "inserted", "removed")
+        def fan_out(event: Event[FeedPost], context: Context) -> None:
+            context.store.run(self._fan_out.handle(event))
+
+        return worker
+
+
+def _check_size(size: int) -> None:
+    if size < 1:
+        raise UsageError(f"a page has 1 post or more, not {size}")

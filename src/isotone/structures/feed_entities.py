@@ -1,0 +1,145 @@
+"""What a feed keeps: posts, who follows whom, and in each reader's order which posts are for whom.
+
+    FEED#site#POSTS#ann          POST#998199999…                a post, the newest first
+    FEED#site#AUTHOR#ann         AUTHOR                         how many follow her
+    FEED#site#FOLLOWING#bob      AUTHOR#ann                     he follows her …
+    FEED#site#FOLLOWERS#ann      READER#bob                     … and is one of her followers
+    FEED#site#CHANNELS           CHANNEL#eve                    so many follow her that her readers come to her
+
+and in the table of timelines:
+
+    FEED#site#READER#bob         ENTRY#998199999…#ann           her post, in his timeline
+    FEED#site#CHANNEL#eve        ENTRY#998199999…#eve           her post, for all who follow her
+    FEED#site#FANOUT#ann         POST#001800000…                how far a long fan-out is
+
+Times are ticks: tenths of a microsecond. A key has those that are left until judgement day, the last
+one of 19 digits, so that the newest comes first.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal, NamedTuple
+
+from isotone.errors import UsageError
+from isotone.model.components import desc
+from isotone.model.entity import Entity
+from isotone.model.fields import Attr, expires, field
+from isotone.model.keys import Key
+
+TICKS: Final = 10_000_000
+"""Ticks in a second."""
+JUDGEMENT_DAY: Final = 10**19 - 1
+"""The last tick of 19 digits, in the year 33658."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+Owner = Literal["READER", "CHANNEL"]
+
+
+class PostId(NamedTuple):
+    """Which post: its author, and the tick at which it was posted."""
+
+    author: str
+    tick: int
+
+    @classmethod
+    def of(cls, post: FeedPost | str) -> PostId:
+        """The id of a post, or in a text: `ann/17999999990000000`. Raises `UsageError` for another text."""
+        if isinstance(post, FeedPost):
+            return cls(post.author, post.tick)
+        author, slash, tick = post.rpartition("/")
+        if not slash or not tick.isdecimal():
+            raise UsageError(f"{post!r} is no post; give a FeedPost, or the id of one")
+        return cls(author, int(tick))
+
+
+class FeedPost(Entity):
+    """A post. `spread` says how it comes to its readers, as was decided when it was written."""
+
+    feed: Attr[str] = field()
+    author: Attr[str] = field()
+    tick: Attr[int] = field(max=JUDGEMENT_DAY)
+    content: Attr[str] = field()
+    data: Attr[dict[str, Any] | None] = field(default=None)
+    spread: Attr[Literal["write", "read"]] = field(default="write")
+    edited_at: Attr[datetime | None] = field(default=None)
+
+    primary = Key("FEED", feed, "POSTS", author).sort("POST", desc(tick))
+
+    @property
+    def id(self) -> str:
+        """The post's id, for URLs and the like."""
+        return f"{self.author}/{self.tick}"
+
+    @property
+    def at(self) -> datetime:
+        """When it was posted, to the microsecond."""
+        return _EPOCH + timedelta(microseconds=self.tick // 10)
+
+
+class FeedAuthor(Entity):
+    """How many follow an author, exactly."""
+
+    feed: Attr[str] = field()
+    author: Attr[str] = field()
+    followers: Attr[int] = field(default=0)
+
+    primary = Key("FEED", feed, "AUTHOR", author).sort("AUTHOR")
+
+
+class FeedFollow(Entity):
+    """That a reader follows an author, from the reader's side."""
+
+    feed: Attr[str] = field()
+    reader: Attr[str] = field()
+    author: Attr[str] = field()
+
+    primary = Key("FEED", feed, "FOLLOWING", reader).sort("AUTHOR", author)
+
+
+class FeedFollower(Entity):
+    """The same from the author's side."""
+
+    feed: Attr[str] = field()
+    author: Attr[str] = field()
+    reader: Attr[str] = field()
+
+    primary = Key("FEED", feed, "FOLLOWERS", author).sort("READER", reader)
+
+
+class FeedChannel(Entity):
+    """That some posts of an author are in a channel, from which readers take them."""
+
+    feed: Attr[str] = field()
+    author: Attr[str] = field()
+
+    primary = Key("FEED", feed, "CHANNELS").sort("CHANNEL", author)
+
+
+class FeedEntry(Entity):
+    """That a post is in a timeline, which a reader owns, or in the channel of an author."""
+
+    feed: Attr[str] = field()
+    of: Attr[Owner] = field()
+    owner: Attr[str] = field()
+    tick: Attr[int] = field(max=JUDGEMENT_DAY)
+    author: Attr[str] = field()
+
+    primary = Key("FEED", feed, of, owner).sort("ENTRY", desc(tick), author)
+
+    @property
+    def post(self) -> PostId:
+        """Which post it is."""
+        return PostId(self.author, self.tick)
+
+
+class FeedFanOut(Entity):
+    """How far the fan-out of a post is: everybody up to this follower has it."""
+
+    feed: Attr[str] = field()
+    author: Attr[str] = field()
+    tick: Attr[int] = field(max=JUDGEMENT_DAY)
+    after: Attr[str] = field()
+    expires: Attr[datetime | None] = expires()
+
+    primary = Key("FEED", feed, "FANOUT", author).sort("POST", tick)

@@ -1,0 +1,387 @@
+"""Feeds against a naive list of all posts, with a worker that delivers again, late and in any order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import isotone
+from isotone import ManualClock, Store
+from isotone.errors import InvalidCursor, NotFound, UsageError
+from isotone.structures.feed import Feed, FeedPost
+from isotone.structures.worker_member import Member
+
+
+def deliver(feed: Feed) -> None:
+    """Have a worker handle all that there is."""
+    worker = feed.worker()
+    worker.create_tables(feed.store)
+    member = Member(worker, feed.store)
+    member.coordinate()
+    while member.work():
+        pass
+    member.release()
+
+
+def contents(posts: Any) -> list[str]:
+    return [post.content for post in posts]
+
+
+def pages(feed: Feed, reader: str, size: int = 3) -> Iterator[FeedPost]:
+    """A whole timeline, page by page."""
+    cursor = None
+    while True:
+        page = feed.read(reader, size, cursor)
+        yield from page
+        if (cursor := page.cursor) is None:
+            return
+
+
+@pytest.fixture
+def make(store: Store, table_name: str) -> Callable[..., Feed]:
+    def made(**options: Any) -> Feed:
+        feed = Feed(store, "site", table=Feed.layout(table_name), **options)
+        feed.create_table()
+        return feed
+
+    return made
+
+
+@pytest.fixture
+def feed(memory: Store) -> Feed:
+    found = Feed(memory, "site", table=Feed.layout("feed-in-memory"))
+    found.create_table()
+    return found
+
+
+# On every backend
+
+
+def test_followers_read_posts_newest_first(make: Callable[..., Feed]) -> None:
+    feed = make()
+    feed.follow("bob", "ann")
+    feed.follow("bob", "eve")
+    for number in range(5):
+        feed.post("ann", f"ann {number}")
+        feed.post("eve", f"eve {number}")
+    deliver(feed)
+    newest = [f"{author} {number}" for number in range(5)[::-1] for author in ("eve", "ann")]
+    assert sorted(contents(pages(feed, "bob"))) == sorted(newest)
+    ticks = [post.tick for post in pages(feed, "bob")]
+    assert ticks == sorted(ticks, reverse=True)
+    assert contents(feed.read("eve")) == [f"eve {number}" for number in range(5)[::-1]]
+    assert not feed.read("nobody")
+
+
+def test_a_deleted_post_is_nowhere(make: Callable[..., Feed]) -> None:
+    feed = make(threshold=1)
+    feed.follow("bob", "ann")
+    small = feed.post("ann", "to one")
+    feed.follow("eve", "ann")
+    large = feed.post("ann", "to many")
+    assert (small.spread, large.spread) == ("write", "read")
+    deliver(feed)
+    assert contents(feed.read("bob")) == ["to many", "to one"]
+    assert feed.delete(small)
+    assert contents(feed.read("bob")) == ["to many"]
+    assert feed.delete(large)
+    assert not feed.delete(large)
+    assert [contents(feed.read(each)) for each in ("ann", "bob", "eve")] == [[], [], []]
+    deliver(feed)
+    assert not feed.store.all(feed.entries.primary.scan())
+
+
+def test_both_sides_and_the_count(make: Callable[..., Feed]) -> None:
+    feed = make()
+    for reader in ("r1", "r2", "r3"):
+        assert feed.follow(reader, "ann")
+        assert not feed.follow(reader, "ann")
+    feed.follow("r2", "eve")
+    assert feed.followers("ann") == ["r1", "r2", "r3"]
+    assert feed.followers("ann", after="r1", size=1) == ["r2"]
+    assert feed.following("r2") == ["ann", "eve"]
+    assert feed.following("r2", after="ann") == ["eve"]
+    assert feed.unfollow("r2", "ann")
+    assert not feed.unfollow("r2", "ann")
+    assert (feed.follower_count("ann"), feed.follower_count("eve")) == (2, 1)
+
+
+# The stored form
+
+
+def test_keys_count_down_to_judgement_day(feed: Feed, clock: ManualClock) -> None:
+    post = feed.post("ann", "hello")
+    last = 9_999_999_999_999_999_999
+    (item,) = feed.store.backend.execute("Scan", {"TableName": "feed-in-memory.timelines"})["Items"]
+    assert item["PK"] == {"S": "FEED#site#READER#ann"}
+    assert item["SK"] == {"S": f"ENTRY#{last - int(clock.now() * 10_000_000)}#ann"}
+    assert post.at.timestamp() == clock.now()
+
+
+def test_posts_of_one_tick_are_apart_and_in_order(feed: Feed) -> None:
+    feed.follow("bob", "ann")
+    feed.follow("bob", "eve")
+    for number in range(120):
+        feed.post("ann", str(number))
+    feed.post("eve", "at the same tick")
+    deliver(feed)
+    assert contents(pages(feed, "ann", 7)) == [str(number) for number in range(120)[::-1]]
+    assert len(set(contents(pages(feed, "bob", 7)))) == 121
+    assert [post.author for post in pages(feed, "bob")][-2:] == ["ann", "eve"]
+
+
+def test_a_gap_between_ticks_is_taken(feed: Feed, clock: ManualClock) -> None:
+    first = feed.post("ann", "first")
+    clock.advance(1)
+    feed.post("ann", "a second later")
+    clock.set(clock.now() - 1)
+    assert feed.post("ann", "next").tick == first.tick + 1
+
+
+def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
+    clock = ManualClock(1_800_000_000)
+    path = tmp_path / "feed.db"
+    with isotone.connect(path, clock=clock) as store:
+        Feed(store).create_table()
+
+        def post(number: int) -> int:
+            return Feed(store).post("ann", str(number)).tick
+
+        with ThreadPoolExecutor(8) as pool:
+            ticks = list(pool.map(post, range(40)))
+        assert sorted(ticks) == list(range(min(ticks), min(ticks) + 40))
+        assert len(Feed(store).read("ann", 100)) == 40
+
+
+# Posts
+
+
+def test_an_edit_is_seen_everywhere(feed: Feed) -> None:
+    feed.follow("bob", "ann")
+    post = feed.post("ann", "helo", {"lang": "en"})
+    deliver(feed)
+    feed.edit(post.id, "hello")
+    (seen,) = feed.read("bob")
+    assert (seen.content, seen.data, seen.tick) == ("hello", {"lang": "en"}, post.tick)
+    assert seen.edited_at is not None
+    assert feed.get(post.id) == seen
+    feed.delete(post)
+    assert feed.get(post.id) is None
+    with pytest.raises(NotFound):
+        feed.edit(post, "again")
+
+
+def test_an_author_reads_the_own_post_at_once(feed: Feed) -> None:
+    post = feed.post("ann", "hello")
+    assert feed.read("ann").items == [post]
+    assert feed.posts_of("ann").items == [post]
+
+
+# Cursors
+
+
+def test_pages_stay_while_new_posts_arrive(feed: Feed) -> None:
+    feed.follow("bob", "ann")
+    for number in range(10):
+        feed.post("ann", str(number))
+    deliver(feed)
+    seen, cursor = [], None
+    for number in range(10, 14):
+        page = feed.read("bob", 3, cursor)
+        seen += contents(page)
+        cursor = page.cursor
+        feed.post("ann", str(number))
+        deliver(feed)
+    assert seen == [str(number) for number in range(10)[::-1]]
+    assert cursor is None
+
+
+def test_what_is_new_since(feed: Feed) -> None:
+    feed.follow("bob", "ann")
+    assert feed.read("bob").newest is None
+    for number in range(3):
+        feed.post("ann", str(number))
+    deliver(feed)
+    mark = feed.read("bob", 1).newest
+    nothing = feed.read_newer("bob", mark)
+    assert (list(nothing), nothing.newest is not None) == ([], True)
+    for number in range(3, 8):
+        feed.post("ann", str(number))
+    deliver(feed)
+    first = feed.read_newer("bob", nothing.newest, size=3)
+    second = feed.read_newer("bob", first.newest, size=3)
+    assert (contents(first), contents(second)) == (["5", "4", "3"], ["7", "6"])
+    assert not feed.read_newer("bob", second.newest)
+    assert contents(feed.read_newer("bob", size=2)) == ["1", "0"]
+
+
+def test_a_cursor_is_of_one_reader(feed: Feed) -> None:
+    feed.post("ann", "1")
+    feed.post("ann", "2")
+    page = feed.read("ann", 1)
+    assert page.cursor is not None
+    with pytest.raises(InvalidCursor):
+        feed.read("bob", 1, page.cursor)
+
+
+# Followers
+
+
+def test_who_begins_to_follow_gets_the_newest_posts(memory: Store) -> None:
+    feed = Feed(memory, backfill=2)
+    feed.create_table()
+    for number in range(5):
+        feed.post("ann", str(number))
+    deliver(feed)
+    feed.follow("bob", "ann")
+    assert contents(feed.read("bob")) == ["4", "3"]
+    feed.unfollow("bob", "ann")
+    assert not feed.read("bob")
+    feed.post("ann", "5")
+    deliver(feed)
+    feed.follow("bob", "ann")
+    assert contents(feed.read("bob")) == ["5", "4"]
+
+
+def test_what_was_delivered_may_stay(memory: Store) -> None:
+    feed = Feed(memory, hide_unfollowed=False)
+    feed.create_table()
+    feed.follow("bob", "ann")
+    feed.post("ann", "before")
+    deliver(feed)
+    feed.unfollow("bob", "ann")
+    feed.post("ann", "after")
+    deliver(feed)
+    assert contents(feed.read("bob")) == ["before"]
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        lambda feed: feed.follow("ann", "ann"),
+        lambda feed: feed.read("ann", 0),
+        lambda feed: feed.delete("ann"),
+        lambda feed: Feed(feed.store, threshold=-1),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(feed: Feed, mistake: Callable[[Feed], object]) -> None:
+    with pytest.raises(UsageError):
+        mistake(feed)
+
+
+def test_over_an_async_store_it_is_awaited() -> None:
+    async def program() -> list[str]:
+        async with isotone.aconnect() as store:
+            feed = Feed(store)
+            await feed.create_table()
+            await feed.follow("bob", "ann")
+            post = await feed.post("ann", "hello")
+            assert (await feed.backfill("bob", "ann")) == 1
+            await feed.edit(post, "hello again")
+            return contents(await feed.read("bob"))
+
+    assert asyncio.run(program()) == ["hello again"]
+
+
+# A naive list of all posts
+
+PEOPLE = ("ann", "bob", "eve", "é", "a#b")
+people = st.sampled_from(PEOPLE)
+actions = st.one_of(
+    st.tuples(st.just("post"), people),
+    st.tuples(st.just("delete"), st.integers(0, 30)),
+    st.tuples(st.just("follow"), people, people),
+    st.tuples(st.just("unfollow"), people, people),
+    st.tuples(st.just("read"), people, st.integers(1, 4)),
+    st.tuples(st.just("again"), st.integers(0, 10_000)),
+    st.tuples(st.just("advance"), st.sampled_from([0.0000001, 1])),
+)
+
+
+class World:
+    """A feed, and all that should be true of it."""
+
+    def __init__(self, store: Store, clock: ManualClock, threshold: int) -> None:
+        self.clock = clock
+        self.feed = Feed(store, threshold=threshold, backfill=1000)
+        self.feed.create_table()
+        self.posts: list[FeedPost] = []
+        self.gone: list[FeedPost] = []
+        self.follows: set[tuple[str, str]] = set()
+
+    def timeline(self, reader: str) -> list[str]:
+        shown = [
+            post
+            for post in self.posts
+            if post.author == reader or (reader, post.author) in self.follows
+        ]
+        shown.sort(key=lambda post: (-post.tick, post.author.encode()))
+        return [post.id for post in shown]
+
+    def post(self, author: str) -> None:
+        self.posts.append(self.feed.post(author, "content"))
+
+    def delete(self, place: int) -> None:
+        if place < len(self.posts):
+            post = self.posts.pop(place)
+            self.gone.append(post)
+            assert self.feed.delete(post)
+
+    def follow(self, reader: str, author: str) -> None:
+        if reader != author:
+            assert self.feed.follow(reader, author) == ((reader, author) not in self.follows)
+            self.follows.add((reader, author))
+
+    def unfollow(self, reader: str, author: str) -> None:
+        assert self.feed.unfollow(reader, author) == ((reader, author) in self.follows)
+        self.follows.discard((reader, author))
+
+    def read(self, reader: str, size: int) -> None:
+        deliver(self.feed)
+        assert [post.id for post in pages(self.feed, reader, size)] == self.timeline(reader)
+
+    def again(self, place: int) -> None:
+        """A worker that was taken for dead delivers a post once more, whatever has become of it."""
+        known = [*self.posts, *self.gone]
+        if known:
+            post = known[place % len(known)]
+            readers = [each for each in PEOPLE if each != post.author]
+            if post in self.gone:
+                entries = [self.feed._entry("READER", each, post) for each in readers]
+                self.feed.store.put_many(entries)
+            elif post.spread == "write":
+                self.feed.store.run(self.feed._fan_out.deliver(post))
+
+    def advance(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    def check(self) -> None:
+        deliver(self.feed)
+        for each in PEOPLE:
+            assert [post.id for post in pages(self.feed, each)] == self.timeline(each)
+            followers = {reader for reader, author in self.follows if author == each}
+            assert set(self.feed.followers(each)) == followers
+            assert self.feed.follower_count(each) == len(followers)
+            newer, mark = [], None
+            while page := self.feed.read_newer(each, mark, 2):
+                newer = [post.id for post in page] + newer
+                mark = page.newest
+            assert newer == self.timeline(each)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(actions, max_size=40), st.integers(0, 3))
+def test_it_is_as_a_list_of_all_posts(sequence: list[Any], threshold: int) -> None:
+    clock = ManualClock(1_800_000_000)
+    with isotone.connect(clock=clock) as store:
+        world = World(store, clock, threshold)
+        for action, *arguments in sequence:
+            getattr(world, action)(*arguments)
+        world.check()
