@@ -150,7 +150,7 @@ def _worker_of(text: str, store: isotone.Store) -> Worker:
     if not isinstance(found, Worker) and callable(found):
         found = found(store)
     if not isinstance(found, Worker):
-        raise UsageError(f"{text} is a {type(found).__name__}, not an isotone.structures.Worker")
+        raise UsageError(f"{text} is {found!r}, and no isotone.structures.Worker")
     return found
 
 
