@@ -258,16 +258,7 @@ class QueueSteps(Structure[S]):
         pending = message.pending
         for attempt in range(_OVERTAKEN):
             together = self.calls.transaction()
-            key = self._key_of(message.group)
-            if pending > 1:
-                changes = [QueueEntry.pending.add(-1), QueueEntry.due.set(self._after(0))]
-                changes += [QueueEntry.claim.remove(), QueueEntry.attempts.set(0)]
-                changes += [QueueEntry.reason.remove()]
-                more = _in_place(message.shard, message.priority) & (QueueEntry.pending > 1)
-                together.update(self._entries, *changes, when=more & is_held(message), **key)
-            else:
-                last = is_held(message) & (QueueEntry.pending == 1)
-                together.delete(self._entries, when=last, **key)
+            self._shorten(together, message, pending)
             together.delete(
                 self._messages, queue=self.name, group=message.group, number=message.number
             )
@@ -286,6 +277,19 @@ class QueueSteps(Structure[S]):
         raise Contended(
             f"others kept writing to group {message.group!r} of {self.name!r}; try again later"
         )
+
+    def _shorten(self, together: Transaction, message: Message, pending: int) -> None:
+        """Count a message that leaves its group, of which so many are left; the last one is its end."""
+        key = self._key_of(str(message.group))
+        if pending == 1:
+            last = is_held(message) & (QueueEntry.pending == 1)
+            together.delete(self._entries, when=last, **key)
+            return
+        changes = [QueueEntry.pending.add(-1), QueueEntry.due.set(self._after(0))]
+        changes += [QueueEntry.claim.remove(), QueueEntry.attempts.set(0)]
+        changes += [QueueEntry.reason.remove()]
+        more = _in_place(message.shard, message.priority) & (QueueEntry.pending > 1)
+        together.update(self._entries, *changes, when=more & is_held(message), **key)
 
     def _lost(self, message: Message) -> LeaseLost:
         return LeaseLost(
