@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store
 from isotone.errors import ConnectionFailed, InvalidCursor, OutOfRange, UsageError
+from isotone.server import running_server
 from isotone.structures.leaderboard import Leaderboard, ScoreEvent
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # the time of the fixtures' clock
@@ -499,16 +500,22 @@ def test_ranks_of_a_window_that_is_over(memory: Store, clock: ManualClock) -> No
         Leaderboard(memory, ranked=True, expire_after=timedelta(hours=1))
 
 
-def test_it_is_awaited_over_an_async_store() -> None:
-    async def program() -> list[Row]:
-        async with isotone.aconnect() as store:
-            board = Leaderboard(store, score="average", shards=2)
+@pytest.mark.parametrize("ranked", [False, True])
+@pytest.mark.parametrize("kind", ["memory", "file", "http"])
+def test_it_is_awaited_over_an_async_store(kind: str, ranked: bool, tmp_path: Path) -> None:
+    async def program(address: str) -> tuple[list[Row], list[Row]]:
+        async with isotone.aconnect(address) as store:
+            board = Leaderboard(store, score="average", shards=2, ranked=ranked)
             await board.create_table()
             writes = [board.record(f"{number % 4}", number) for number in range(40)]
             await asyncio.gather(*writes)
-            return rows(await board.top())
+            return rows(await board.top()), rows(await board.around("2", 1))
 
-    assert asyncio.run(program()) == [(1, "3", 21), (2, "2", 20), (3, "1", 19), (4, "0", 18)]
+    with isotone.open() as database, running_server(database) as url:
+        address = {"memory": ":memory:", "file": str(tmp_path / "boards.db"), "http": url}[kind]
+        top, near = asyncio.run(program(address))
+    assert top == [(1, "3", 21), (2, "2", 20), (3, "1", 19), (4, "0", 18)]
+    assert near == top[:3]
 
 
 # What is refused, and what lives beside it

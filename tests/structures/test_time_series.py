@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store
 from isotone.errors import InvalidCursor, UsageError
+from isotone.server import running_server
 from isotone.structures.time_series import DAY, HOUR, MINUTE, Point, Summary, TimeSeries
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # the time of the fixtures' clock
@@ -324,9 +325,10 @@ def test_writers_that_are_killed_and_run_again_count_once(tmp_path: Path) -> Non
             assert totals(series, every) == (2000, sum(range(2000)))
 
 
-def test_it_is_awaited_over_an_async_store() -> None:
-    async def program() -> list[int | float | Decimal]:
-        async with isotone.aconnect() as store:
+@pytest.mark.parametrize("kind", ["memory", "file", "http"])
+def test_it_is_awaited_over_an_async_store(kind: str, tmp_path: Path) -> None:
+    async def program(address: str) -> list[int | float | Decimal]:
+        async with isotone.aconnect(address) as store:
             series = TimeSeries(store, "readings")
             await series.create_table()
             at = [NOW + timedelta(hours=7 * number) for number in range(9)]
@@ -334,9 +336,13 @@ def test_it_is_awaited_over_an_async_store() -> None:
                 *(series.add("s", place, at=each) for place, each in enumerate(at))
             )
             assert (await series.latest("s")) == Point(Decimal(8), at[-1])
+            days = await series.summaries("s", DAY, NOW, at[-1])
+            assert sum(each.count for each in days) == 9
             return [each.value async for each in series.points("s", newest_first=True)]
 
-    assert asyncio.run(program()) == list(range(8, -1, -1))
+    with isotone.open() as database, running_server(database) as url:
+        address = {"memory": ":memory:", "file": str(tmp_path / "series.db"), "http": url}[kind]
+        assert asyncio.run(program(address)) == list(range(8, -1, -1))
 
 
 # Cursors, refusals, neighbours
