@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.structures.interleaving import Interleaved
 
 import isotone
 from isotone import Store, Table, errors
 from isotone.model.ordering import number_of, ordered_number
-from isotone.model.steps import Call, Pause, Steps
+from isotone.model.steps import Steps
 from isotone.structures import SortedSet
 from isotone.structures.ranking import Overtaken, Ranking
 from isotone.structures.ranking_keys import (
@@ -282,42 +283,6 @@ def test_readers_see_one_moment_while_writers_divide_and_join(tmp_path: Path) ->
         findings = store.run(both[0].ranking.verify())
         assert findings.faults == []
         assert findings.keys == members + 1
-
-
-class Interleaved:
-    """Steps of several tasks, one request of one of them at a time, in an order by chance."""
-
-    def __init__(self, store: Store, tasks: Iterable[Steps[Any]]) -> None:
-        self._store = store
-        self._waiting: list[tuple[Steps[Any], Call | Pause | None]]
-        self._waiting = [(task, None) for task in tasks]
-
-    def run(self, seed: int) -> None:
-        chosen = random.Random(seed)
-        while self._waiting:
-            place = chosen.randrange(len(self._waiting))
-            for _ in range(chosen.choice([1, 1, 2, 5])):
-                if place < len(self._waiting):
-                    self._step(place)
-
-    def _step(self, place: int) -> None:
-        task, call = self._waiting[place]
-        try:
-            if call is None:
-                following = next(task)
-            elif isinstance(call, Pause):
-                following = task.send({})
-            else:
-                try:
-                    answer = self._store.backend.execute(*call)
-                except errors.ApiError as error:
-                    following = task.throw(error)
-                else:
-                    following = task.send(answer)
-        except StopIteration:
-            del self._waiting[place]
-        else:
-            self._waiting[place] = (task, following)
 
 
 MOVES = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 15)), min_size=3, max_size=12)

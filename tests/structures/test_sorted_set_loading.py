@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.structures.interleaving import Interleaved
 
+import isotone
 from isotone import Store, errors
+from isotone.model.steps import Steps
 from isotone.structures import SortedSet
 
 
@@ -52,3 +58,48 @@ def test_an_interrupted_load_is_run_again(memory: Store) -> None:
         ranked.zrank("a")
     assert ranked.load([("b", 2), ("c", 3)]) == 2
     assert ranked.zrange(0, -1) == ["a", "b", "c"]
+
+
+def steps_of(operation: Any, *arguments: Any) -> Steps[Any]:
+    """The steps of an operation, which nobody runs yet."""
+    return operation._function(*arguments)  # type: ignore[no-any-return]
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), members=st.integers(1, 120), reranks=st.integers(1, 2))
+def test_ranks_that_are_made_anew_miss_no_change_of_others(
+    seed: int, members: int, reranks: int
+) -> None:
+    refused: list[str] = []
+    with isotone.connect() as store:
+        first = SortedSet(store, "s", ranked=True)
+        first.create_table()
+        first.load({f"m{number}": number for number in range(members)})
+
+        def write(member: str) -> Steps[None]:
+            ranked = SortedSet(store, "s", ranked=True)
+            for _ in range(5):
+                try:
+                    yield from steps_of(SortedSet.zincrby, ranked, 7, member)
+                except (errors.RankingIncomplete, errors.Contended):
+                    refused.append(member)
+
+        def rerank() -> Steps[None]:
+            try:
+                yield from steps_of(SortedSet.rerank, SortedSet(store, "s", ranked=True))
+            except errors.RankingIncomplete:
+                assert reranks == 2
+
+        writers = [write(member) for member in ("m0", "m1", "new")]
+        Interleaved(store, [*writers, *(rerank() for _ in range(reranks))]).run(seed)
+        if reranks == 2:
+            first.rerank()
+        assert first.zrange(0, -1, withscores=True) == SortedSet(store, "s").zrange(
+            0, -1, withscores=True
+        )
+        assert first.ranking is not None
+        assert store.run(first.ranking.verify()).faults == []
+        added = 7 * (15 - len(refused))
+        assert sum(score for _, score in first.zrange(0, -1, withscores=True)) == (
+            added + sum(range(members))
+        )

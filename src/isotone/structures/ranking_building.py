@@ -49,10 +49,7 @@ class Building:
         )
         # From here on nobody finds a way in, nor changes the root; and when the leaves are gone, nobody
         # writes who knew a way to one.
-        together = tree.calls.transaction()
-        together.put(mark)
-        together.delete(tree.counts, **tree.key(ROOT))
-        yield from together.commit()
+        yield from self._close(mark)
         yield from self._delete_nodes()
         whole = yield from self._leaves(batch, progress)
         level = 1
@@ -67,11 +64,19 @@ class Building:
         try:
             yield from together.commit()
         except TransactionFailed:
+            yield from self._close(mark)  # one may have deleted what the other wrote
             raise RankingIncomplete(
-                f"the ranking {tree.name!r} was rebuilt by somebody else at the same time: run "
-                "rebuild() again, once"
+                f"the ranking {tree.name!r} was made anew by somebody else at the same time: run it "
+                "again, once"
             ) from None
         return whole.total
+
+    def _close(self, mark: RankingShape) -> Steps[None]:
+        """Put a mark in the place of the root."""
+        together = self._tree.calls.transaction()
+        together.put(mark)
+        together.delete(self._tree.counts, **self._tree.key(ROOT))
+        yield from together.commit()
 
     def _leaves(self, batch: Batch, progress: Callable[[int], None] | None) -> Steps[Branch]:
         """Write leaves of all keys, and tell what is to be above them."""

@@ -203,5 +203,6 @@ class Tree:
         """The error at the end of all attempts."""
         return Contended(
             f"others changed the ranking {self.name!r} during each of {ATTEMPTS} attempts; "
-            "try again later"
+            "try again later; where there are no others, its scores were written by other means, and "
+            "rerank() makes it anew"
         )
