@@ -65,7 +65,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def test_killed_workers_lose_nothing_and_do_nothing_twice(file: Path) -> None:
     chance = random.Random(7)
-    with isotone.connect(file) as store, contextlib.ExitStack() as stack:
+    with isotone.connect(file, report=None) as store, contextlib.ExitStack() as stack:
 
         def handled() -> int:
             return sum(map(len, journals(store).values()))
@@ -92,7 +92,7 @@ def test_killed_workers_lose_nothing_and_do_nothing_twice(file: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_it_gracefully(file: Path, number: int) -> None:
-    with isotone.connect(file) as store, started(file, "--metrics") as process:
+    with isotone.connect(file, report=None) as store, started(file, "--metrics") as process:
         assert process.stdout is not None
         assert '"worker":"journal"' in process.stdout.readline()
         process.send_signal(number)
@@ -108,5 +108,5 @@ def test_once_handles_what_there_is_and_ends(file: Path) -> None:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
     assert out.startswith("journal: ")
-    with isotone.connect(file) as store:
+    with isotone.connect(file, report=None) as store:
         assert journals(store) == {author: [*range(POSTS)] for author in AUTHORS}

@@ -20,7 +20,7 @@ _LOGGER: Final = logging.getLogger("isotone.worker")
 
 
 class Interrupted(Exception):
-    """The worker is to end while a handler waits for its next attempt."""
+    """The worker is to end, or has lost the shard, while there is something left to handle."""
 
 
 class Delivery:
@@ -52,10 +52,10 @@ class Delivery:
         """
         saved = self._store.clock.now()
         for portion in self._portions(events):
-            if self._stopping() or shard.lease.wanted is not None or not shard.is_safe():
+            if shard.lease.wanted is not None:
                 return False
             try:
-                self._handle(portion)
+                self._handle(portion, shard)
             except Interrupted:
                 return False
             shard.advance(portion[-1])
@@ -77,25 +77,34 @@ class Delivery:
         else:
             yield from ([event] for event in events)
 
-    def _handle(self, events: Sequence[Event[Any]]) -> None:
+    def _handle(self, events: Sequence[Event[Any]], shard: HeldShard) -> None:
+        self._check(shard)
         gathered: dict[str, list[Event[Any]]] = {}
         for event in events:
             for handler in self._handlers.of(event):
                 if handler.takes_many:
                     gathered.setdefault(handler.name, []).append(event)
                 else:
-                    self._insist(handler, event)
+                    self._insist(handler, event, shard)
         for name, some in gathered.items():
             taking = self._handlers.named(name)
             assert taking is not None
+            self._check(shard)
             if len(some) == 1 or self._try(taking, some, 1) is not None:
                 for event in some:
-                    self._insist(taking, event)
+                    self._insist(taking, event, shard)
 
-    def _insist(self, handler: Handler, event: Event[Any]) -> None:
+    def _check(self, shard: HeldShard) -> None:
+        """Begin nothing that a successor may be at already, or that the end would be waiting for."""
+        if self._stopping() or not shard.is_safe():
+            raise Interrupted
+
+    def _insist(self, handler: Handler, event: Event[Any], shard: HeldShard) -> None:
         """Call a handler until it succeeds, or the event is a dead letter."""
         attempt = 1
+        self._check(shard)
         while (error := self._try(handler, [event], attempt)) is not None:
+            self._check(shard)
             if attempt == self._settings.attempts:
                 self._letters.add(event, handler.name, error, attempt)
                 self.counts["dead_letters"] += 1
@@ -104,8 +113,8 @@ class Delivery:
                 )
                 return
             self.counts["retries"] += 1
-            if self._wait(self._delay(attempt)):
-                raise Interrupted
+            self._wait(self._delay(attempt))
+            self._check(shard)
             attempt += 1
 
     def _try(
