@@ -7,8 +7,6 @@ number without a declared width, is refused. What hand-made keys have in another
 
 from __future__ import annotations
 
-import types
-import typing
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
@@ -20,6 +18,7 @@ from uuid import UUID
 from isotone.codec import readable
 from isotone.codec.ids import KSUID, ULID
 from isotone.errors import UsageError
+from isotone.model.annotations import choices, present_type
 from isotone.model.fields import Attr
 
 Form = Literal["value", "declared order", "raw"]
@@ -48,7 +47,10 @@ def desc(part: Attr[Any] | Component) -> Component:
 
 
 def in_order(part: Attr[Any] | Component) -> Component:
-    """An enum or Literal in the order in which its values are declared, not by their text."""
+    """An enum or Literal in the order in which its values are declared, not by their text.
+
+    It may be optional; as of any field, an index has no entry where the value is None.
+    """
     return replace(component_of(part), form="declared order")
 
 
@@ -164,24 +166,19 @@ def _by_type(field: Attr[Any]) -> readable.Codec[Any]:
 
 
 def _python_type(annotation: Any) -> Any:
-    """The class behind an annotation: without Optional and Annotated, a Literal by its values' class."""
-    origin = get_origin(annotation)
-    if origin is typing.Annotated:
-        return _python_type(get_args(annotation)[0])
-    if origin in (typing.Union, types.UnionType):
-        rest = [each for each in get_args(annotation) if each is not type(None)]
-        return _python_type(rest[0]) if len(rest) == 1 else annotation
-    if origin is Literal:
-        kinds = {type(choice) for choice in get_args(annotation)}
-        return kinds.pop() if len(kinds) == 1 else annotation
-    return annotation
+    """The class behind an annotation: without None and other names, a Literal by its values' class."""
+    present = present_type(annotation)
+    if get_origin(present) is Literal:
+        kinds = {type(choice) for choice in get_args(present)}
+        return kinds.pop() if len(kinds) == 1 else present
+    return present
 
 
 def _natural(field: Attr[Any]) -> readable.Codec[Any]:
     options = field.options
     maximum = options.max
-    if maximum is None and get_origin(field.annotation) is Literal:
-        maximum = max(get_args(field.annotation))
+    if maximum is None:
+        maximum = max(choices(field.annotation) or (), default=None)
     if maximum is None:
         raise UsageError(
             f"field {field.name!r} has no declared width: in a string key 10 would come before 2 "
@@ -223,14 +220,17 @@ _CODECS: Final[dict[type, Callable[[Attr[Any]], readable.Codec[Any]]]] = {
 
 
 def _choices(field: Attr[Any]) -> tuple[Any, ...]:
-    python = field.annotation
-    if get_origin(python) is Literal:
-        return get_args(python)
-    if isinstance(python, type) and issubclass(python, Enum):
-        return tuple(member.value for member in python)
-    raise UsageError(
-        f"in_order({field.name}) needs an enum or a Literal, whose values have an order"
-    )
+    return tuple(each.value if isinstance(each, Enum) else each for each in declared_values(field))
+
+
+def declared_values(field: Attr[Any]) -> tuple[Any, ...]:
+    """The values of an enum or a Literal in the order of their declaration; raises `UsageError`."""
+    found = choices(field.annotation)
+    if found is None:
+        raise UsageError(
+            f"in_order({field.name}) needs an enum or a Literal, whose values have an order"
+        )
+    return found
 
 
 def conversion(component: Component) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args, get_origin, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from isotone.errors import UsageError
 from isotone.expressions import Condition as Predicate
-from isotone.model.components import Component, component_of
+from isotone.model.components import Component, component_of, declared_values
 from isotone.model.conditions import Condition
 from isotone.model.fields import Attr
 from isotone.model.showing import table_text
@@ -174,22 +174,10 @@ def _rank(component: Component) -> Callable[[Any], Any]:
     if field.wire.python in (set, frozenset):
         raise _orderless(field)  # which Python would compare by inclusion
     if component.form == "declared order":
-        return {choice: place for place, choice in enumerate(_declared(field))}.__getitem__
+        return {choice: place for place, choice in enumerate(declared_values(field))}.__getitem__
     if field.options.case is not None:
         return operator.methodcaller(field.options.case)
     return lambda value: value.value if isinstance(value, Enum) else value
-
-
-def _declared(field: Attr[Any]) -> tuple[Any, ...]:
-    """The values of an enum or a Literal in the order of its declaration."""
-    for each in (field.annotation, *get_args(field.annotation)):
-        if get_origin(each) is Literal:
-            return get_args(each)
-        if isinstance(each, type) and issubclass(each, Enum):
-            return tuple(each)
-    raise UsageError(
-        f"in_order({field.name}) needs an enum or a Literal, whose values have an order"
-    )
 
 
 def _orderless(field: Attr[Any]) -> UsageError:

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Optional, get_args, get_origin
 
 from isotone.errors import UsageError
+from isotone.model.annotations import is_optional, named
 
 if TYPE_CHECKING:
     from isotone.model.fields import Attr
@@ -73,7 +74,7 @@ class Validator:
         return [
             name
             for name, field in self._fields.items()
-            if field.options.required and not _is_optional(field.annotation)
+            if field.options.required and not is_optional(field.annotation)
         ]
 
     @cached_property
@@ -131,12 +132,6 @@ def default_of(field: Attr[Any]) -> Any:
     return options.default if options.has_default else None
 
 
-def _is_optional(annotation: Any) -> bool:
-    return get_origin(annotation) in (typing.Union, types.UnionType) and type(None) in get_args(
-        annotation
-    )
-
-
 def _accepted(field: Attr[Any]) -> Any:
     """The type that a field's values may have; None, where the library fills it in."""
     accepted: Any = _aware(field.annotation)
@@ -159,6 +154,7 @@ def _aware(annotation: Any) -> Any:
     """The annotation with datetimes that name an instant, also in what it has inside."""
     from pydantic import AwareDatetime
 
+    annotation = named(annotation)
     if annotation is datetime:
         return AwareDatetime
     origin, inner = get_origin(annotation), tuple(map(_aware, get_args(annotation)))

@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin
 from uuid import UUID
 
 from isotone.errors import UsageError
+from isotone.model.annotations import plain_type
 from isotone.values.json import from_wire, text_of_bytes, to_wire
 from isotone.values.number import canonical_number
 from isotone.values.types import AttributeValue
@@ -46,12 +47,13 @@ class WireType(typing.NamedTuple):
 
 def wire_type(annotation: Any) -> WireType:
     """The wire type of an annotation; whatever is not known here is left to pydantic."""
-    plain = _PLAIN.get(annotation) if isinstance(annotation, type) else None
-    if plain is not None:
-        return plain
+    known = _PLAIN.get(annotation) if isinstance(annotation, type) else None
+    if known is not None:
+        return known
+    inner = plain_type(annotation)
+    if inner is not annotation:
+        return wire_type(inner)
     origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is typing.Annotated:
-        return wire_type(arguments[0])
     if origin in (Union, types.UnionType):
         return _union(annotation, arguments)
     if origin is Literal:
@@ -266,7 +268,7 @@ def _list(_annotation: Any, arguments: tuple[Any, ...]) -> WireType:
 
 
 def _dict(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
-    if arguments[0] is not str:
+    if plain_type(arguments[0]) is not str:
         return _by_pydantic(annotation)
     element = wire_type(arguments[1])
 
@@ -315,11 +317,16 @@ _CONTAINERS: Final[dict[Any, Callable[[Any, tuple[Any, ...]], WireType]]] = {
 def _by_pydantic(annotation: Any) -> WireType:
     """Whatever pydantic can dump to plain Python and validate back."""
     from pydantic import TypeAdapter
+    from pydantic_core import PydanticSerializationError
 
     adapter: TypeAdapter[Any] = TypeAdapter(annotation)
 
     def encode(value: Any) -> AttributeValue:
-        return to_wire(plain(adapter.dump_python(value)))
+        try:
+            return to_wire(plain(adapter.dump_python(value, warnings="error")))
+        except PydanticSerializationError:
+            name = getattr(annotation, "__name__", None) or str(annotation)
+            raise _wrong(value, f"what fits {name}") from None
 
     return WireType(
         None, encode, lambda value: adapter.validate_python(from_wire(value)), python=annotation
