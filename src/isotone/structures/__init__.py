@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from isotone.structures.leaderboard_reading import Standings as Standings
     from isotone.structures.lock import Lock as Lock
     from isotone.structures.lock import LockHolder as LockHolder
-    from isotone.structures.queue import Queue as Queue
-    from isotone.structures.queue_entities import Message as Message
-    from isotone.structures.queue_entities import QueueCounts as QueueCounts
-    from isotone.structures.queue_entities import QueueEntry as QueueEntry
+    from isotone.structures.queue.entities import Message as Message
+    from isotone.structures.queue.entities import QueueCounts as QueueCounts
+    from isotone.structures.queue.entities import QueueEntry as QueueEntry
+    from isotone.structures.queue.queue import Queue as Queue
     from isotone.structures.sorted_set import SortedSet as SortedSet
     from isotone.structures.time_series import TimeSeries as TimeSeries
     from isotone.structures.time_series_entries import Point as Point
@@ -64,12 +64,12 @@ _HOMES: dict[str, str] = {
     "Leaderboard": "isotone.structures.leaderboard",
     "Lock": "isotone.structures.lock",
     "LockHolder": "isotone.structures.lock",
-    "Message": "isotone.structures.queue_entities",
+    "Message": "isotone.structures.queue.entities",
     "Point": "isotone.structures.time_series_entries",
     "PointPage": "isotone.structures.time_series_reading",
-    "Queue": "isotone.structures.queue",
-    "QueueCounts": "isotone.structures.queue_entities",
-    "QueueEntry": "isotone.structures.queue_entities",
+    "Queue": "isotone.structures.queue.queue",
+    "QueueCounts": "isotone.structures.queue.entities",
+    "QueueEntry": "isotone.structures.queue.entities",
     "RunningWorker": "isotone.structures.worker_running",
     "ScoreEvent": "isotone.structures.leaderboard",
     "Sequence": "isotone.structures.counter",

@@ -22,9 +22,8 @@ from isotone.errors import AlreadyExists, ConditionFailed, TransactionFailed, Us
 from isotone.model.ids import uuid7
 from isotone.model.steps import Pause, Steps
 from isotone.model.table import Table
-from isotone.structures.handling import Handling
 from isotone.structures.operation import Batches, S, iteration, operation
-from isotone.structures.queue_entities import (
+from isotone.structures.queue.entities import (
     MOST_PRIORITIES,
     MOST_SHARDS,
     Message,
@@ -32,7 +31,8 @@ from isotone.structures.queue_entities import (
     QueueEntry,
     layout,
 )
-from isotone.structures.queue_steps import QueueSteps, is_held, known
+from isotone.structures.queue.handling import Handling
+from isotone.structures.queue.steps import QueueSteps, is_held, known
 
 QUEUES: Final = layout()
 _TOGETHER: Final = 90  # messages of a group that one transaction puts

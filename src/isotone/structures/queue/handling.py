@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic, cast
 from isotone.model.async_store import AsyncStore
 from isotone.model.store import Store
 from isotone.structures.operation import S
-from isotone.structures.queue_entities import Message
+from isotone.structures.queue.entities import Message
 from isotone.structures.renewing import Renewing
 
 if TYPE_CHECKING:
-    from isotone.structures.queue import Queue
+    from isotone.structures.queue.queue import Queue
 
 _LOGGER: Final = logging.getLogger("isotone.queue")
 

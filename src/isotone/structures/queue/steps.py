@@ -22,7 +22,7 @@ from isotone.model.steps import Pause, Steps
 from isotone.model.table import Table
 from isotone.model.transactions import Transaction
 from isotone.structures.operation import S, Structure
-from isotone.structures.queue_entities import (
+from isotone.structures.queue.entities import (
     Message,
     QueueEntry,
     QueueMessage,

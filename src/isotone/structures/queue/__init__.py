@@ -1,0 +1,1 @@
+"""A durable queue: what a message is (`entities`), how it is claimed and settled (`steps`), what users see (`queue`)."""
