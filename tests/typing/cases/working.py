@@ -1,4 +1,6 @@
 """Handlers of workers: what they are declared for is what they are given."""
+# fmt: off
+# ruff: noqa: B018
 
 from __future__ import annotations
 
@@ -12,9 +14,7 @@ from isotone.structures import Context, Worker, WorkerSettings
 
 store = isotone.connect(":memory:")
 worker = Worker("mails", Table("shop", stream="NEW_AND_OLD_IMAGES"))
-Table(
-    "shop", stream="EVERYTHING"
-)  # E: expected "Literal['KEYS_ONLY', 'NEW_IMAGE', 'OLD_IMAGE', 'NEW_AND_OLD_IMAGES'] | None"
+Table("shop", stream="EVERYTHING")  # E: expected "Literal['KEYS_ONLY', 'NEW_IMAGE', 'OLD_IMAGE', 'NEW_AND_OLD_IMAGES'] | None"
 
 
 @worker.on(Order, "inserted", "modified")
@@ -43,7 +43,7 @@ def anything(event: Event, context: Context) -> None:
 def wrong(event: Event[Customer], context: Context) -> None: ...
 
 
-@worker.on(Order, "born")  # E: "born"
+@worker.on(Order, "born")  # E: No overload
 def never(event: Event[Order], context: Context) -> None: ...
 
 
