@@ -23,7 +23,7 @@ import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store
 from isotone.errors import ConnectionFailed, InvalidCursor, OutOfRange, UsageError
 from isotone.server import running_server
-from isotone.structures.leaderboard import Leaderboard, ScoreEvent
+from isotone.structures.leaderboard.leaderboard import Leaderboard, ScoreEvent
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # the time of the fixtures' clock
 QUARTER = timedelta(minutes=15)

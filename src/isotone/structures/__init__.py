@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from isotone.structures.feed_followers import Followers as Followers
     from isotone.structures.feed_reading import FeedPage as FeedPage
     from isotone.structures.idempotency import Idempotency as Idempotency
-    from isotone.structures.leaderboard import Leaderboard as Leaderboard
-    from isotone.structures.leaderboard import ScoreEvent as ScoreEvent
-    from isotone.structures.leaderboard_reading import Standing as Standing
-    from isotone.structures.leaderboard_reading import Standings as Standings
+    from isotone.structures.leaderboard.leaderboard import Leaderboard as Leaderboard
+    from isotone.structures.leaderboard.leaderboard import ScoreEvent as ScoreEvent
+    from isotone.structures.leaderboard.reading import Standing as Standing
+    from isotone.structures.leaderboard.reading import Standings as Standings
     from isotone.structures.lock import Lock as Lock
     from isotone.structures.lock import LockHolder as LockHolder
     from isotone.structures.queue.entities import Message as Message
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from isotone.structures.queue.entities import QueueEntry as QueueEntry
     from isotone.structures.queue.queue import Queue as Queue
     from isotone.structures.sorted_set import SortedSet as SortedSet
-    from isotone.structures.time_series import TimeSeries as TimeSeries
-    from isotone.structures.time_series_entries import Point as Point
-    from isotone.structures.time_series_entries import Summary as Summary
-    from isotone.structures.time_series_reading import PointPage as PointPage
+    from isotone.structures.time_series.entries import Point as Point
+    from isotone.structures.time_series.entries import Summary as Summary
+    from isotone.structures.time_series.reading import PointPage as PointPage
+    from isotone.structures.time_series.time_series import TimeSeries as TimeSeries
     from isotone.structures.unique import Unique as Unique
     from isotone.structures.windows import Window as Window
     from isotone.structures.windows import Windows as Windows
@@ -61,24 +61,24 @@ _HOMES: dict[str, str] = {
     "FeedPost": "isotone.structures.feed_entities",
     "Followers": "isotone.structures.feed_followers",
     "Idempotency": "isotone.structures.idempotency",
-    "Leaderboard": "isotone.structures.leaderboard",
+    "Leaderboard": "isotone.structures.leaderboard.leaderboard",
     "Lock": "isotone.structures.lock",
     "LockHolder": "isotone.structures.lock",
     "Message": "isotone.structures.queue.entities",
-    "Point": "isotone.structures.time_series_entries",
-    "PointPage": "isotone.structures.time_series_reading",
+    "Point": "isotone.structures.time_series.entries",
+    "PointPage": "isotone.structures.time_series.reading",
     "Queue": "isotone.structures.queue.queue",
     "QueueCounts": "isotone.structures.queue.entities",
     "QueueEntry": "isotone.structures.queue.entities",
     "RunningWorker": "isotone.structures.worker_running",
-    "ScoreEvent": "isotone.structures.leaderboard",
+    "ScoreEvent": "isotone.structures.leaderboard.leaderboard",
     "Sequence": "isotone.structures.counter",
     "ShardedCounter": "isotone.structures.counter",
     "SortedSet": "isotone.structures.sorted_set",
-    "Standing": "isotone.structures.leaderboard_reading",
-    "Standings": "isotone.structures.leaderboard_reading",
-    "Summary": "isotone.structures.time_series_entries",
-    "TimeSeries": "isotone.structures.time_series",
+    "Standing": "isotone.structures.leaderboard.reading",
+    "Standings": "isotone.structures.leaderboard.reading",
+    "Summary": "isotone.structures.time_series.entries",
+    "TimeSeries": "isotone.structures.time_series.time_series",
     "Unique": "isotone.structures.unique",
     "Window": "isotone.structures.windows",
     "Windows": "isotone.structures.windows",

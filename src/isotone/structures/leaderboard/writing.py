@@ -16,8 +16,8 @@ from isotone.model.calls import Calls
 from isotone.model.carrying import pause_after
 from isotone.model.steps import Steps
 from isotone.model.transactions import Transaction
-from isotone.structures.leaderboard_board import Board, Rankings
-from isotone.structures.leaderboard_entry import JOINS, Entry, Tally
+from isotone.structures.leaderboard.board import Board, Rankings
+from isotone.structures.leaderboard.entry import JOINS, Entry, Tally
 from isotone.structures.ranking import Overtaken
 from isotone.structures.windows import ALL_TIME, Window
 

@@ -14,7 +14,7 @@ from isotone.errors import UsageError
 from isotone.model.calls import Calls
 from isotone.model.patterns import Query
 from isotone.model.table import Table
-from isotone.structures.leaderboard_entry import Best, Digits, Entry, LeaderboardToken, Score, Ties
+from isotone.structures.leaderboard.entry import Best, Digits, Entry, LeaderboardToken, Score, Ties
 from isotone.structures.ranking import Ranking
 from isotone.structures.ranking_keys import ranking_key
 from isotone.structures.windows import ALL_TIME, Window, Windows

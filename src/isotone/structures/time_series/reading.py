@@ -12,7 +12,7 @@ from isotone.model.conditions import Condition
 from isotone.model.stats import Stats
 from isotone.model.steps import Steps
 from isotone.structures.merging import Behind, Marks, Stream, merged, total
-from isotone.structures.time_series_entries import (
+from isotone.structures.time_series.entries import (
     PER_BUCKET,
     Point,
     Summary,
@@ -21,7 +21,7 @@ from isotone.structures.time_series_entries import (
     TimeSeriesRollUp,
     floor,
 )
-from isotone.structures.time_series_writing import Plan
+from isotone.structures.time_series.writing import Plan
 
 _MARKS: Final[Marks[TimeSeriesPoint]] = Marks(
     of=lambda point: (point.at.isoformat(timespec="microseconds"), point.id),

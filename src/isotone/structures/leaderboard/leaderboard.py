@@ -19,8 +19,8 @@ from isotone.errors import UsageError
 from isotone.model.patterns import Query
 from isotone.model.steps import Steps
 from isotone.model.table import Global, Table
-from isotone.structures.leaderboard_board import Board, Rankings
-from isotone.structures.leaderboard_entry import (
+from isotone.structures.leaderboard.board import Board, Rankings
+from isotone.structures.leaderboard.entry import (
     Best,
     Digits,
     Entry,
@@ -32,8 +32,8 @@ from isotone.structures.leaderboard_entry import (
     Ties,
     exact,
 )
-from isotone.structures.leaderboard_reading import LeaderboardReading, Standing, Standings
-from isotone.structures.leaderboard_writing import LeaderboardWriting, Token
+from isotone.structures.leaderboard.reading import LeaderboardReading, Standing, Standings
+from isotone.structures.leaderboard.writing import LeaderboardWriting, Token
 from isotone.structures.operation import S, Structure, operation
 from isotone.structures.windows import Every, Window, Windows
 

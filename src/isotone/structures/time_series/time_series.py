@@ -22,7 +22,7 @@ from isotone.errors import UsageError
 from isotone.model.steps import Steps
 from isotone.model.table import Table
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
-from isotone.structures.time_series_entries import (
+from isotone.structures.time_series.entries import (
     MOST_SHARDS,
     Point,
     Summary,
@@ -33,7 +33,7 @@ from isotone.structures.time_series_entries import (
     floor,
     whole_seconds,
 )
-from isotone.structures.time_series_reading import (
+from isotone.structures.time_series.reading import (
     Place,
     PointPage,
     Span,
@@ -41,7 +41,7 @@ from isotone.structures.time_series_reading import (
     filled,
     gathered,
 )
-from isotone.structures.time_series_writing import Plan, TimeSeriesWriting
+from isotone.structures.time_series.writing import Plan, TimeSeriesWriting
 
 TIME_SERIES: Final = Table("time-series")
 MINUTE: Final = timedelta(minutes=1)

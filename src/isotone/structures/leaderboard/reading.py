@@ -17,8 +17,8 @@ from isotone.errors import InvalidCursor
 from isotone.model.calls import Calls
 from isotone.model.stats import Stats
 from isotone.model.steps import Steps
-from isotone.structures.leaderboard_board import Board, Rankings
-from isotone.structures.leaderboard_entry import Entry, Ties
+from isotone.structures.leaderboard.board import Board, Rankings
+from isotone.structures.leaderboard.entry import Entry, Ties
 from isotone.structures.merging import Behind, Marks, Merged, Stream, merged
 from isotone.structures.ranking_keys import after_score, before_score
 from isotone.structures.windows import Window

@@ -22,7 +22,7 @@ from isotone.model.changes import Change
 from isotone.model.conditions import Condition, all_of
 from isotone.model.steps import Steps
 from isotone.model.transactions import Transaction
-from isotone.structures.time_series_entries import (
+from isotone.structures.time_series.entries import (
     PER_BUCKET,
     Point,
     Summary,
