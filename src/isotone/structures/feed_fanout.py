@@ -51,7 +51,7 @@ class FanOut:
         while readers := (yield from self._following.page(post.author, after, _PAGE)):
             if (yield from self._calls.get(self._posts, consistent=True, **key)) is None:
                 return done  # it was deleted, and what is there already goes as its deletion is fanned out
-            done += yield from self._calls.put_many(list(self._entries_of(post, readers)))
+            done += yield from self._calls.put_many(self._entries_of(post, readers))
             after = readers[-1]
             if len(readers) < _PAGE:
                 break
@@ -63,7 +63,7 @@ class FanOut:
         """Take a post from the timelines of all followers; how many. Cost: a write for each."""
         after, done = None, 0
         while readers := (yield from self._following.page(post.author, after, _PAGE)):
-            done += yield from self._calls.delete_many(list(self._entries_of(post, readers)))
+            done += yield from self._calls.delete_many(self._entries_of(post, readers))
             after = readers[-1]
             if len(readers) < _PAGE:
                 break
