@@ -1,0 +1,102 @@
+"""What those whom one follows have posted, the newest first, brought to each reader by a worker.
+
+A person reads a timeline. The key of each entry is the reader and the ticks that are left until judgement day, so
+the newest comes first by itself. Whoever posts sees the post at once; a worker, which may be another process,
+brings it to all followers. Of an author whom very many follow, readers merge the posts into theirs.
+
+    python examples/19_time_ordered_feed.py [ADDRESS]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import isotone
+from isotone import ManualClock, Store
+from isotone.structures import Feed, FeedPost
+
+feeds = Feed.layout("content-site")
+
+
+def fan_out(feed: Feed) -> None:
+    """What `isotone worker module:fan_out ADDRESS` does in a process of its own, until nothing is left."""
+    feed.worker().run(feed.store, until_idle=True)
+
+
+def show(posts: Iterable[FeedPost]) -> None:
+    for post in posts:
+        print(f"{post.at:%H:%M:%S}  {post.author:<4}  {post.content}")
+
+
+def begin(store: Store) -> Feed:
+    """A feed without posts, and who follows whom."""
+    feed = Feed(store, "site", threshold=3, table=feeds)
+    worker = feed.worker()
+    worker.create_tables(store)
+    store.drop_tables(feed.table, feed.timelines, worker.leases)  # of a former run
+    feed.create_table()
+    worker.create_tables(store)
+    for author in ("ann", "eve"):
+        feed.follow("bob", author)
+    return feed
+
+
+def main(address: str = ":memory:") -> None:
+    clock = ManualClock(datetime(2015, 6, 1, 9, tzinfo=UTC))
+    with isotone.connect(address, clock=clock, cursor_secret=b"of an example only") as store:
+        feed = begin(store)
+        first = feed.post("ann", "Good morning")
+        feed.post("ann", "… in the same tick")
+        feed.post("eve", "The train is late")
+
+        print("Ann reads her own posts at once")
+        show(feed.read("ann"))
+        print("\nBob, before the worker was there")
+        print(f"{len(feed.read('bob'))} posts")
+
+        fan_out(feed)
+        print("\nBob, after it")
+        show(feed.read("bob"))
+        print("\nHis timeline, in the order of its keys")
+        entries = feed.entries
+        mine = entries.primary.where(
+            entries.feed == "site", entries.of == "READER", entries.owner == "bob"
+        )
+        isotone.show(store.all(mine), by=entries.primary)
+
+        print("\nTwo at a time, while new posts arrive")
+        page = feed.read("bob", 2)
+        show(page)
+        clock.advance(60)
+        feed.post("eve", "It is here")
+        fan_out(feed)
+        print("and behind the cursor:")
+        show(feed.read("bob", 2, page.cursor))
+        print("and what is new since:")
+        show(feed.read_newer("bob", page.newest))
+
+        print("\nAn edit and a deletion are seen everywhere at once")
+        feed.edit(first, "Good morning, all")
+        feed.delete(feed.read("eve")[0])
+        show(feed.read("bob"))
+
+        print("\nAnn has many followers: her posts are read from her channel")
+        for number in range(1, 6):
+            feed.follow(f"fan{number}", "ann")
+        clock.advance(60)
+        loud = feed.post("ann", "To all of you")
+        print(f"{feed.follower_count('ann')} followers, {loud.spread!r}")
+        clock.advance(60)
+        feed.post("eve", "At work")
+        fan_out(feed)
+        show(feed.read("bob"))
+
+        print("\nBob does not follow her any more")
+        feed.unfollow("bob", "ann")
+        show(feed.read("bob"))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
