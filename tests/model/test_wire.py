@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import decimal
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from typing import Any
 
 import pytest
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Table, expires, field
 from isotone.errors import Unanswerable, UsageError
+from isotone.model.wire import wire_type, zoned_type
 
 START = datetime(2126, 1, 1, tzinfo=UTC)
 
@@ -58,3 +60,52 @@ def test_seconds_since_the_epoch_are_exact_whatever_the_decimal_context() -> Non
 def test_a_datetime_is_no_date() -> None:
     with pytest.raises(UsageError, match=r"of a datetime, its \.date\(\)"):
         Event.day >= START  # type: ignore[operator] # noqa: B015 - what is refused
+
+
+BARE = datetime(2020, 1, 11, 16, 20)
+
+
+@pytest.mark.parametrize(
+    ("kind", "zone", "read"),
+    [
+        (datetime, UTC, BARE.replace(tzinfo=UTC)),
+        (datetime | None, timezone(timedelta(hours=2)), datetime(2020, 1, 11, 14, 20, tzinfo=UTC)),
+    ],
+)
+def test_a_datetime_without_a_zone_is_of_the_one_that_is_declared(
+    kind: Any, zone: tzinfo, read: datetime
+) -> None:
+    text = {"S": BARE.isoformat()}
+    zoned = zoned_type(kind, zone)
+    assert zoned.decode(text) == read
+    assert zoned.encode(zoned.decode(text)) == {
+        "S": read.isoformat(timespec="microseconds")[:26] + "Z"
+    }
+    assert zoned.decode({"S": "2020-01-11T00:00:00Z"}) == datetime(2020, 1, 11, tzinfo=UTC)
+    with pytest.raises(
+        UsageError, match=r"'2020-01-11T16:20:00', which has no time zone.*zone=UTC"
+    ):
+        wire_type(kind).decode(text)
+
+
+def test_a_zone_is_of_a_datetime() -> None:
+    with pytest.raises(UsageError, match="a zone is that of a datetime"):
+        zoned_type(date, UTC)
+
+
+def test_a_field_reads_what_another_program_wrote_without_a_zone() -> None:
+    class Visit(Entity, table=Table("visits")):
+        name: Attr[str] = field()
+        at: Attr[datetime] = field(zone=UTC)
+        by_whom: Attr[str] = field(default="")
+
+        primary = Key("VISIT", name).sort("VISIT")
+
+    with isotone.connect() as store:
+        store.create_tables(Visit.__schema__.table)
+        item = {"PK": {"S": "VISIT#a"}, "SK": {"S": "VISIT"}, "at": {"S": "2020-01-11 16:20:00"}}
+        store.backend.execute("PutItem", {"TableName": "visits", "Item": item})
+        visit = store.get(Visit, name="a")
+        assert visit is not None
+        assert visit.at == BARE.replace(tzinfo=UTC)
+        assert store.put(visit.replace(by_whom="b")) == store.get(Visit, name="a")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from datetime import tzinfo
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overload
 
@@ -25,7 +26,7 @@ from isotone.model.conditions import (
     listed,
 )
 from isotone.model.inner import Inner, Size
-from isotone.model.wire import WireType, epoch_type, expiry_type, plain, wire_type
+from isotone.model.wire import WireType, epoch_type, expiry_type, plain, wire_type, zoned_type
 from isotone.values.json import to_wire
 from isotone.values.types import AttributeValue
 
@@ -51,6 +52,7 @@ class Options:
     case: Literal["upper", "lower", "casefold"] | None = None
     alert: float = 0.3
     epoch: bool = False
+    zone: tzinfo | None = None
     unique: bool | tuple[Any, ...] = False
     was: Any = None
     description: str | None = None
@@ -125,6 +127,8 @@ class Attr(Named, Generic[T]):
             return expiry_type(self.annotation)
         if self.options.epoch:
             return epoch_type(self.annotation)
+        if self.options.zone is not None:
+            return zoned_type(self.annotation, self.options.zone)
         return wire_type(self.annotation)
 
     def encode(self, value: Any) -> AttributeValue:
@@ -304,6 +308,7 @@ def field(
     case: Literal["upper", "lower", "casefold"] | None = None,
     alert: float = 0.3,
     epoch: bool = False,
+    zone: tzinfo | None = None,
     unique: bool | tuple[Attr[Any], ...] = False,
     was: Any = None,
     description: str | None = None,
@@ -316,8 +321,9 @@ def field(
     share of `max` at which a number in a key is reported, while there is time to widen. `precision`:
     of a datetime in a key. `case`: how a text in a key is normalised; the field itself keeps the case
     that it was given. `epoch`: write a datetime as seconds since the epoch, to
-    the microsecond. `unique`: no two entities of the kind have the same value, or, with a tuple of
-    fields, none that agree in those fields as well.
+    the microsecond. `zone`: that of texts without one, which items have already. `unique`: no two
+    entities of the kind have the same value, or, with a tuple of fields, none that agree in those
+    fields as well; items that are there already claim their values when they are moved to where they are.
     `was`: the former `max`, while keys are being widened (`store.widen`).
     """
     return Attr(
@@ -332,6 +338,7 @@ def field(
             case=case,
             alert=alert,
             epoch=epoch,
+            zone=zone,
             unique=unique,
             was=was,
             description=description,

@@ -12,7 +12,7 @@ import types
 import typing
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Context, Decimal
 from enum import Enum
 from operator import itemgetter
@@ -76,6 +76,18 @@ def expiry_type(annotation: Any) -> WireType:
     return _in_place_of(annotation, WireType("N", _encode_expiry, _decode_epoch, python=datetime))
 
 
+def zoned_type(annotation: Any, zone: tzinfo) -> WireType:
+    """A datetime of which an item may have texts without a zone: they are of the one given."""
+    if wire_type(annotation).python is not datetime:
+        raise UsageError("a zone is that of a datetime; leave zone=… out")
+
+    def decode(value: AttributeValue) -> datetime:
+        found = datetime.fromisoformat(value["S"])
+        return found.replace(tzinfo=zone) if found.tzinfo is None else found
+
+    return _in_place_of(annotation, WireType("S", _encode_datetime, decode, python=datetime))
+
+
 def _in_place_of(annotation: Any, inner: WireType) -> WireType:
     """Another wire type for an annotation, which may have None as it did."""
     return _optional(inner) if wire_type(annotation).optional else inner
@@ -132,6 +144,16 @@ def instant_text(value: Any) -> str:
     return value.astimezone(UTC).isoformat("T", "microseconds")[:26] + "Z"
 
 
+def _decode_datetime(value: AttributeValue) -> datetime:
+    found = datetime.fromisoformat(value["S"])
+    if found.tzinfo is None:
+        raise UsageError(
+            f"an item has {value['S']!r}, which has no time zone, so it names no instant; say which one such "
+            "texts are of, as in field(zone=UTC)"
+        )
+    return found
+
+
 def _encode_date(value: Any) -> AttributeValue:
     if not isinstance(value, date) or isinstance(value, datetime):
         raise _wrong(value, "a date (of a datetime, its .date())")
@@ -174,9 +196,7 @@ _PLAIN: Final[dict[type, WireType]] = {
     int: WireType("N", _encode_int, lambda value: int(value["N"]), python=int),
     Decimal: WireType("N", _encode_decimal, lambda value: Decimal(value["N"]), python=Decimal),
     float: WireType("N", _encode_float, lambda value: float(value["N"]), python=float),
-    datetime: WireType(
-        "S", _encode_datetime, lambda value: datetime.fromisoformat(value["S"]), python=datetime
-    ),
+    datetime: WireType("S", _encode_datetime, _decode_datetime, python=datetime),
     date: WireType("S", _encode_date, lambda value: date.fromisoformat(value["S"]), python=date),
     time: _checked(time, "S", lambda value: value.isoformat("microseconds"), time.fromisoformat),
     timedelta: WireType("N", _encode_span, _decode_span, python=timedelta),
