@@ -319,3 +319,23 @@ def test_joined_conditions_are_those_one_by_one() -> None:
     joined = WITH_USERS.where(mine & some)
     assert joined.request() == WITH_USERS.where(mine, some).request()
     assert WITH_USERS.where(mine & mine).request() == WITH_USERS.where(mine).request()
+
+
+def test_several_parents_in_one_collection_are_no_family(store: Store) -> None:
+    class Room(Entity, table=app):
+        house: Attr[str] = field()
+        number: Attr[int] = field(max=99, alert=2)
+        primary = Key("HOUSE", house).sort("ROOM", number)
+
+    class Chair(Entity, table=app):
+        house: Attr[str] = field()
+        number: Attr[int] = field(max=99, alert=2)
+        primary = Room.primary.children(house).after("SEAT", number)
+
+    query = Room.primary.with_children(Chair.primary).where(Room.house == "a")
+    store.put_many([Room(house="a", number=1), Chair(house="a", number=1)])
+    assert store.family(query).parent == Room(house="a", number=1)
+    store.put(Room(house="a", number=2))
+    with pytest.raises(UsageError, match="has several Room in one collection"):
+        store.family(query)
+    assert len(store.all(query)) == 3

@@ -97,7 +97,7 @@ class Reader:
             return None
         if item.get(schema.table.tag, {"S": schema.tag}) != {"S": schema.tag}:
             return None
-        return cast(E, schema.from_item(item))
+        return cast(E, schema.from_item(item, insists=True))
 
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
         """Exactly `size` results, fewer only at the end or where the query's bounds are reached."""
@@ -207,7 +207,10 @@ class Reader:
     def family(
         self, query: FamilyQuery[P, C], *, children: int | None = None
     ) -> Steps[Family[P, C]]:
-        """A parent and the children nearest to it, at most so many, in one read."""
+        """A parent and the children nearest to it, at most so many, in one read.
+
+        Raises `UsageError` where there are several parents among what was read.
+        """
         _check(query, FamilyQuery)
         if not query.begins_with_parent and children is not None:
             raise UsageError(
@@ -228,6 +231,11 @@ class Reader:
             raise spent(query, meter)
         entities = [each for each, _ in found]
         parents = [each for each in entities if each.__schema__ is query.parent]
+        if len(parents) > 1:
+            raise UsageError(
+                f"{query.name} has several {query.parent.tag} in one collection, so it is no family of "
+                "one; read them with all, iterate or page, or each kind by its own key"
+            )
         others = [each for each in entities if each.__schema__ is not query.parent][:children]
         return Family(cast(Any, parents[0] if parents else None), cast(Any, others), meter.stats())
 

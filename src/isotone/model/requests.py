@@ -106,7 +106,7 @@ class Selection:
             schema = self._schema_of(item)
             if schema is not None:
                 only = self._only[schema.tag]
-                yield schema.from_item(item, only=only, is_whole=self.is_whole), item
+                yield schema.from_item(item, only=only, is_whole=self.is_whole, insists=True), item
 
     def _schema_of(self, item: Item) -> EntitySchema | None:
         tag = item.get(self._table.tag)

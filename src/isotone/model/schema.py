@@ -12,7 +12,7 @@ from isotone.model.fields import Attr
 from isotone.model.key_sizes import check_sizes
 from isotone.model.keys import BoundKey, Slot
 from isotone.model.table import Table
-from isotone.model.validation import Validator, default_of
+from isotone.model.validation import InvalidEntity, Validator, default_of
 from isotone.model.wire import NULL
 from isotone.values.json import item_from_wire, item_to_wire
 from isotone.values.types import AttributeValue, Item
@@ -164,12 +164,15 @@ class EntitySchema:
         validate: bool = False,
         only: Collection[str] | None = None,
         is_whole: bool = True,
+        insists: bool = False,
     ) -> Entity:
         """The entity of an item. An item that the library wrote needs no validation.
 
         `only` names the fields that were read; reading another one of the entity raises. What is not
-        whole, an entry of an index that lacks attributes, is not upgraded.
+        whole, an entry of an index that lacks attributes, is not upgraded. Where it `insists`, computed
+        fields that a whole item lacks are computed, and other required ones raise `InvalidEntity`.
         """
+        insists = insists and is_whole and only is None
         if is_whole:
             item = self.upgraded(item)
         values = {}
@@ -180,10 +183,33 @@ class EntitySchema:
                 if value is not None:
                     values[name] = decode(value)
                 else:
-                    values[name] = self._missing(name, item, is_whole, parsed)
+                    values[name] = found = self._missing(name, item, is_whole, parsed)
+                    if found is None and insists:
+                        self._check_missing(name, item)
         if validate:
             values = self.validator.all(values)
-        return self.entity.from_trusted(values)
+        entity = self.entity.from_trusted(values)
+        for name, compute in self.computations.items() if insists else ():
+            if values[name] is None:
+                entity.__dict__[name] = compute(entity)
+        return entity
+
+    def _check_missing(self, name: str, item: Item) -> None:
+        """Raise where an item lacks what every entity has: it is older than the field, or of another program."""
+        field = self.fields[name]
+        if field.options.role != "plain" or self.is_optional(field) or not field.options.required:
+            return
+        key = ", ".join(
+            f"{each.name}={next(iter(item[each.name].values()), None)!r}"
+            for each in self.table.keys.attributes
+            if each.name in item
+        )
+        raise InvalidEntity(
+            f"{self.tag}: the item {key} has no attribute {field.attribute!r}, and field {name!r} has no "
+            "default: declare one, or that the field may be None, or add it with @upgrade; until then, "
+            "select(…) reads the other fields",
+            [{"field": name, "error": "is missing"}],
+        )
 
     def _missing(
         self, name: str, item: Item, is_whole: bool, parsed: dict[Slot, dict[str, Any]]

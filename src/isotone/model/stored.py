@@ -167,12 +167,12 @@ def key_of(target: type[Entity] | Entity, key: Mapping[str, Any]) -> Item:
     return schema.primary_key(target.__dict__)
 
 
-def entity_of(schema: EntitySchema, item: Item | None) -> Entity | None:
+def entity_of(schema: EntitySchema, item: Item | None, *, insists: bool = False) -> Entity | None:
     """The entity that an item is, of whatever kind; None without an item."""
     if item is None:
         return None
     tag = item.get(schema.table.tag, {}).get("S", schema.tag)
-    return schema.table.entities.get(tag, schema).from_item(item)
+    return schema.table.entities.get(tag, schema).from_item(item, insists=insists)
 
 
 def values_of(schema: EntitySchema, item: Item | None) -> dict[str, Any] | None:
