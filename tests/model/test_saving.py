@@ -360,3 +360,36 @@ def test_the_attribute_of_what_keeps_values_unique_is_no_key() -> None:
             name: Attr[str] = field(unique=True)
 
             primary = Key("CLASH", name).sort("CLASH")
+
+
+class Guest(Entity, table=claimed):
+    """As it was before `unique` came to the declaration."""
+
+    number: Attr[int] = field(max=99)
+    email: Attr[str] = field()
+
+    primary = Key("GUEST", number).sort("GUEST")
+
+
+def test_what_was_there_before_unique_claims_its_values_when_it_is_moved_in_place() -> None:
+    with isotone.connect() as store:
+        store.create_tables(claimed)
+        for number, email in enumerate(["ann@x", "bo@x", "ann@x"]):
+            store.put(Guest(number=number, email=email))
+
+        class Unique(Entity, table=claimed, tag="Guest"):
+            number: Attr[int] = field(max=99)
+            email: Attr[str] = field(unique=True)
+
+            primary = Key("GUEST", number).sort("GUEST")
+
+        for number in (0, 1):
+            store.move(Unique, Unique.number.set(number), number=number)
+        with pytest.raises(NotUnique, match="email 'ann@x' is taken, by GUEST#00"):
+            store.move(Unique, Unique.number.set(2), number=2)
+        with pytest.raises(NotUnique, match="email 'bo@x' is taken, by GUEST#01"):
+            store.create(Unique(number=3, email="bo@x"))
+        again = store.move(Unique, Unique.number.set(1), number=1)
+        assert again == Unique(number=1, email="bo@x")
+        store.delete(Unique, number=1)
+        store.create(Unique(number=3, email="bo@x"))
