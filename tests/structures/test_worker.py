@@ -16,6 +16,7 @@ from isotone.engine.streams import upkeep
 from isotone.errors import ConnectionFailed, UsageError
 from isotone.structures import Context, Worker, WorkerSettings
 from isotone.structures.worker_member import Member
+from isotone.testing import attach
 
 
 @pytest.fixture
@@ -517,3 +518,14 @@ def test_a_stream_that_is_enabled_anew_is_gone_over_to(memory: Store, kit: Bench
     write(memory, kit, "ann", range(2, 4))
     settle([member])
     assert seen == [("ann", number) for number in range(4)]
+
+
+def test_it_runs_through_a_boto3_client(memory: Store, kit: Bench) -> None:
+    boto3 = pytest.importorskip("boto3")
+    seen = recorded(kit)
+    client = boto3.client("dynamodb", region_name="eu-west-1")
+    with attach(client, memory.backend._execute.__self__), isotone.connect(client) as store:
+        kit.worker.create_tables(store)
+        write(store, kit, "ann", range(3))
+        kit.worker.run(store, workers=2, until_idle=True)
+    assert seen == [("ann", 0), ("ann", 1), ("ann", 2)]

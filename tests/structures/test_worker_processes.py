@@ -57,7 +57,7 @@ def journals(store: Store) -> dict[str, list[int]]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, "the workers do not get on"
         time.sleep(0.005)
