@@ -42,6 +42,16 @@ class Order(Entity, table=shop):
     by_total = Index("totals", customer_id).sort(total)
 
 
+class Job(Entity, table=shop):
+    team: Attr[str] = field()
+    worker: Attr[str | None] = field(default=None)
+    closed: Attr[bool] = field(default=False)
+
+    primary = Key("JOB", team).sort("JOB")
+    waiting = Index("GSI1", "JOB", team, when=closed == False).sort("JOB")  # noqa: E712
+    of_worker = Index("GSI2", "WORKER", worker).sort(team)
+
+
 class Other(Entity, table=shop):
     customer_id: Attr[str] = field()
     primary = Key("OTHER", customer_id).sort("OTHER")
@@ -247,3 +257,21 @@ def test_a_group_beyond_the_declared_width_is_empty() -> None:
 
     assert Shelf.primary.where(Shelf.number == 100).is_empty
     assert not Shelf.primary.where(Shelf.number == 99).is_empty
+
+
+def test_the_condition_of_a_sparse_key_need_not_be_repeated() -> None:
+    with pytest.raises(Unanswerable, match=r"only for what satisfies its when=.*'closed'; leave"):
+        Job.waiting.where(Job.team == "blue", Job.closed == False)  # noqa: E712
+
+
+@pytest.mark.parametrize("ask", [lambda: Job.worker == None, lambda: Job.worker.exists()])  # noqa: E711
+def test_whether_a_field_of_the_key_has_a_value_is_not_asked_of_it(ask: Any) -> None:
+    with pytest.raises(Unanswerable, match="what has none is not in it, so leave"):
+        Job.of_worker.where(ask())
+
+
+def test_a_query_is_read_by_a_store() -> None:
+    query = Order.primary.where(MINE)
+    with pytest.raises(TypeError, match=r"<Query of Order.primary> only says .*store.all\(query\)"):
+        list(query)  # type: ignore[call-overload]
+    assert repr(Order.primary.scan()) == "<Scan of Order.primary>"

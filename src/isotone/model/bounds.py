@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from isotone.errors import Unanswerable, UsageError
 from isotone.model.components import Component
-from isotone.model.conditions import All, Comparison, Condition
+from isotone.model.conditions import All, Comparison, Condition, Test
 from isotone.model.intervals import EMPTY, Restriction, intersection
 from isotone.model.keys import BoundKey, NativeSlot, Slot, StringSlot
 
@@ -122,12 +122,18 @@ def _comparison(key: BoundKey, condition: Condition, own: set[str]) -> Compariso
     if not isinstance(condition, Condition):
         raise UsageError(f"{condition!r} is no condition; write one such as Order.number == 157")
     names = ", ".join(dict.fromkeys(field.name for field in condition.fields()))
+    if isinstance(condition, Test) and condition.function in _PRESENCE and names in own:
+        raise Unanswerable(
+            f"{key.name}: everything in it has a value for {names!r}, and what has none is not in it, so "
+            "leave this condition out; to find what has none, use another key and .filter(…)"
+        )
     if not isinstance(condition, Comparison) or condition.path:
         raise Unanswerable(
             f"{key.name}: a condition on {names} that is no plain comparison of a field cannot be "
             "answered by a key; put it in .filter(…)"
         )
     if condition.field.name not in own:
+        _refuse_sparse(key, condition.field.name)
         raise Unanswerable(
             f"{names!r} is no part of key {key.name} ({', '.join(_names(key)) or 'no fields'}); put the "
             "condition in .filter(…), which reads and pays for what it drops, or declare an index"
@@ -139,6 +145,17 @@ def _comparison(key: BoundKey, condition: Condition, own: set[str]) -> Compariso
     return condition
 
 
+def _refuse_sparse(key: BoundKey, name: str) -> None:
+    """Raise for a condition on a field of the key's own `when`, which its entries satisfy anyway."""
+    if key.when is not None and name in {field.name for field in key.when.fields()}:
+        raise Unanswerable(
+            f"{key.name} has entries only for what satisfies its when=, a condition on {name!r}; leave "
+            "this one out where it says the same, put it in .filter(…) where it says more, and use "
+            "another key where it says something else"
+        )
+
+
+_PRESENCE: Final = frozenset({"attribute_exists", "attribute_not_exists"})
 _WORDS: Final = {"<>": "!=", "in": "is_in()"}
 _INSTEAD: Final = {
     "<>": "put it in .filter(…)",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
 
 from isotone.backends.interface import Request
 from isotone.errors import Unanswerable, UsageError
@@ -68,6 +68,14 @@ class Read(ABC, Generic[E_co]):
 
     def __repr__(self) -> str:
         return f"<{self.operation} of {self.name}>"
+
+    if not TYPE_CHECKING:  # a type checker refuses the loop by itself
+
+        def __iter__(self) -> NoReturn:
+            raise TypeError(
+                f"{self!r} only says what to read; a store reads it: store.all(query), "
+                "store.iterate(query) or store.page(query, size=25)"
+            )
 
     # What of it comes back
 
@@ -285,7 +293,7 @@ class Pattern(Generic[E]):
 
     def scan(self) -> Scan[E]:
         """Everything in the table, or in the index; what other entities have there is paid for too."""
-        return Scan(name=f"a scan of {self}", schemas=(self.schema,), keys=(self.key,))
+        return Scan(name=str(self), schemas=(self.schema,), keys=(self.key,))
 
     def __str__(self) -> str:
         return f"{self.entity.__name__}.{self.key.name}"

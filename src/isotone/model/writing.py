@@ -91,14 +91,14 @@ def read_item(schema: EntitySchema, key: Item) -> Steps[Item | None]:
 
 def identify(schema: EntitySchema, values: Mapping[str, Any]) -> Item:
     """The primary key that these fields make; raises `UsageError` for any other set of fields."""
-    wanted = {component.field.name for component in schema.primary.components}
-    if values.keys() != wanted:
-        missing = ", ".join(sorted(wanted - values.keys()))
-        foreign = ", ".join(sorted(values.keys() - wanted))
+    wanted = {component.field.name: None for component in schema.primary.components}
+    if values.keys() != wanted.keys():
+        missing = ", ".join(sorted(wanted.keys() - values.keys()))
+        foreign = ", ".join(sorted(values.keys() - wanted.keys()))
         faults = [f"{missing} is missing"] if missing else []
         faults += [f"{foreign} is no part of its key"] if foreign else []
         raise UsageError(
-            f"{schema.tag} is identified by {', '.join(sorted(wanted)) or 'no field at all'}: "
+            f"{schema.tag} is identified by {', '.join(wanted) or 'no field at all'}: "
             + " and ".join(faults)
         )
     return schema.primary_key(values)
