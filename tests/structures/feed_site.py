@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from isotone import Store
 from isotone.structures import Feed, FeedPost, Worker
-from isotone.structures.feed_entities import FeedEntry
-from isotone.structures.feed_fanout import FanOut
+from isotone.structures.feed.entities import FeedEntry
+from isotone.structures.feed.fanout import FanOut
 
 entries_of = FanOut._entries_of
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import isotone
 from isotone import ManualClock, Store
 from isotone.errors import InvalidCursor, NotFound, UsageError
-from isotone.structures.feed import Feed, FeedPost
+from isotone.structures.feed.feed import Feed, FeedPost
 from isotone.structures.worker_member import Member
 
 

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from isotone.structures.counter import Counter as Counter
     from isotone.structures.counter import Sequence as Sequence
     from isotone.structures.counter import ShardedCounter as ShardedCounter
-    from isotone.structures.feed import Feed as Feed
-    from isotone.structures.feed_entities import FeedPost as FeedPost
-    from isotone.structures.feed_followers import Followers as Followers
-    from isotone.structures.feed_reading import FeedPage as FeedPage
+    from isotone.structures.feed.entities import FeedPost as FeedPost
+    from isotone.structures.feed.feed import Feed as Feed
+    from isotone.structures.feed.followers import Followers as Followers
+    from isotone.structures.feed.reading import FeedPage as FeedPage
+    from isotone.structures.feed.relational import RelationalFollowers as RelationalFollowers
     from isotone.structures.idempotency import Idempotency as Idempotency
     from isotone.structures.leaderboard.leaderboard import Leaderboard as Leaderboard
     from isotone.structures.leaderboard.leaderboard import ScoreEvent as ScoreEvent
@@ -56,10 +57,10 @@ _HOMES: dict[str, str] = {
     "AdjacencyEdge": "isotone.structures.adjacency",
     "Context": "isotone.structures.worker_handlers",
     "Counter": "isotone.structures.counter",
-    "Feed": "isotone.structures.feed",
-    "FeedPage": "isotone.structures.feed_reading",
-    "FeedPost": "isotone.structures.feed_entities",
-    "Followers": "isotone.structures.feed_followers",
+    "Feed": "isotone.structures.feed.feed",
+    "FeedPage": "isotone.structures.feed.reading",
+    "FeedPost": "isotone.structures.feed.entities",
+    "Followers": "isotone.structures.feed.followers",
     "Idempotency": "isotone.structures.idempotency",
     "Leaderboard": "isotone.structures.leaderboard.leaderboard",
     "Lock": "isotone.structures.lock",
@@ -70,6 +71,7 @@ _HOMES: dict[str, str] = {
     "Queue": "isotone.structures.queue.queue",
     "QueueCounts": "isotone.structures.queue.entities",
     "QueueEntry": "isotone.structures.queue.entities",
+    "RelationalFollowers": "isotone.structures.feed.relational",
     "RunningWorker": "isotone.structures.worker_running",
     "ScoreEvent": "isotone.structures.leaderboard.leaderboard",
     "Sequence": "isotone.structures.counter",
@@ -107,6 +109,7 @@ __all__ = [
     "Queue",
     "QueueCounts",
     "QueueEntry",
+    "RelationalFollowers",
     "RunningWorker",
     "ScoreEvent",
     "Sequence",

@@ -14,8 +14,8 @@ from typing import Any, Final
 from isotone.model.calls import Calls
 from isotone.model.events import Event
 from isotone.model.steps import Steps
-from isotone.structures.feed_entities import FeedEntry, FeedFanOut, FeedPost
-from isotone.structures.feed_followers import Following
+from isotone.structures.feed.entities import FeedEntry, FeedFanOut, FeedPost
+from isotone.structures.feed.followers import Following
 
 _PAGE: Final = 1000  # followers between two looks at how things are
 _REMEMBERED: Final = timedelta(days=2)  # for which a place is known: records live for one

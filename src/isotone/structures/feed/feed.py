@@ -27,7 +27,7 @@ from isotone.model.patterns import Query
 from isotone.model.reading import Page
 from isotone.model.steps import Steps
 from isotone.model.table import Table
-from isotone.structures.feed_entities import (
+from isotone.structures.feed.entities import (
     TICKS,
     FeedAuthor,
     FeedChannel,
@@ -39,9 +39,9 @@ from isotone.structures.feed_entities import (
     Owner,
     PostId,
 )
-from isotone.structures.feed_fanout import FanOut
-from isotone.structures.feed_followers import Followers, OutsideFollowers, TableFollowers
-from isotone.structures.feed_reading import FeedPage, FeedReading, Kinds
+from isotone.structures.feed.fanout import FanOut
+from isotone.structures.feed.followers import Followers, OutsideFollowers, TableFollowers
+from isotone.structures.feed.reading import FeedPage, FeedReading, Kinds
 from isotone.structures.operation import S, Structure, kept_in, operation
 from isotone.structures.worker import Worker
 from isotone.structures.worker_handlers import Context

@@ -18,7 +18,7 @@ from isotone.errors import Contended, TransactionFailed
 from isotone.model.calls import Calls
 from isotone.model.reading import Page
 from isotone.model.steps import Steps
-from isotone.structures.feed_entities import (
+from isotone.structures.feed.entities import (
     FeedChannel,
     FeedEntry,
     FeedFollow,
@@ -26,7 +26,7 @@ from isotone.structures.feed_entities import (
     Owner,
     PostId,
 )
-from isotone.structures.feed_followers import Following, TableFollowers
+from isotone.structures.feed.followers import Following, TableFollowers
 
 _ROUNDS: Final = 10  # of one read, after which a page may be short
 _TOGETHER: Final = 99  # deletes of one transaction, besides its check

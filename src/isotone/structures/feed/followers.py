@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from isotone.errors import AlreadyExists, ConditionFailed, TransactionFailed
 from isotone.model.calls import Calls
 from isotone.model.steps import Steps
-from isotone.structures.feed_entities import FeedAuthor, FeedFollow, FeedFollower
+from isotone.structures.feed.entities import FeedAuthor, FeedFollow, FeedFollower
 
 
 class Followers(Protocol):
