@@ -16,7 +16,7 @@ import isotone
 from isotone import ManualClock, Store
 from isotone.errors import InvalidCursor, NotFound, UsageError
 from isotone.structures.feed.feed import Feed, FeedPost
-from isotone.structures.worker_member import Member
+from isotone.structures.worker.member import Member
 
 
 def deliver(feed: Feed) -> None:

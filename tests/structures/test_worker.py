@@ -15,7 +15,7 @@ from isotone import ManualClock, Store, Table
 from isotone.engine.streams import upkeep
 from isotone.errors import ConnectionFailed, UsageError
 from isotone.structures import Context, Worker, WorkerSettings
-from isotone.structures.worker_member import Member
+from isotone.structures.worker.member import Member
 from isotone.testing import attach
 
 

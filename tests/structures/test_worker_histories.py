@@ -19,7 +19,7 @@ import isotone
 from isotone import ManualClock
 from isotone.engine.streams import upkeep
 from isotone.structures import Context
-from isotone.structures.worker_member import Member
+from isotone.structures.worker.member import Member
 
 AUTHORS = "abc"
 

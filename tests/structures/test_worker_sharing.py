@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from isotone import Table
 from isotone.model.streaming import Shard
-from isotone.structures.worker_entities import WorkerLease
-from isotone.structures.worker_sharing import decide, readable
+from isotone.structures.worker.entities import WorkerLease
+from isotone.structures.worker.sharing import decide, readable
 
 NOW = datetime(2027, 1, 15, 8, tzinfo=UTC)
 

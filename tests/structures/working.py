@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from isotone import Attr, Entity, Key, Store, Table, field
 from isotone.structures import Worker, WorkerSettings
-from isotone.structures.worker_member import Member
+from isotone.structures.worker.member import Member
 
 QUICK = WorkerSettings(lease=30, base=0.0, attempts=3, poll=0.0)
 

@@ -20,8 +20,8 @@ import isotone
 from isotone.errors import UsageError
 
 if TYPE_CHECKING:
-    from isotone.structures.worker import Worker
-    from isotone.structures.worker_settings import WorkerProgress, WorkerSettings
+    from isotone.structures.worker.settings import WorkerProgress, WorkerSettings
+    from isotone.structures.worker.worker import Worker
 
 SUMMARY: Final = """\
 Call the handlers of a worker with every change of its table, until Ctrl-C or SIGTERM.
@@ -131,7 +131,7 @@ def _redrive(worker: Worker, store: isotone.Store) -> int:
 
 
 def _worker_of(text: str, store: isotone.Store) -> Worker:
-    from isotone.structures.worker import Worker
+    from isotone.structures.worker.worker import Worker
 
     module_name, _, name = text.partition(":")
     if not module_name or not name:

@@ -45,17 +45,17 @@ if TYPE_CHECKING:
     from isotone.structures.unique import Unique as Unique
     from isotone.structures.windows import Window as Window
     from isotone.structures.windows import Windows as Windows
-    from isotone.structures.worker import Worker as Worker
-    from isotone.structures.worker_entities import WorkerDeadLetter as WorkerDeadLetter
-    from isotone.structures.worker_handlers import Context as Context
-    from isotone.structures.worker_running import RunningWorker as RunningWorker
-    from isotone.structures.worker_settings import WorkerProgress as WorkerProgress
-    from isotone.structures.worker_settings import WorkerSettings as WorkerSettings
+    from isotone.structures.worker.entities import WorkerDeadLetter as WorkerDeadLetter
+    from isotone.structures.worker.handlers import Context as Context
+    from isotone.structures.worker.running import RunningWorker as RunningWorker
+    from isotone.structures.worker.settings import WorkerProgress as WorkerProgress
+    from isotone.structures.worker.settings import WorkerSettings as WorkerSettings
+    from isotone.structures.worker.worker import Worker as Worker
 
 _HOMES: dict[str, str] = {
     "Adjacency": "isotone.structures.adjacency",
     "AdjacencyEdge": "isotone.structures.adjacency",
-    "Context": "isotone.structures.worker_handlers",
+    "Context": "isotone.structures.worker.handlers",
     "Counter": "isotone.structures.counter",
     "Feed": "isotone.structures.feed.feed",
     "FeedPage": "isotone.structures.feed.reading",
@@ -72,7 +72,7 @@ _HOMES: dict[str, str] = {
     "QueueCounts": "isotone.structures.queue.entities",
     "QueueEntry": "isotone.structures.queue.entities",
     "RelationalFollowers": "isotone.structures.feed.relational",
-    "RunningWorker": "isotone.structures.worker_running",
+    "RunningWorker": "isotone.structures.worker.running",
     "ScoreEvent": "isotone.structures.leaderboard.leaderboard",
     "Sequence": "isotone.structures.counter",
     "ShardedCounter": "isotone.structures.counter",
@@ -84,10 +84,10 @@ _HOMES: dict[str, str] = {
     "Unique": "isotone.structures.unique",
     "Window": "isotone.structures.windows",
     "Windows": "isotone.structures.windows",
-    "Worker": "isotone.structures.worker",
-    "WorkerDeadLetter": "isotone.structures.worker_entities",
-    "WorkerProgress": "isotone.structures.worker_settings",
-    "WorkerSettings": "isotone.structures.worker_settings",
+    "Worker": "isotone.structures.worker.worker",
+    "WorkerDeadLetter": "isotone.structures.worker.entities",
+    "WorkerProgress": "isotone.structures.worker.settings",
+    "WorkerSettings": "isotone.structures.worker.settings",
 }
 
 __all__ = [

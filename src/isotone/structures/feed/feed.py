@@ -43,9 +43,9 @@ from isotone.structures.feed.fanout import FanOut
 from isotone.structures.feed.followers import Followers, OutsideFollowers, TableFollowers
 from isotone.structures.feed.reading import FeedPage, FeedReading, Kinds
 from isotone.structures.operation import S, Structure, kept_in, operation
-from isotone.structures.worker import Worker
-from isotone.structures.worker_handlers import Context
-from isotone.structures.worker_settings import WorkerSettings
+from isotone.structures.worker.handlers import Context
+from isotone.structures.worker.settings import WorkerSettings
+from isotone.structures.worker.worker import Worker
 
 FEEDS: Final = Table("feeds", stream="NEW_AND_OLD_IMAGES")
 TIMELINES: Final = Table("feeds.timelines")

@@ -28,12 +28,12 @@ from isotone.model.entity import Entity
 from isotone.model.events import Event, EventKind
 from isotone.model.store import Store
 from isotone.model.table import Table
-from isotone.structures.worker_entities import WorkerDeadLetter
-from isotone.structures.worker_handlers import KINDS, Context, Handler, Handlers
-from isotone.structures.worker_letters import DeadLetters
-from isotone.structures.worker_member import Member
-from isotone.structures.worker_running import RunningWorker
-from isotone.structures.worker_settings import Progress, WorkerProgress, WorkerSettings
+from isotone.structures.worker.entities import WorkerDeadLetter
+from isotone.structures.worker.handlers import KINDS, Context, Handler, Handlers
+from isotone.structures.worker.letters import DeadLetters
+from isotone.structures.worker.member import Member
+from isotone.structures.worker.running import RunningWorker
+from isotone.structures.worker.settings import Progress, WorkerProgress, WorkerSettings
 
 E = TypeVar("E", bound=Entity)
 One = Callable[[Event[E], Context], object]

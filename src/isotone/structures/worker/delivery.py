@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from isotone.model.events import Event
 from isotone.model.store import Store
-from isotone.structures.worker_entities import WorkerEffect
-from isotone.structures.worker_handlers import Context, Handler, Handlers
-from isotone.structures.worker_letters import DeadLetters
-from isotone.structures.worker_settings import WorkerSettings
-from isotone.structures.worker_shards import HeldShard
+from isotone.structures.worker.entities import WorkerEffect
+from isotone.structures.worker.handlers import Context, Handler, Handlers
+from isotone.structures.worker.letters import DeadLetters
+from isotone.structures.worker.settings import WorkerSettings
+from isotone.structures.worker.shards import HeldShard
 
 _LOGGER: Final = logging.getLogger("isotone.worker")
 

@@ -20,16 +20,16 @@ from isotone.errors import IsotoneError
 from isotone.model import streaming
 from isotone.model.steps import is_passing
 from isotone.model.store import Store
-from isotone.structures.worker_delivery import Delivery
-from isotone.structures.worker_entities import WorkerDeadLetter, WorkerLease
-from isotone.structures.worker_leases import Leases
-from isotone.structures.worker_letters import DeadLetters, event_in
-from isotone.structures.worker_settings import WorkerProgress, WorkerSettings
-from isotone.structures.worker_shards import HeldShard
-from isotone.structures.worker_sharing import decide, readable
+from isotone.structures.worker.delivery import Delivery
+from isotone.structures.worker.entities import WorkerDeadLetter, WorkerLease
+from isotone.structures.worker.leases import Leases
+from isotone.structures.worker.letters import DeadLetters, event_in
+from isotone.structures.worker.settings import WorkerProgress, WorkerSettings
+from isotone.structures.worker.shards import HeldShard
+from isotone.structures.worker.sharing import decide, readable
 
 if TYPE_CHECKING:
-    from isotone.structures.worker import Worker
+    from isotone.structures.worker.worker import Worker
 
 _LOGGER: Final = logging.getLogger("isotone.worker")
 _LONGEST_PAUSE: Final = 10.0  # seconds between tries, while the store fails

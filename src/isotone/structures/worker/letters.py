@@ -13,7 +13,7 @@ from isotone.model.steps import Steps
 from isotone.model.store import Store
 from isotone.model.table import Table
 from isotone.structures.operation import Structure, operation
-from isotone.structures.worker_entities import WorkerDeadLetter
+from isotone.structures.worker.entities import WorkerDeadLetter
 
 _LARGEST: Final = 350_000  # bytes of a record that fit into an item, beside the rest
 _LONGEST_ERROR: Final = 2_000

@@ -19,7 +19,7 @@ from isotone.model.store import Store
 from isotone.model.streaming import Shard
 from isotone.model.table import Table
 from isotone.structures.operation import Structure, operation
-from isotone.structures.worker_entities import WorkerEffect, WorkerLease, WorkerStart
+from isotone.structures.worker.entities import WorkerEffect, WorkerLease, WorkerStart
 
 _RETENTION: Final = timedelta(hours=25)  # after which a shard that is not listed is surely gone
 

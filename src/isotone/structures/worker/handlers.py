@@ -14,7 +14,7 @@ from isotone.model.events import Event, EventKind
 from isotone.model.schema import EntitySchema
 from isotone.model.store import Store
 from isotone.model.transacting import StoreTransaction
-from isotone.structures.worker_entities import WorkerEffect
+from isotone.structures.worker.entities import WorkerEffect
 
 KINDS: Final[tuple[EventKind, ...]] = ("inserted", "modified", "removed")
 _REMEMBERED: Final = timedelta(days=3)  # for which an effect is known: records live for one

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from isotone.model.streaming import Shard
-from isotone.structures.worker_entities import WorkerLease
+from isotone.structures.worker.entities import WorkerLease
 
 
 class Wish(NamedTuple):

@@ -16,8 +16,8 @@ from isotone.model import streaming
 from isotone.model.events import Event
 from isotone.model.store import Store
 from isotone.model.table import Table
-from isotone.structures.worker_entities import OWN, WorkerLease
-from isotone.structures.worker_leases import Leases
+from isotone.structures.worker.entities import OWN, WorkerLease
+from isotone.structures.worker.leases import Leases
 
 _LOGGER: Final = logging.getLogger("isotone.worker")
 _EMPTY_PAGES: Final = 2  # in a row, after which all there is counts as read

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
 
-from isotone.structures.worker_member import Member
-from isotone.structures.worker_settings import Progress, WorkerProgress, together
+from isotone.structures.worker.member import Member
+from isotone.structures.worker.settings import Progress, WorkerProgress, together
 
 _TICK: Final = 0.05  # seconds after which an interruption is noticed
 _PROGRESS: Final = 1.0  # seconds between reports
