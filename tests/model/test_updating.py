@@ -380,6 +380,9 @@ class Letter(Entity, table=shop):
         (Letter.lines.prepend({"a": 1}), r"append and prepend take a list"),  # type: ignore[arg-type]
         (Letter.tags.add(set()), "an empty set changes nothing"),
         (Letter.tags.discard(set()), "an empty set changes nothing"),
+        (Letter.tags.add("x"), r"'tags': 'x' is no number and no set.*a set of one member"),  # type: ignore[arg-type]
+        (Letter.lines.add(["x"]), r"'lines': \['x'\] is no number and no set.*\.append"),
+        (Letter.lines.discard(["x"]), r"'lines': \['x'\] is no number and no set"),
     ],
 )
 def test_changes_that_cannot_be_meant_are_refused(

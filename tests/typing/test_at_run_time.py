@@ -93,6 +93,11 @@ def no_sort_key(table: Table) -> None:
         primary = Key("THING", name)
 
 
+def no_primary_key(table: Table) -> None:
+    class Thing(Entity, table=table):
+        name: Attr[str] = field()
+
+
 def two_primary_keys(table: Table) -> None:
     class Thing(Entity, table=table):
         name: Attr[str] = field()
@@ -109,6 +114,7 @@ def two_primary_keys(table: Table) -> None:
         (missing_declaration, "field 'size' is not declared; write `= field()` behind its type"),
         (no_order_in_a_list, "cannot be part of a string key"),
         (no_sort_key, "key 'primary' has no sort parts; add .sort(…)"),
+        (no_primary_key, "it has no primary key, by which it would be found; declare one"),
         (two_primary_keys, "an index is made by Index(…)"),
     ],
 )

@@ -90,6 +90,12 @@ def _check_members(change: Change) -> None:
         raise UsageError(
             f"field {change.field.name!r}: an empty set changes nothing; leave the change out"
         )
+    if isinstance(change, Add | Discard) and isinstance(change.value, str | bytes | list | tuple):
+        raise UsageError(
+            f"field {change.field.name!r}: {change.value!r} is no number and no set, which are all that "
+            "add takes (and discard a set): write a set of one member, .append([…]) for a list, or "
+            ".set(…)"
+        )
 
 
 def _removal(schema: EntitySchema, field: Attr[Any]) -> Change:

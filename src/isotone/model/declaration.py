@@ -23,6 +23,7 @@ def declare(entity: type[Entity], table: Table, tag: str, version: int) -> Entit
     try:
         fields = _fields(entity, table)
         keys = {key.name: bind_key(key, table) for key in _members(entity, Key).values()}
+        _check_primary(keys)
         schema = EntitySchema(entity, table, tag, fields, keys, version, _upgrades(entity, version))
         _check_keys(schema)
         _check_neighbours(schema)
@@ -32,6 +33,14 @@ def declare(entity: type[Entity], table: Table, tag: str, version: int) -> Entit
         raise UsageError(f"{entity.__name__}: {error}") from None
     _enter(schema)
     return schema
+
+
+def _check_primary(keys: dict[str, BoundKey]) -> None:
+    if all(key.index is not None for key in keys.values()):
+        raise UsageError(
+            "it has no primary key, by which it would be found; declare one: "
+            'primary = Key("CUSTOMER", customer_id).sort("ORDER", number)'
+        )
 
 
 def _enter(schema: EntitySchema) -> None:
