@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pytest
 
@@ -74,6 +74,14 @@ def missing_type(table: Table) -> None:
         primary = Key("THING", name).sort("THING")
 
 
+def plain_type(table: Table) -> None:
+    class Thing(Entity, table=table):
+        name: Attr[str] = field()
+        size: int = 0
+        limit: ClassVar[int] = 3
+        primary = Key("THING", name).sort("THING")
+
+
 def missing_declaration(table: Table) -> None:
     class Thing(Entity, table=table):
         name: Attr[str] = field()
@@ -112,6 +120,7 @@ def two_primary_keys(table: Table) -> None:
         (undeclared_width, "10 would come before 2"),
         (missing_type, "field 'name' has no type; declare it as `name: Attr[…] = field(…)`"),
         (missing_declaration, "field 'size' is not declared; write `= field()` behind its type"),
+        (plain_type, "'size' is no field, so it would not be stored; declare it as `size: Attr[…]"),
         (no_order_in_a_list, "cannot be part of a string key"),
         (no_sort_key, "key 'primary' has no sort parts; add .sort(…)"),
         (no_primary_key, "it has no primary key, by which it would be found; declare one"),

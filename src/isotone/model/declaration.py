@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import typing
 from collections.abc import Iterator
@@ -86,7 +87,19 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
         raise UsageError(
             f"field {undeclared[0]!r} is not declared; write `= field()` behind its type"
         )
+    _check_plain(entity, hints)
     return fields
+
+
+def _check_plain(entity: type[Entity], hints: dict[str, Any]) -> None:
+    """Refuse `total: int` and `total: int = 0`: what is no `Attr` would be kept nowhere."""
+    for name in inspect.get_annotations(entity):
+        kind = get_origin(hints[name]) or hints[name]
+        if kind not in (Attr, typing.ClassVar) and not name.startswith("_"):
+            raise UsageError(
+                f"{name!r} is no field, so it would not be stored; declare it as "
+                f"`{name}: Attr[…] = field(…)`, or as a ClassVar[…] where it belongs to the class"
+            )
 
 
 def _check_expiry(field: Attr[Any], table: Table) -> None:
