@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 import isotone
 from isotone import ManualClock, Store
 from isotone.errors import InvalidCursor, NotFound, UsageError
+from isotone.model.steps import Call
+from isotone.structures.feed.entities import FeedFollow, FeedFollower
 from isotone.structures.feed.feed import Feed, FeedPost
 from isotone.structures.worker.member import Member
 
@@ -385,3 +387,119 @@ def test_it_is_as_a_list_of_all_posts(sequence: list[Any], threshold: int) -> No
         for action, *arguments in sequence:
             getattr(world, action)(*arguments)
         world.check()
+
+
+# The fan-out
+
+
+class Wall(Exception):
+    """The worker dies."""
+
+
+def many_followers(feed: Feed, number: int) -> None:
+    """As `follow` writes them, but together."""
+    feed.store.put_many(
+        kind(feed=feed.name, author="ann", reader=f"{reader:05}")
+        for reader in range(number)
+        for kind in (feed.kept(FeedFollow), feed.kept(FeedFollower))
+    )
+
+
+def dying_after(feed: Feed, writes: int) -> Iterator[Any]:
+    """The steps of a fan-out, until so many batches are written; then it dies."""
+    post = feed.posts_of("ann").items[0]
+    steps = feed._fan_out.deliver(post)
+    step = next(steps)
+    while True:
+        if isinstance(step, Call) and step.operation == "BatchWriteItem":
+            writes -= 1
+        if writes < 0:
+            raise Wall
+        step = steps.send((yield step))
+
+
+def written_by(feed: Feed, steps: Any) -> int:
+    """How many entries some steps write."""
+    before = feed.store.count(feed.entries.primary.scan())
+    feed.store.run(steps)
+    return feed.store.count(feed.entries.primary.scan()) - before
+
+
+def test_a_fan_out_goes_on_where_it_was(feed: Feed) -> None:
+    many_followers(feed, 2500)
+    post = feed.post("ann", "hello")
+    with pytest.raises(Wall):
+        feed.store.run(dying_after(feed, 85))
+    assert feed.store.count(feed.entries.primary.scan()) == 1 + 85 * 25
+    # The third page begins behind the two that were noted.
+    assert feed.store.run(feed._fan_out.deliver(post)) == 500
+    assert feed.store.count(feed.entries.primary.scan()) == 1 + 2500
+    assert all(feed.read(f"{reader:05}").items == [post] for reader in (0, 1999, 2000, 2499))
+
+
+def test_a_fan_out_ends_where_the_post_is_deleted_meanwhile(feed: Feed) -> None:
+    many_followers(feed, 2500)
+    post = feed.post("ann", "hello")
+    with pytest.raises(Wall):
+        feed.store.run(dying_after(feed, 50))
+    feed.delete(post)
+    assert written_by(feed, feed._fan_out.deliver(post)) == 0
+    deliver(feed)
+    assert not feed.store.all(feed.entries.primary.scan())
+
+
+def test_what_a_late_worker_wrote_is_not_read_and_goes(feed: Feed) -> None:
+    feed.follow("bob", "ann")
+    post = feed.post("ann", "deleted")
+    feed.delete(post)
+    deliver(feed)
+    feed.store.put(feed._entry("READER", "bob", post))
+    assert not feed.read("bob")
+    assert not feed.store.all(feed.entries.primary.scan())
+
+
+def test_entries_of_an_unfollowed_author_go_unless_followed_again(feed: Feed) -> None:
+    feed.follow("bob", "ann")
+    post = feed.post("ann", "hello")
+    deliver(feed)
+    feed.unfollow("bob", "ann")
+    hidden = feed._reading._forget("bob", "ann", feed.store.all(feed.entries.primary.scan()))
+    feed.follow("bob", "ann")
+    feed.store.run(hidden)  # which had seen that he does not follow her
+    assert feed.read("bob").items == [post]
+    feed.unfollow("bob", "ann")
+    assert not feed.read("bob")
+    owners = {each.owner for each in feed.store.all(feed.entries.primary.scan())}
+    assert owners == {"ann"}
+
+
+def test_a_page_passes_over_much_that_is_hidden(feed: Feed) -> None:
+    for author in ("ann", "eve"):
+        feed.follow("bob", author)
+    kept = feed.post("ann", "kept")
+    for number in range(45):
+        feed.post("eve", str(number))
+    deliver(feed)
+    feed.unfollow("bob", "eve")
+    page = feed.read("bob", 4)  # ten rounds of four
+    assert (page.items, page.cursor is not None) == ([], True)
+    assert feed.read("bob", 4, page.cursor).items == [kept]
+    assert feed.read("bob", 4).items == [kept]
+
+
+def test_a_read_costs_what_its_page_says(clock: ManualClock) -> None:
+    seen: list[isotone.Observation] = []
+    with isotone.connect(clock=clock, observe=[isotone.at_end(seen.append)]) as store:
+        feed = Feed(store)
+        feed.create_table()
+        feed.follow("bob", "ann")
+        for number in range(30):
+            feed.post("ann", str(number))
+        deliver(feed)
+        seen.clear()
+        assert len(feed.read("bob", 20)) == 20
+        assert [each.operation for each in seen] == ["Query", "Query", *["BatchGetItem"] * 2]
+        seen.clear()
+        clock.advance(1)
+        feed.post("ann", "another")
+        assert [each.operation for each in seen] == ["GetItem", "TransactWriteItems"]
