@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
+import random
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -147,19 +149,40 @@ def test_a_gap_between_ticks_is_taken(feed: Feed, clock: ManualClock) -> None:
     assert feed.post("ann", "next").tick == first.tick + 1
 
 
-def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
-    clock = ManualClock(1_800_000_000)
+def posting(path: Path) -> list[int]:
+    """The ticks of some posts, all at one moment."""
+    with isotone.connect(path, clock=ManualClock(1_800_000_000)) as store:
+        return [Feed(store).post("ann", "hello").tick for _ in range(15)]
+
+
+def test_processes_post_at_one_moment_and_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "feed.db"
-    with isotone.connect(path, clock=clock) as store:
+    with isotone.connect(path, clock=ManualClock(1_800_000_000)) as store:
         Feed(store).create_table()
+        with ProcessPoolExecutor(3, multiprocessing.get_context("spawn")) as pool:
+            ticks = [tick for some in pool.map(posting, [path] * 3) for tick in some]
+        assert sorted(ticks) == list(range(min(ticks), min(ticks) + 45))
+        assert [post.tick for post in Feed(store).read("ann", 100)] == sorted(ticks)[::-1]
 
-        def post(number: int) -> int:
-            return Feed(store).post("ann", str(number)).tick
 
-        with ThreadPoolExecutor(8) as pool:
-            ticks = list(pool.map(post, range(40)))
-        assert sorted(ticks) == list(range(min(ticks), min(ticks) + 40))
-        assert len(Feed(store).read("ann", 100)) == 40
+def test_follows_at_one_moment_are_counted_exactly(tmp_path: Path) -> None:
+    path = tmp_path / "feed.db"
+    readers = [f"reader {number}" for number in range(12)]
+    with isotone.connect(path) as store:
+        feed = Feed(store)
+        feed.create_table()
+
+        def follow(seed: int) -> None:
+            chance = random.Random(seed)
+            for _ in range(25):
+                change = feed.follow if chance.random() < 0.6 else feed.unfollow
+                change(chance.choice(readers), "ann")
+
+        with ThreadPoolExecutor(5) as pool:
+            list(pool.map(follow, range(5)))
+        followers = feed.followers("ann")
+        assert followers == [each for each in sorted(readers) if feed.following(each) == ["ann"]]
+        assert feed.follower_count("ann") == len(followers)
 
 
 # Posts
@@ -271,6 +294,8 @@ def test_what_was_delivered_may_stay(memory: Store) -> None:
         lambda feed: feed.read("ann", 0),
         lambda feed: feed.delete("ann"),
         lambda feed: Feed(feed.store, threshold=-1),
+        lambda feed: Feed(feed.store, table=isotone.Table("feeds-1")).worker(),
+        lambda feed: Feed(feed.store, table=isotone.Table("f-2", stream="NEW_IMAGE")).worker(),
     ],
 )
 def test_what_cannot_be_meant_is_refused(feed: Feed, mistake: Callable[[Feed], object]) -> None:

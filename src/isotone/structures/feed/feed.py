@@ -305,9 +305,23 @@ class Feed(Structure[S]):
 
     # The worker
 
-    def worker(self, name: str | None = None, *, settings: WorkerSettings | None = None) -> Worker:
-        """The worker that does the fan-out; it runs over a `Store`."""
-        worker = Worker(name or f"feed-{self.name}", self.table, settings=settings)
+    def worker(
+        self,
+        name: str | None = None,
+        *,
+        leases: Table | None = None,
+        settings: WorkerSettings | None = None,
+    ) -> Worker:
+        """The worker that does the fan-out; it runs over a `Store`.
+
+        Raises `UsageError` where the table's stream does not show what a post was before it was deleted.
+        """
+        if self.table.stream != "NEW_AND_OLD_IMAGES":
+            raise UsageError(
+                f"the fan-out has to see posts that were deleted; declare Table({self.table.name!r}, …, "
+                "stream='NEW_AND_OLD_IMAGES')"
+            )
+        worker = Worker(name or f"feed-{self.name}", self.table, leases=leases, settings=settings)
 
         @worker.on(self.posts, "inserted", "removed")
         def fan_out(event: Event[FeedPost], context: Context) -> None:
