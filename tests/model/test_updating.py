@@ -415,3 +415,21 @@ def test_a_unique_value_has_room_in_a_key(shopping: Any) -> None:
     ann = Member(org="o", name="ann", email="a" * 2048)
     with pytest.raises(UsageError, match="'email' is too long to be kept unique"):
         shopping.do(put(ann, shopping.clock))
+
+
+def test_adding_inside_a_field_adds_to_what_is_there_or_to_nothing(desk: Any) -> None:
+    """AWS documents ADD for whole attributes alone, so the sum is set."""
+    tallies = Table("tallies")
+
+    class Tally(Entity, table=tallies):
+        name: Attr[str] = field()
+        by_color: Attr[dict[str, int]] = field(default_factory=dict)
+
+        primary = Key("TALLY", name).sort("TALLY")
+
+    desk.do(create_tables((tallies,)))
+    desk.do(put(Tally(name="a", by_color={"red": 1}), desk.clock))
+    added = (Tally.by_color["red"].add(2), Tally.by_color["blue"].add(5))
+    after = desk.do(update(Tally, added, {"name": "a"}, desk.clock))
+    assert after.by_color == {"red": 3, "blue": 5}
+    assert "ADD" not in desk.asked[-1][1]["UpdateExpression"]

@@ -105,7 +105,11 @@ class Add(Change):
     path: PathElements = ()
 
     def action(self) -> nodes.Action:
-        return nodes.Add(self._path(), self._literal(self.value))
+        path, added = self._path(), self._literal(self.value)
+        if self.path and "N" in added.value:  # AWS documents ADD for whole attributes alone
+            now = nodes.Call("if_not_exists", (path, nodes.Literal(to_wire(0))))
+            return nodes.Set(path, nodes.Arithmetic("+", now, added))
+        return nodes.Add(path, added)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
