@@ -18,6 +18,7 @@ one of 19 digits, so that the newest comes first.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
@@ -26,6 +27,8 @@ from isotone.model.components import desc
 from isotone.model.entity import Entity
 from isotone.model.fields import Attr, expires, field
 from isotone.model.keys import Key
+from isotone.model.table import Table
+from isotone.structures.operation import kept_in
 
 TICKS: Final = 10_000_000
 """Ticks in a second."""
@@ -143,3 +146,29 @@ class FeedFanOut(Entity):
     expires: Attr[datetime | None] = expires()
 
     primary = Key("FEED", feed, "FANOUT", author).sort("POST", tick)
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """The entity classes of a feed in its tables."""
+
+    posts: type[FeedPost]
+    authors: type[FeedAuthor]
+    follows: type[FeedFollow]
+    followers: type[FeedFollower]
+    channels: type[FeedChannel]
+    entries: type[FeedEntry]
+    places: type[FeedFanOut]
+
+    @classmethod
+    def within(cls, table: Table, timelines: Table) -> Kinds:
+        """Those of a table of posts and a table of timelines."""
+        return cls(
+            posts=kept_in(table, FeedPost),
+            authors=kept_in(table, FeedAuthor),
+            follows=kept_in(table, FeedFollow),
+            followers=kept_in(table, FeedFollower),
+            channels=kept_in(table, FeedChannel),
+            entries=kept_in(timelines, FeedEntry),
+            places=kept_in(timelines, FeedFanOut),
+        )

@@ -14,7 +14,7 @@ from typing import Any, Final
 from isotone.model.calls import Calls
 from isotone.model.events import Event
 from isotone.model.steps import Steps
-from isotone.structures.feed.entities import FeedEntry, FeedFanOut, FeedPost
+from isotone.structures.feed.entities import FeedEntry, FeedPost, Kinds
 from isotone.structures.feed.followers import Following
 
 _PAGE: Final = 1000  # followers between two looks at how things are
@@ -24,20 +24,12 @@ _REMEMBERED: Final = timedelta(days=2)  # for which a place is known: records li
 class FanOut:
     """The steps of a fan-out."""
 
-    def __init__(
-        self,
-        calls: Calls,
-        feed: str,
-        posts: type[FeedPost],
-        entries: type[FeedEntry],
-        places: type[FeedFanOut],
-        following: Following,
-    ) -> None:
+    def __init__(self, calls: Calls, feed: str, kinds: Kinds, following: Following) -> None:
         self._calls = calls
         self._feed = feed
-        self._posts = posts
-        self._entries = entries
-        self._places = places
+        self._posts = kinds.posts
+        self._entries = kinds.entries
+        self._places = kinds.places
         self._following = following
 
     def deliver(self, post: FeedPost) -> Steps[int]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from isotone.errors import AlreadyExists, Contended, TransactionFailed, UsageError
 from isotone.model.conditions import Condition
@@ -27,28 +28,17 @@ from isotone.model.patterns import Query
 from isotone.model.reading import Page
 from isotone.model.steps import Steps
 from isotone.model.table import Table
-from isotone.structures.feed.entities import (
-    TICKS,
-    FeedAuthor,
-    FeedChannel,
-    FeedEntry,
-    FeedFanOut,
-    FeedFollow,
-    FeedFollower,
-    FeedPost,
-    Owner,
-    PostId,
-)
+from isotone.structures.feed.entities import TICKS, FeedEntry, FeedPost, Kinds, Owner, PostId
 from isotone.structures.feed.fanout import FanOut
 from isotone.structures.feed.followers import Followers, OutsideFollowers, TableFollowers
-from isotone.structures.feed.reading import FeedPage, FeedReading, Kinds
-from isotone.structures.operation import S, Structure, kept_in, operation
+from isotone.structures.feed.reading import FeedPage, FeedReading
+from isotone.structures.operation import S, Structure, operation
 from isotone.structures.worker.handlers import Context
 from isotone.structures.worker.settings import WorkerSettings
 from isotone.structures.worker.worker import Worker
 
 FEEDS: Final = Table("feeds", stream="NEW_AND_OLD_IMAGES")
-TIMELINES: Final = Table("feeds.timelines")
+_TIMELINES: Final[WeakKeyDictionary[Table, Table]] = WeakKeyDictionary()
 _NEIGHBOURS: Final = 100  # ticks that are looked at together for one that is free
 _ATTEMPTS: Final = 20  # at a tick that nobody else takes first
 
@@ -79,24 +69,20 @@ class Feed(Structure[S]):
             raise UsageError(f"threshold and backfill are 0 or more: {threshold}, {backfill}")
         self.name = name
         self.threshold = threshold
-        self.timelines = timelines or (
-            TIMELINES if table is None else Table(f"{table.name}.timelines")
-        )
+        self.timelines = timelines or _timelines_of(self.table)
         self._backfill = backfill
-        self.posts = self.kept(FeedPost)
-        self.entries = kept_in(self.timelines, FeedEntry)
-        self._channels = self.kept(FeedChannel)
-        self._follows = self.kept(FeedFollow)
-        own = TableFollowers(
-            self.calls, name, self._follows, self.kept(FeedFollower), self.kept(FeedAuthor)
+        self._kinds = kinds = Kinds.within(self.table, self.timelines)
+        self.posts = kinds.posts
+        self.entries = kinds.entries
+        self._following = (
+            TableFollowers(self.calls, name, kinds)
+            if followers is None
+            else OutsideFollowers(followers)
         )
-        self._following = own if followers is None else OutsideFollowers(followers)
-        kinds = Kinds(self.posts, self.entries, self._channels, self._follows)
         self._reading = FeedReading(
             self.calls, name, kinds, self._following, hide_unfollowed=hide_unfollowed
         )
-        places = kept_in(self.timelines, FeedFanOut)
-        self._fan_out = FanOut(self.calls, name, self.posts, self.entries, places, self._following)
+        self._fan_out = FanOut(self.calls, name, kinds, self._following)
 
     @staticmethod
     def layout(name: str = "feeds") -> Table:
@@ -142,7 +128,7 @@ class Feed(Structure[S]):
         for entry in self._own_entries(post):
             together.put(entry)
         if post.spread == "read":
-            together.put(self._channels(feed=self.name, author=post.author))
+            together.put(self._kinds.channels(feed=self.name, author=post.author))
         try:
             yield from together.commit()
         except TransactionFailed as error:
@@ -328,6 +314,13 @@ class Feed(Structure[S]):
             context.store.run(self._fan_out.handle(event))
 
         return worker
+
+
+def _timelines_of(table: Table) -> Table:
+    """The table of timelines that goes with a table of posts, unless another is given."""
+    if table not in _TIMELINES:
+        _TIMELINES[table] = Table(f"{table.name}.timelines")
+    return _TIMELINES[table]
 
 
 def _check_size(size: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from isotone.errors import AlreadyExists, ConditionFailed, TransactionFailed
 from isotone.model.calls import Calls
 from isotone.model.steps import Steps
-from isotone.structures.feed.entities import FeedAuthor, FeedFollow, FeedFollower
+from isotone.structures.feed.entities import FeedAuthor, FeedFollow, FeedFollower, Kinds
 
 
 class Followers(Protocol):
@@ -60,19 +60,12 @@ class OutsideFollowers:
 class TableFollowers:
     """Followers in the feed's table: two items for each, so that both sides are lists, and a count."""
 
-    def __init__(
-        self,
-        calls: Calls,
-        feed: str,
-        follows: type[FeedFollow],
-        followers: type[FeedFollower],
-        authors: type[FeedAuthor],
-    ) -> None:
+    def __init__(self, calls: Calls, feed: str, kinds: Kinds) -> None:
         self._calls = calls
         self._feed = feed
-        self._follows = follows
-        self._followers = followers
-        self._authors = authors
+        self._follows = kinds.follows
+        self._followers = kinds.followers
+        self._authors = kinds.authors
 
     def page(self, author: str, after: str | None, size: int) -> Steps[Sequence[str]]:
         """Cost: a consistent query of `size` small items."""

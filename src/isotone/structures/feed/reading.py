@@ -23,6 +23,7 @@ from isotone.structures.feed.entities import (
     FeedEntry,
     FeedFollow,
     FeedPost,
+    Kinds,
     Owner,
     PostId,
 )
@@ -56,16 +57,6 @@ class FeedPage(Sequence[FeedPost]):
 
     def __len__(self) -> int:
         return len(self.items)
-
-
-@dataclass(frozen=True, slots=True)
-class Kinds:
-    """The entity classes of a feed in its tables."""
-
-    posts: type[FeedPost]
-    entries: type[FeedEntry]
-    channels: type[FeedChannel]
-    follows: type[FeedFollow]
 
 
 class _Source(NamedTuple):
