@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
+from msgspec import Struct
 from tests.expressions.trees import (
     conditions,
-    items,
     literals,
     paths,
     projections,
@@ -31,7 +32,7 @@ from isotone.expressions.nodes import (
     ValueRef,
 )
 from isotone.expressions.parser import parse_condition, parse_projection, parse_update
-from isotone.expressions.render import extract
+from isotone.expressions.render import Writer
 
 
 @given(conditions(value_refs, paths(with_references=True)))
@@ -56,24 +57,49 @@ def test_a_projection_survives(tree: Any) -> None:
     assert parse_projection(render(tree)) == tree
 
 
-@given(conditions(literals, paths()), items)
-def test_literals_and_odd_names_become_placeholders(tree: Any, item: Any) -> None:
-    extracted = extract(tree)
-    text = render(extracted.tree)
-    assert parse_condition(text) == extracted.tree
-    assert all(name.startswith("#n") for name in extracted.names)
-    assert all(name.startswith(":v") for name in extracted.values)
+def put_in_place(node: Any, writer: Writer) -> Any:
+    """A tree with what its placeholders stand for."""
+    if isinstance(node, tuple):
+        return tuple(put_in_place(each, writer) for each in node)
+    if isinstance(node, NameRef):
+        return writer.names[node.name]
+    if isinstance(node, ValueRef):
+        return Literal(writer.values[node.name])
+    if not isinstance(node, Struct):
+        return node
+    return type(node)(
+        *[put_in_place(getattr(node, name), writer) for name in node.__struct_fields__]
+    )
 
 
-def test_what_is_extracted_means_the_same() -> None:
+@given(conditions(literals, paths()))
+def test_literals_and_odd_names_become_placeholders(tree: Any) -> None:
+    writer = Writer()
+    written = parse_condition(writer.text(tree))
+    assert put_in_place(written, writer) == tree
+    assert all(re.fullmatch("#n[0-9]+", name) for name in writer.names)
+    assert all(re.fullmatch(":v[0-9]+", name) for name in writer.values)
+    assert len(set(writer.names.values())) == len(writer.names)
+
+
+def test_what_is_written_means_the_same() -> None:
     tree = Comparison("=", Path(("abort", "x y", "abort", 2)), Literal({"N": "1"}))
-    extracted = extract(tree)
-    assert extracted.names == {"#n0": "abort", "#n1": "x y"}
-    assert extracted.values == {":v0": {"N": "1"}}
-    assert render(extracted.tree) == "#n0.#n1.#n0[2] = :v0"
+    writer = Writer()
+    text = writer.text(tree)
+    assert text == "#n0.#n1.#n0[2] = :v0"
+    assert writer.names == {"#n0": "abort", "#n1": "x y"}
+    assert writer.values == {":v0": {"N": "1"}}
     item = {"abort": {"M": {"x y": {"M": {"abort": {"L": [{"S": ""}, {"S": ""}, {"N": "1"}]}}}}}}
-    made = condition(render(extracted.tree), extracted.names)
-    assert made.matches(item, extracted.values)
+    assert condition(text, writer.names).matches(item, writer.values)
+
+
+def test_the_expressions_of_a_request_share_their_placeholders() -> None:
+    writer = Writer()
+    path = Path(("abort",))
+    assert writer.text(UpdateNode((Set(path, Literal({"N": "1"})),))) == "SET #n0 = :v0"
+    assert writer.text(Comparison("<", path, Literal({"N": "2"}))) == "#n0 < :v1"
+    assert writer.names == {"#n0": "abort"}
+    assert writer.values == {":v0": {"N": "1"}, ":v1": {"N": "2"}}
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from isotone.expressions.names import (
 )
 from isotone.expressions.predicate import Condition, condition
 from isotone.expressions.projection import Projection, projection
-from isotone.expressions.render import extract, render
+from isotone.expressions.render import Writer, render
 from isotone.expressions.update import Update, update
 
 __all__ = [
@@ -31,12 +31,12 @@ __all__ = [
     "KeyRange",
     "Projection",
     "Update",
+    "Writer",
     "check_all_used",
     "check_expressions_given",
     "check_placeholders",
     "check_scalar_keys",
     "condition",
-    "extract",
     "key_condition",
     "projection",
     "render",

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
+import msgspec
+
 from isotone.errors import ValidationException
 from isotone.expressions import refusals
 from isotone.expressions.nodes import NameRef, Node, Path, ValueRef
@@ -79,13 +81,13 @@ def walk_up(node: Any) -> Iterator[Any]:
 
 def parts(node: Any) -> Iterator[Any]:
     """The nodes directly below a node, in the order written."""
-    for slot in node.__slots__:
+    for slot in node.__struct_fields__:
         member = getattr(node, slot)
         yield from member if isinstance(member, tuple) else [member] if _is_node(member) else []
 
 
 def _is_node(member: object) -> bool:
-    return hasattr(member, "__dataclass_fields__")
+    return isinstance(member, msgspec.Struct)
 
 
 def references(tree: Node) -> References:
@@ -115,7 +117,7 @@ def _resolved(node: Any, names: NameMap) -> Any:
         return tuple(map(_resolved, node, repeat(names)))
     if not _is_node(node):
         return node
-    members = map(_resolved, map(getattr, repeat(node), node.__slots__), repeat(names))
+    members = map(_resolved, map(getattr, repeat(node), node.__struct_fields__), repeat(names))
     return type(node)(*members)
 
 

@@ -12,50 +12,45 @@ hold in all of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from isotone.values.types import AttributeValue
 
 
-@dataclass(frozen=True, slots=True)
-class NameRef:
+class NameRef(msgspec.Struct, frozen=True):
     """`#name`, to be looked up in ExpressionAttributeNames."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(msgspec.Struct, frozen=True):
     """A document path such as `a.#b[3]`."""
 
     elements: tuple[str | int | NameRef, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ValueRef:
+class ValueRef(msgspec.Struct, frozen=True):
     """`:name`, to be looked up in ExpressionAttributeValues."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(msgspec.Struct, frozen=True):
     """A value that the tree carries itself; it has no place in a text."""
 
     value: AttributeValue
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A function and its operands: a condition by itself, or an operand."""
 
     function: str
     operands: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(msgspec.Struct, frozen=True):
     """`left + right` or `left - right`, in a SET action."""
 
     operator: str
@@ -66,8 +61,7 @@ class Arithmetic:
 Operand: TypeAlias = Path | ValueRef | Literal | Call | Arithmetic
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """`left operator right` with one of `= <> < <= > >=`."""
 
     operator: str
@@ -75,8 +69,7 @@ class Comparison:
     right: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
+class Between(msgspec.Struct, frozen=True):
     """`operand BETWEEN low AND high`, both bounds included."""
 
     operand: Operand
@@ -84,30 +77,26 @@ class Between:
     high: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class In:
+class In(msgspec.Struct, frozen=True):
     """`operand IN (choice, …)`."""
 
     operand: Operand
     choices: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(msgspec.Struct, frozen=True):
     """`NOT operand`."""
 
     operand: ConditionNode
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+class And(msgspec.Struct, frozen=True):
     """All of two or more conditions."""
 
     operands: tuple[ConditionNode, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+class Or(msgspec.Struct, frozen=True):
     """Any of two or more conditions."""
 
     operands: tuple[ConditionNode, ...]
@@ -116,31 +105,27 @@ class Or:
 ConditionNode: TypeAlias = Comparison | Between | In | Call | Not | And | Or
 
 
-@dataclass(frozen=True, slots=True)
-class Set:
+class Set(msgspec.Struct, frozen=True):
     """`path = value` in the SET section."""
 
     path: Path
     value: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(msgspec.Struct, frozen=True):
     """A path in the REMOVE section."""
 
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Add:
+class Add(msgspec.Struct, frozen=True):
     """`path value` in the ADD section."""
 
     path: Path
     value: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True):
     """`path value` in the DELETE section."""
 
     path: Path
@@ -150,15 +135,13 @@ class Delete:
 Action: TypeAlias = Set | Remove | Add | Delete
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateNode:
+class UpdateNode(msgspec.Struct, frozen=True):
     """The actions of an update expression, section after section as written."""
 
     actions: tuple[Action, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectionNode:
+class ProjectionNode(msgspec.Struct, frozen=True):
     """The paths of a projection expression, as written."""
 
     paths: tuple[Path, ...]

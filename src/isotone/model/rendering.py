@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from isotone.expressions import extract, nodes, render
+from isotone.expressions import Writer, nodes
 from isotone.values.types import AttributeValue, Item
 
 _SECTIONS: Final = (nodes.Set, nodes.Remove, nodes.Add, nodes.Delete)
@@ -17,17 +17,14 @@ def expressions(**trees: nodes.Node | None) -> dict[str, Any]:
     >>> expressions(ConditionExpression=absent("PK"), FilterExpression=None)
     {'ConditionExpression': 'attribute_not_exists(PK)'}
     """
-    present = {name: tree for name, tree in trees.items() if tree is not None}
-    if not present:
-        return {}
-    together = extract(cast(Any, tuple(present.values())))
+    writer = Writer()
     members: dict[str, Any] = {
-        name: render(tree) for name, tree in zip(present, cast(Any, together.tree), strict=True)
+        name: writer.text(tree) for name, tree in trees.items() if tree is not None
     }
-    if together.names:
-        members["ExpressionAttributeNames"] = together.names
-    if together.values:
-        members["ExpressionAttributeValues"] = together.values
+    if writer.names:
+        members["ExpressionAttributeNames"] = writer.names
+    if writer.values:
+        members["ExpressionAttributeValues"] = writer.values
     return members
 
 
