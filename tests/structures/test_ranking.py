@@ -22,8 +22,7 @@ from isotone import Store, Table, errors
 from isotone.model.ordering import number_of, ordered_number
 from isotone.model.steps import Steps
 from isotone.structures import SortedSet
-from isotone.structures.ranking import Overtaken, Ranking
-from isotone.structures.ranking_keys import (
+from isotone.structures.ranking.keys import (
     HIGHEST,
     LOWEST,
     after_score,
@@ -31,7 +30,8 @@ from isotone.structures.ranking_keys import (
     ranking_key,
     read_ranking_key,
 )
-from isotone.structures.ranking_mending import SIZES, Sizes
+from isotone.structures.ranking.mending import SIZES, Sizes
+from isotone.structures.ranking.ranking import Overtaken, Ranking
 
 SMALL = Sizes(leaf=4, inner=4)
 

@@ -19,7 +19,7 @@ from tests.structures.simulation import Hasty
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Observation, Store, errors, field
 from isotone.structures import SortedSet
-from isotone.structures.sorted_set_bounds import EXACT, ScoreRange, above, matcher, score_of
+from isotone.structures.sorted_set.bounds import EXACT, ScoreRange, above, matcher, score_of
 
 KINDS: list[dict[str, Any]] = [
     {},

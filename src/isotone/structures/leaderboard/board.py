@@ -15,8 +15,8 @@ from isotone.model.calls import Calls
 from isotone.model.patterns import Query
 from isotone.model.table import Table
 from isotone.structures.leaderboard.entry import Best, Digits, Entry, LeaderboardToken, Score, Ties
-from isotone.structures.ranking import Ranking
-from isotone.structures.ranking_keys import ranking_key
+from isotone.structures.ranking.keys import ranking_key
+from isotone.structures.ranking.ranking import Ranking
 from isotone.structures.windows import ALL_TIME, Window, Windows
 
 _REMEMBERED: Final = 8  # windows of which the way to the leaves of their rankings is kept in mind

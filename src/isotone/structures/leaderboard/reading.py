@@ -20,7 +20,7 @@ from isotone.model.steps import Steps
 from isotone.structures.leaderboard.board import Board, Rankings
 from isotone.structures.leaderboard.entry import Entry, Ties
 from isotone.structures.merging import Behind, Marks, Merged, Stream, merged
-from isotone.structures.ranking_keys import after_score, before_score
+from isotone.structures.ranking.keys import after_score, before_score
 from isotone.structures.windows import Window
 
 _MARKS: Final[Marks[Entry]] = Marks(

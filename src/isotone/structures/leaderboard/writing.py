@@ -18,7 +18,7 @@ from isotone.model.steps import Steps
 from isotone.model.transactions import Transaction
 from isotone.structures.leaderboard.board import Board, Rankings
 from isotone.structures.leaderboard.entry import JOINS, Entry, Tally
-from isotone.structures.ranking import Overtaken
+from isotone.structures.ranking.ranking import Overtaken
 from isotone.structures.windows import ALL_TIME, Window
 
 ATTEMPTS: Final = 200  # of a write that others overtake

@@ -26,7 +26,7 @@ from isotone.model.fields import Attr, expires, field
 from isotone.model.keys import Index, Key
 from isotone.model.patterns import Pattern, Query
 from isotone.model.steps import Steps
-from isotone.structures.sorted_set_bounds import (
+from isotone.structures.sorted_set.bounds import (
     EVERYTHING,
     MemberRange,
     ScoreRange,

@@ -10,10 +10,10 @@ from isotone.errors import RankingIncomplete, TransactionFailed, UsageError
 from isotone.model.collecting import Traversal
 from isotone.model.entity import Entity
 from isotone.model.steps import Steps
-from isotone.structures.ranking_keys import HIGHEST, LOWEST
-from isotone.structures.ranking_mending import Branch, Mending
-from isotone.structures.ranking_nodes import ROOT, RankingShape, fresh, separator
-from isotone.structures.ranking_tree import Tree
+from isotone.structures.ranking.keys import HIGHEST, LOWEST
+from isotone.structures.ranking.mending import Branch, Mending
+from isotone.structures.ranking.nodes import ROOT, RankingShape, fresh, separator
+from isotone.structures.ranking.tree import Tree
 
 Batch = Callable[[], Steps[Sequence[str]]]
 """Reads the next keys, in ascending order; none at the end."""

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from isotone.errors import UsageError
 from isotone.model.steps import Steps
 from isotone.structures.operation import S, operation
-from isotone.structures.ranking import Ranking
-from isotone.structures.ranking_keys import ranking_key
-from isotone.structures.sorted_set_bounds import Number, score_of
-from isotone.structures.sorted_set_changing import SortedSetWriter
-from isotone.structures.sorted_set_members import SortedSetMember
+from isotone.structures.ranking.keys import ranking_key
+from isotone.structures.ranking.ranking import Ranking
+from isotone.structures.sorted_set.bounds import Number, score_of
+from isotone.structures.sorted_set.changing import SortedSetWriter
+from isotone.structures.sorted_set.members import SortedSetMember
 
 Progress = Callable[[int], None]
 

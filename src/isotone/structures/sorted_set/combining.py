@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from isotone.errors import UsageError
-from isotone.structures.sorted_set_bounds import EXACT
+from isotone.structures.sorted_set.bounds import EXACT
 
 Scores = Mapping[str, Decimal]
 """A set as it was read: members and their scores."""

@@ -16,8 +16,8 @@ from isotone.errors import Contended, TransactionFailed
 from isotone.model.conditions import Condition
 from isotone.model.steps import Steps
 from isotone.model.transactions import Transaction
-from isotone.structures.ranking_keys import HIGHEST, LOWEST
-from isotone.structures.ranking_nodes import (
+from isotone.structures.ranking.keys import HIGHEST, LOWEST
+from isotone.structures.ranking.nodes import (
     ROOT,
     Child,
     Inner,
@@ -28,7 +28,7 @@ from isotone.structures.ranking_nodes import (
     packed,
     separator,
 )
-from isotone.structures.ranking_tree import Learnt, Path, Tree
+from isotone.structures.ranking.tree import Learnt, Path, Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from isotone.model.carrying import pause_after
 from isotone.model.steps import Steps
 from isotone.model.table import Table
 from isotone.structures.operation import kept_in
-from isotone.structures.ranking_nodes import (
+from isotone.structures.ranking.nodes import (
     ROOT,
     Child,
     Inner,

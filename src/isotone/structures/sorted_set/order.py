@@ -15,8 +15,7 @@ from isotone.errors import Contended, WriteRefused
 from isotone.model.carrying import pause_after
 from isotone.model.steps import Steps
 from isotone.model.transactions import Transaction
-from isotone.structures.ranking import Ranking
-from isotone.structures.ranking_keys import (
+from isotone.structures.ranking.keys import (
     HIGHEST,
     LOWEST,
     after_score,
@@ -24,8 +23,9 @@ from isotone.structures.ranking_keys import (
     ranking_key,
     read_ranking_key,
 )
-from isotone.structures.sorted_set_bounds import ScoreRange, Window
-from isotone.structures.sorted_set_members import EVERY_SCORE, Members, Scored
+from isotone.structures.ranking.ranking import Ranking
+from isotone.structures.sorted_set.bounds import ScoreRange, Window
+from isotone.structures.sorted_set.members import EVERY_SCORE, Members, Scored
 
 R = TypeVar("R")
 

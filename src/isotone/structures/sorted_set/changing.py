@@ -14,12 +14,12 @@ from isotone.errors import UsageError
 from isotone.model.steps import Steps
 from isotone.model.table import Table
 from isotone.structures.operation import S, operation
-from isotone.structures.sorted_set_bounds import MemberRange, Number, ScoreRange, score_of
-from isotone.structures.sorted_set_expiry import Expires
-from isotone.structures.sorted_set_members import Scored
-from isotone.structures.sorted_set_order import Change
-from isotone.structures.sorted_set_reading import SortedSetReader, names_of, shaped
-from isotone.structures.sorted_set_writing import Writer, plus
+from isotone.structures.sorted_set.bounds import MemberRange, Number, ScoreRange, score_of
+from isotone.structures.sorted_set.expiry import Expires
+from isotone.structures.sorted_set.members import Scored
+from isotone.structures.sorted_set.order import Change
+from isotone.structures.sorted_set.reading import SortedSetReader, names_of, shaped
+from isotone.structures.sorted_set.writing import Writer, plus
 
 
 class SortedSetWriter(SortedSetReader[S]):

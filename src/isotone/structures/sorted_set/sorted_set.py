@@ -19,14 +19,14 @@ from typing import Any, Final
 
 from isotone.errors import UsageError
 from isotone.model.steps import Pause, Steps
-from isotone.structures import sorted_set_combining as combining
 from isotone.structures.operation import S, operation
-from isotone.structures.sorted_set_bounds import Number, score_of
-from isotone.structures.sorted_set_changing import out, removed
-from isotone.structures.sorted_set_expiry import NO_SET, allows
-from isotone.structures.sorted_set_loading import SortedSetLoader
-from isotone.structures.sorted_set_members import Scored
-from isotone.structures.sorted_set_reading import Cast, names_of, shaped
+from isotone.structures.sorted_set import combining
+from isotone.structures.sorted_set.bounds import Number, score_of
+from isotone.structures.sorted_set.changing import out, removed
+from isotone.structures.sorted_set.expiry import NO_SET, allows
+from isotone.structures.sorted_set.loading import SortedSetLoader
+from isotone.structures.sorted_set.members import Scored
+from isotone.structures.sorted_set.reading import Cast, names_of, shaped
 
 Sets = Iterable["SortedSet[Any]"] | Mapping["SortedSet[Any]", Number]
 """Several sets; a mapping says by what each one's scores are multiplied."""

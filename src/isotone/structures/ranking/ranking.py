@@ -1,7 +1,7 @@
 """Rank and count in a few item reads: an order-statistic tree in the items of one partition.
 
 Structures compose its generators; nobody runs them alone. Keys are texts that sort as what they stand
-for (`ranking_keys`), without spaces. A key enters and leaves in the caller's own transaction, together
+for (`keys`), without spaces. A key enters and leaves in the caller's own transaction, together
 with whatever it is the rank of:
 
     def attempt() -> Steps[None]:
@@ -31,12 +31,12 @@ from isotone.model.conditions import Condition
 from isotone.model.steps import Steps
 from isotone.model.table import Table
 from isotone.model.transactions import Transaction
-from isotone.structures.ranking_building import Batch, Building, Findings
-from isotone.structures.ranking_keys import HIGHEST, LOWEST
-from isotone.structures.ranking_mending import SIZES, Mending, Sizes
-from isotone.structures.ranking_nodes import ROOT, Inner, RankingCounts, RankingLeaf
-from isotone.structures.ranking_ranges import Plan, Unknown, gathered, planned
-from isotone.structures.ranking_tree import ATTEMPTS, MOST_REMEMBERED, Path, Tree, View
+from isotone.structures.ranking.building import Batch, Building, Findings
+from isotone.structures.ranking.keys import HIGHEST, LOWEST
+from isotone.structures.ranking.mending import SIZES, Mending, Sizes
+from isotone.structures.ranking.nodes import ROOT, Inner, RankingCounts, RankingLeaf
+from isotone.structures.ranking.ranges import Plan, Unknown, gathered, planned
+from isotone.structures.ranking.tree import ATTEMPTS, MOST_REMEMBERED, Path, Tree, View
 
 R = TypeVar("R")
 

@@ -15,12 +15,12 @@ from isotone.errors import UsageError
 from isotone.model.patterns import Query
 from isotone.model.steps import Steps
 from isotone.model.table import Local, Number, Table
-from isotone.structures import sorted_set_bounds as bounds
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
-from isotone.structures.ranking import Ranking
-from isotone.structures.sorted_set_bounds import MemberRange, ScoreRange, Window
-from isotone.structures.sorted_set_expiry import Expires, Expiry, SortedSetExpiry
-from isotone.structures.sorted_set_members import (
+from isotone.structures.ranking.ranking import Ranking
+from isotone.structures.sorted_set import bounds
+from isotone.structures.sorted_set.bounds import MemberRange, ScoreRange, Window
+from isotone.structures.sorted_set.expiry import Expires, Expiry, SortedSetExpiry
+from isotone.structures.sorted_set.members import (
     EVERY_SCORE,
     INDEX,
     SCORE,
@@ -28,7 +28,7 @@ from isotone.structures.sorted_set_members import (
     Scored,
     SortedSetMember,
 )
-from isotone.structures.sorted_set_order import ByIndex, ByRanking, Order
+from isotone.structures.sorted_set.order import ByIndex, ByRanking, Order
 
 Cast = Callable[[Decimal], Any]
 Cursor = str | Literal[0]

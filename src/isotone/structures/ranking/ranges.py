@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from isotone.structures.ranking_nodes import ROOT, Inner
-from isotone.structures.ranking_tree import View
+from isotone.structures.ranking.nodes import ROOT, Inner
+from isotone.structures.ranking.tree import View
 
 
 class Unknown(Exception):

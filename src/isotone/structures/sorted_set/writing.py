@@ -17,10 +17,10 @@ from isotone.model.calls import Calls
 from isotone.model.carrying import pause_after
 from isotone.model.steps import Steps
 from isotone.model.transactions import Transaction
-from isotone.structures.sorted_set_bounds import EXACT, Window, plain, storable
-from isotone.structures.sorted_set_expiry import Expiry
-from isotone.structures.sorted_set_members import EVERY_SCORE, Members, Scored, SortedSetMember
-from isotone.structures.sorted_set_order import ATTEMPTS, Change, Order, contended
+from isotone.structures.sorted_set.bounds import EXACT, Window, plain, storable
+from isotone.structures.sorted_set.expiry import Expiry
+from isotone.structures.sorted_set.members import EVERY_SCORE, Members, Scored, SortedSetMember
+from isotone.structures.sorted_set.order import ATTEMPTS, Change, Order, contended
 
 Decide = Callable[[str, Decimal | None], Decimal | None]
 """From a member and its score to the score that it is to have; None is no member."""

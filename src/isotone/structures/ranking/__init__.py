@@ -1,0 +1,1 @@
+"""An order-statistic tree in the items of one partition; `ranking` is what structures compose."""
