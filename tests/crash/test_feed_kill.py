@@ -50,25 +50,42 @@ def workers(file: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 def started(file: Path) -> subprocess.Popen[bytes]:
     command = [*COMMAND, str(file), "--lease", "0.5", "--quiet"]
-    return subprocess.Popen(command, cwd=SITE, stderr=subprocess.DEVNULL)
+    environment = {**os.environ, "FEED_SITE_LOG": str(log_of(file))}
+    return subprocess.Popen(command, cwd=SITE, stderr=subprocess.DEVNULL, env=environment)
 
 
-def prepare(store: Store) -> list[str]:
+def log_of(file: Path) -> Path:
+    """Where workers note which process wrote entries, from when to when."""
+    return file.with_suffix(".log")
+
+
+def at_once(log: Path) -> int:
+    """How many processes wrote entries at one moment, at most."""
+    lines = [line.split() for line in log.read_text().splitlines()]
+    spans = [(pid, float(began), float(ended)) for pid, began, ended in lines]
+    counts = (
+        len({pid for pid, began, ended in spans if began <= moment < ended})
+        for _, moment, _ in spans
+    )
+    return max(counts, default=0)
+
+
+def prepare(store: Store, authors: int = AUTHORS, followers: int = FOLLOWERS) -> list[str]:
     """Authors with followers, and posts that nobody has delivered yet; the posts' ids, the newest first."""
     feed = Feed(store, "site", backfill=0)
     feed.create_table()
     feed.worker("fan-out").create_tables(store)
-    for author in map(str, range(AUTHORS)):
+    for author in map(str, range(authors)):
         # As `follow` writes them, but together.
         store.put_many(
             kind(feed="site", author=author, reader=f"{reader:04}")
-            for reader in range(FOLLOWERS)
+            for reader in range(followers)
             for kind in (feed.kept(FeedFollow), feed.kept(FeedFollower))
         )
     posted = [
         feed.post(str(author), f"{number} of {author}").id
         for number in range(POSTS)
-        for author in range(AUTHORS)
+        for author in range(authors)
     ]
     return posted[::-1]
 
@@ -87,8 +104,9 @@ def reach(store: Store, feed: Feed, number: int) -> None:
 
 def test_every_follower_has_every_post_once_and_in_order(tmp_path: Path) -> None:
     chance, file = random.Random(4), tmp_path / "site.db"
-    with isotone.connect(file) as store, workers(file) as running:
+    with isotone.connect(file) as store, contextlib.ExitStack() as stack:
         posted = prepare(store)
+        running = stack.enter_context(workers(file))
         feed = Feed(store, "site")
         for kill in range(1, KILLS + 1):
             reach(store, feed, kill * DELIVERIES // (KILLS + 2))
@@ -107,3 +125,19 @@ def test_every_follower_has_every_post_once_and_in_order(tmp_path: Path) -> None
         assert set(times.values()) == {1}
         assert len(times) == DELIVERIES + AUTHORS * POSTS
         assert feed.worker("fan-out").dead_letters(store) == []
+
+
+def test_workers_share_the_work(tmp_path: Path) -> None:
+    file = tmp_path / "site.db"
+    log = log_of(file)
+    log.touch()
+    with isotone.connect(file) as store, contextlib.ExitStack() as stack:
+        prepare(store, authors=16, followers=50)  # in all shards
+        feed = Feed(store, "site")
+        stack.enter_context(workers(file))
+        until = time.monotonic() + SECONDS
+        while at_once(log) < 2:
+            assert time.monotonic() < until, "one does it all"
+            for author in range(16):
+                feed.post(str(author), "more")
+            time.sleep(0.5)
