@@ -251,6 +251,15 @@ def test_an_average_is_rounded_half_up_from_exact_sums(memory: Store) -> None:
     assert standing.total == Decimal("12345678901234567890.5000000001")
 
 
+def test_a_sum_that_cannot_be_exact_is_refused(memory: Store) -> None:
+    board = Leaderboard(memory, digits=30)
+    board.create_table()
+    board.record("a", Decimal("1e20"))
+    with pytest.raises(OutOfRange, match=r"the sum of 1.* and 1e-20 cannot be stored exactly"):
+        board.record("a", Decimal("1e-20"))
+    assert board.record("a", Decimal("1e-17")) == Decimal("1e20")
+
+
 # Time
 
 
@@ -531,6 +540,9 @@ def test_what_is_refused(memory: Store) -> None:
     for value in (-1, 1000, Decimal("999.5")):
         with pytest.raises(OutOfRange, match="digits"):
             board.record("a", value)
+    for far in ("1e400", "-1e400", "1e999999", "1e-140", "1." + "1" * 40):
+        with pytest.raises(OutOfRange, match="stored exactly"):
+            board.record("a", Decimal(far))
     names: list[Any] = ["", "x" * 1100, "\ud800", 5, None]
     for name in names:
         with pytest.raises(UsageError):
@@ -543,6 +555,7 @@ def test_what_is_refused(memory: Store) -> None:
     made: list[dict[str, Any]] = [
         *({"name": ""}, {"name": "a#b"}, {"score": "mean"}, {"best": "most"}),
         *({"ties": "none"}, {"shards": 0}, {"window": "fortnight"}),
+        *({"digits": 0}, {"scale": -1}, {"digits": 30, "scale": 9}),
     ]
     for options in made:
         with pytest.raises(UsageError):

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store
-from isotone.errors import InvalidCursor, UsageError
+from isotone.errors import InvalidCursor, OutOfRange, UsageError
 from isotone.server import running_server
 from isotone.structures.time_series.time_series import DAY, HOUR, MINUTE, Point, Summary, TimeSeries
 
@@ -255,6 +255,27 @@ def test_the_stored_form(memory: Store) -> None:
             "ROLL_UP#2027-01-15T08:00:00Z",
         ),
     }
+
+
+def test_points_of_all_the_calendar_are_read(memory: Store) -> None:
+    series = TimeSeries(memory, "readings")
+    series.create_table()
+    for year in (1000, 1969, 9998):
+        assert series.add("s", year, at=datetime(year, 12, 31, tzinfo=UTC))
+    assert [each.value for each in series.points("s")] == [1000, 1969, 9998]
+    assert [each.value for each in series.page("s", newest_first=True)] == [9998, 1969, 1000]
+    assert series.latest("s") == Point(Decimal(9998), datetime(9998, 12, 31, tzinfo=UTC))
+
+
+def test_what_cannot_be_stored_exactly_is_refused(memory: Store) -> None:
+    series = TimeSeries(memory, "readings")
+    series.create_table()
+    for value in (Decimal("1e200"), Decimal("1e-140"), Decimal("1." + "1" * 40)):
+        with pytest.raises(OutOfRange, match="stored exactly"):
+            series.add("s", value)
+    with pytest.raises(OutOfRange, match="the sum of"):
+        series.add_many("s", [Point(Decimal("1e60"), NOW), Point(Decimal("1e-60"), NOW, "b")])
+    assert list(series.points("s")) == []
 
 
 # Writers at once

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Context, Decimal, Inexact
+from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal
 
@@ -18,12 +18,13 @@ from isotone.model.components import raw
 from isotone.model.entity import Entity
 from isotone.model.fields import Attr, expires, field, version
 from isotone.model.keys import Index, Key
+from isotone.structures.exact import added, stored
 
 Score = Literal["sum", "average", "best", "last"]
 Best = Literal["highest", "lowest"]
 Ties = Literal["standard", "dense"]
 
-_EXACT: Final = Context(prec=100, traps=[Inexact])
+MOST_DIGITS: Final = 38
 
 
 class Entry(Entity):
@@ -76,8 +77,7 @@ class Tally:
 
 
 def _sum(one: Tally, other: Tally) -> Tally:
-    total = _EXACT.add(one.total, other.total)
-    return Tally(total, one.count + other.count, max(one.at, other.at))
+    return Tally(added(one.total, other.total), one.count + other.count, max(one.at, other.at))
 
 
 JOINS: Final[dict[tuple[Score, Best], Callable[[Tally, Tally], Tally]]] = {
@@ -109,7 +109,8 @@ class Digits:
         units = (Fraction(score) * 10**self.scale * 2 + 1) // 2
         if not 0 <= units <= self._most:
             raise OutOfRange(
-                f"the score {float(score):g} does not fit into {self.whole} digits without a sign; "
+                f"the score {Decimal(units).scaleb(-self.scale):g} does not fit into {self.whole} digits "
+                "without a sign; "
                 "give the board more digits=, or keep scores that are not negative"
             )
         return self._written(units)
@@ -134,7 +135,7 @@ class Digits:
 
 
 def exact(value: int | Decimal) -> Decimal:
-    """A value of an event; raises `UsageError` for floats, which are not what they look like."""
+    """A value of an event; raises `UsageError` for floats, which are not what they look like, or `OutOfRange`."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise UsageError(
             f"{value!r} is a {type(value).__name__}, and a score is an int or a Decimal"
@@ -142,4 +143,4 @@ def exact(value: int | Decimal) -> Decimal:
     found = Decimal(value)
     if not found.is_finite():
         raise UsageError(f"{value!r} is no score: it has no place in an order")
-    return found
+    return stored(found)

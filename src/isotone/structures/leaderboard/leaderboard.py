@@ -21,6 +21,7 @@ from isotone.model.steps import Steps
 from isotone.model.table import Global, Table
 from isotone.structures.leaderboard.board import Board, Rankings
 from isotone.structures.leaderboard.entry import (
+    MOST_DIGITS,
     Best,
     Digits,
     Entry,
@@ -83,7 +84,7 @@ class Leaderboard(Structure[S]):
         table: Table | None = None,
     ) -> None:
         super().__init__(store, table or LEADERBOARDS)
-        _check(name, score, best, shards, ties)
+        _check(name, score, best, ties, shards, digits, scale)
         if ranked and expire_after is not None and window == "all time":
             raise UsageError("the ranks of all time cannot expire; give the board a window")
         has_groups = name is not None or shards > 1
@@ -266,7 +267,9 @@ class Leaderboard(Structure[S]):
 LEADERBOARDS: Final = Leaderboard.layout()
 
 
-def _check(name: str | None, score: str, best: str, shards: int, ties: str) -> None:
+def _check(
+    name: str | None, score: str, best: str, ties: str, shards: int, digits: int, scale: int
+) -> None:
     if name is not None and (not name or "#" in name):
         raise UsageError(
             f"{name!r} cannot name a board: a name has one character or more, and no #"
@@ -275,5 +278,8 @@ def _check(name: str | None, score: str, best: str, shards: int, ties: str) -> N
     for option, value, known in choices:
         if value not in get_args(known):
             raise UsageError(f"{option}={value!r} is none of {', '.join(get_args(known))}")
-    if shards < 1:
-        raise UsageError(f"a board has 1 shard or more, not {shards}")
+    for what, least, number in (("shards", 1, shards), ("digits", 1, digits), ("scale", 0, scale)):
+        if number < least:
+            raise UsageError(f"a board has {what}={least} or more, not {number}")
+    if digits + scale > MOST_DIGITS:
+        raise UsageError(f"a score has at most {MOST_DIGITS} digits, not {digits} and {scale}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from decimal import Context, Decimal, Inexact
+from decimal import Decimal
 from typing import Final
 
 from isotone.errors import UsageError
@@ -17,12 +17,12 @@ from isotone.model.components import raw
 from isotone.model.entity import Entity
 from isotone.model.fields import Attr, expires, field
 from isotone.model.keys import Key
+from isotone.structures.exact import added, stored
 
 MOST_SHARDS: Final = 100
 PER_BUCKET: Final = 1440  # roll-ups of a resolution in a partition: a day of minutes
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_EXACT: Final = Context(prec=100, traps=[Inexact])
 _SECOND: Final = timedelta(seconds=1)
 
 
@@ -108,7 +108,7 @@ class Summary:
             self.start,
             self.every,
             self.count + other.count,
-            _EXACT.add(self.total, other.total),
+            added(self.total, other.total),
             min(lows, default=None),
             max(highs, default=None),
         )
@@ -121,7 +121,7 @@ def exact(value: int | float | Decimal) -> Decimal:
     found = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not found.is_finite():
         raise UsageError(f"{value!r} is no value of a point; leave it out")
-    return found
+    return stored(found)
 
 
 def floor(moment: datetime, length: timedelta) -> datetime:

@@ -48,7 +48,7 @@ MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
 FOR_EVER: Final[Mapping[timedelta, timedelta | None]] = {MINUTE: None, HOUR: None, DAY: None}
-_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)  # their buckets begin and end in the calendar
 _LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
 _AT_ONCE: Final = 250  # points that an iteration reads
 
