@@ -458,6 +458,31 @@ def test_a_repeated_request_counts_once() -> None:
         assert rows(board.top()) == [(1, "a", 6)]
 
 
+class Retrying:
+    """Loses the answer of every put and sends it again, as clients of the service do."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+
+    def execute(self, operation: str, request: Any) -> Any:
+        if operation == "PutItem":
+            self._backend.execute(operation, request)
+        return self._backend.execute(operation, request)
+
+
+@pytest.mark.parametrize("score", ["sum", "average"])
+def test_a_put_that_is_sent_again_by_the_client_counts_once(score: Any) -> None:
+    with isotone.open() as database, isotone.connect(database) as inner:
+        store = isotone.connect(Retrying(inner.backend))
+        board = Leaderboard(store, score=score)
+        board.create_table()
+        for number in range(6):
+            board.record("a", 1)
+            standing = board.standing("a")
+            assert standing is not None
+            assert (standing.total, standing.count) == (number + 1, number + 1)
+
+
 class Breaking:
     """Carries out so many transactions, and is not reached any more."""
 

@@ -1,11 +1,13 @@
 """How events come into a board: read the entry, join the event to it, and write it if it is still the same.
 
-Where an event is to count once, its token is written in the same transaction; where ranks are kept, so is
-the change of the ranking.
+Each event leaves its mark on the entry: who was refused, and finds the own mark, has written it already, and
+only the answer was lost. Where an event is to count once whatever happens, its token is written in the same
+transaction; where ranks are kept, so is the change of the ranking.
 """
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -22,6 +24,7 @@ from isotone.structures.ranking.ranking import Overtaken
 from isotone.structures.windows import ALL_TIME, Window
 
 ATTEMPTS: Final = 200  # of a write that others overtake
+_MARK: Final = 8  # hexadecimal digits; it has to differ from that of one other writer alone
 _PATIENCE: Final = 4  # who lost more often waits no longer, or those who come later win for ever
 
 
@@ -49,9 +52,10 @@ class LeaderboardWriting:
         self, member: str, window: Window, tally: Tally, token: Token | None = None
     ) -> Steps[Entry | None]:
         """Bring a tally into a member's entry; None where it is too late."""
+        mark = uuid.uuid4().hex[:_MARK]
         for number in range(ATTEMPTS):
             try:
-                return (yield from self._add(member, window, tally, token))
+                return (yield from self._add(member, window, tally, token, mark))
             except (TransactionFailed, Overtaken, Contended):
                 self._forget(window.label)
             yield pause_after(min(number, _PATIENCE))
@@ -61,9 +65,11 @@ class LeaderboardWriting:
         )
 
     def _add(
-        self, member: str, window: Window, tally: Tally, token: Token | None
+        self, member: str, window: Window, tally: Tally, token: Token | None, mark: str
     ) -> Steps[Entry | None]:
         found = yield from self._find(member, window)
+        if found is not None and found.mark == mark:
+            return found
         entry = self._after(found, member, window, tally)
         if entry is None or (entry is found and token is None):
             return entry
@@ -74,6 +80,7 @@ class LeaderboardWriting:
                 self._board.tokens(board=self._board.name, token=token.text, gone_at=gone_at)
             )
         if entry is not found:
+            entry.mark = mark
             together.put(entry)
             yield from self._rank(together, found, entry)
         try:
