@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +19,7 @@ _OURS: Final = {
     "created": "it is set when the entity is first written",
     "updated": "it is set by each write",
 }
+_NEITHER_NUMBER_NOR_SET: Final = (str, bytes, list, tuple)
 
 
 def allowed(
@@ -40,7 +41,7 @@ def allowed(
             )
         _check_field(schema, change.field, may_move)
     _check_together(changes)
-    return [_validated(schema, change) for change in changes]
+    return [_VALIDATED[type(change)](schema, change) for change in changes]
 
 
 def _check_field(schema: EntitySchema, field: Attr[Any], may_move: bool) -> None:
@@ -49,7 +50,7 @@ def _check_field(schema: EntitySchema, field: Attr[Any], may_move: bool) -> None
     reason = _OURS.get(field.options.role)
     if reason is not None:
         raise UsageError(f"field {field.name!r} cannot be changed: {reason}")
-    if not may_move and any(field is each for each in schema.primary.fields):
+    if not may_move and field.name in schema.identity:
         raise UsageError(
             f"field {field.name!r} is part of the primary key of {schema.tag}, which cannot be changed "
             f"in place; store.move({schema.tag}, {schema.tag}.{field.name}.set(…), …) moves the item "
@@ -66,36 +67,46 @@ def _check_together(changes: Sequence[Change]) -> None:
                 raise UsageError(f"field {one.field.name!r} is changed twice in one update")
 
 
-def _validated(schema: EntitySchema, change: Change) -> Change:
-    _check_members(change)
+def _set(schema: EntitySchema, change: Set) -> Change:
     if change.path:
         return change
-    if isinstance(change, Remove):
+    value = schema.validator.one(change.field.name, change.value)
+    if value is None or value == set():
         return _removal(schema, change.field)
-    if isinstance(change, Set | SetDefault):
-        value = schema.validator.one(change.field.name, change.value)
-        if isinstance(change, Set) and (value is None or value == set()):
-            return _removal(schema, change.field)
-        return replace(change, value=value)
-    return change
+    return replace(change, value=value)
 
 
-def _check_members(change: Change) -> None:
-    if isinstance(change, Extend) and isinstance(change.values, str | bytes | Mapping):
+def _set_default(schema: EntitySchema, change: SetDefault) -> Change:
+    if change.path:
+        return change
+    return replace(change, value=schema.validator.one(change.field.name, change.value))
+
+
+def _remove(schema: EntitySchema, change: Remove) -> Change:
+    return change if change.path else _removal(schema, change.field)
+
+
+def _extend(schema: EntitySchema, change: Extend) -> Change:
+    if isinstance(change.values, str | bytes | Mapping):
         raise UsageError(
             f"field {change.field.name!r}: append and prepend take a list, not {change.values!r}; "
             "write a list of one element"
         )
-    if isinstance(change, Add | Discard) and change.value == set():
+    return change
+
+
+def _take_members(schema: EntitySchema, change: Add | Discard) -> Change:
+    if change.value == set():
         raise UsageError(
             f"field {change.field.name!r}: an empty set changes nothing; leave the change out"
         )
-    if isinstance(change, Add | Discard) and isinstance(change.value, str | bytes | list | tuple):
+    if isinstance(change.value, _NEITHER_NUMBER_NOR_SET):
         raise UsageError(
             f"field {change.field.name!r}: {change.value!r} is no number and no set, which are all that "
             "add takes (and discard a set): write a set of one member, .append([…]) for a list, or "
             ".set(…)"
         )
+    return change
 
 
 def _removal(schema: EntitySchema, field: Attr[Any]) -> Change:
@@ -108,3 +119,13 @@ def _removal(schema: EntitySchema, field: Attr[Any]) -> Change:
     raise UsageError(
         f"field {field.name!r} cannot be removed: every {schema.tag} has one; set it to another value"
     )
+
+
+_VALIDATED: Final[Mapping[type[Change], Callable[[EntitySchema, Any], Change]]] = {
+    Set: _set,
+    SetDefault: _set_default,
+    Remove: _remove,
+    Extend: _extend,
+    Add: _take_members,
+    Discard: _take_members,
+}

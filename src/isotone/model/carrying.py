@@ -232,12 +232,9 @@ _PLAIN: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def _send(actions: Sequence[Action]) -> Steps[Item | None]:
-    if not actions:
-        return None
     if len(actions) == 1 and actions[0].kind in _PLAIN:
-        return (yield from _send_one(actions[0]))
-    yield from _send_together(actions)
-    return None
+        return _send_one(actions[0])
+    return _send_together(actions)
 
 
 def _send_one(action: Action) -> Steps[Item | None]:
@@ -256,6 +253,8 @@ def _send_one(action: Action) -> Steps[Item | None]:
 
 
 def _send_together(actions: Sequence[Action]) -> Steps[None]:
+    if not actions:
+        return
     if len(actions) > limits.TRANSACTION_ITEMS:
         raise UsageError(
             f"a transaction writes at most {limits.TRANSACTION_ITEMS} items, not {len(actions)} "

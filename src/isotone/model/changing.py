@@ -54,7 +54,7 @@ class Changing(Write[R]):
         self._given = changes
         self._changes: list[Change] = []
         values = key if self.entity is None else self.entity.__dict__
-        self._identity = {each.name: values[each.name] for each in self.schema.primary.fields}
+        self._identity = {name: values[name] for name in self.schema.identity}
 
     @property
     def key(self) -> Item:

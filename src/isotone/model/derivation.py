@@ -50,6 +50,8 @@ def derive(schema: EntitySchema, known: Known, changed: set[str]) -> Derived:
 
     `known` holds the values after the change, and afterwards those of the computed fields as well.
     """
+    if not (schema.indexes or schema.computations):
+        return Derived({}, frozenset())
     for name in schema.computations:
         known[name] = _compute(schema, name, known)
     affected = _affected(schema, changed | schema.computations.keys())
@@ -57,8 +59,9 @@ def derive(schema: EntitySchema, known: Known, changed: set[str]) -> Derived:
     attributes: Item = {}
     for key in keys:
         attributes.update(schema.key_attributes(key, known, _judged(schema, key, known)))
-    attributes = {name: value for name, value in attributes.items() if name not in _kept(schema)}
-    removed = {slot.attribute.name for key in keys for slot in key.slots} - _kept(schema)
+    kept = _kept(schema)
+    attributes = {name: value for name, value in attributes.items() if name not in kept}
+    removed = {slot.attribute.name for key in keys for slot in key.slots} - kept
     for name in schema.computations:
         field = schema.fields[name]
         attributes.update(schema.encoded(field, known[name]))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from isotone.expressions import Writer, nodes
 from isotone.values.types import AttributeValue, Item
 
-_SECTIONS: Final = (nodes.Set, nodes.Remove, nodes.Add, nodes.Delete)
+_SECTIONS: Final[dict[type, int]] = {nodes.Set: 0, nodes.Remove: 1, nodes.Add: 2, nodes.Delete: 3}
 
 
 def expressions(**trees: nodes.Node | None) -> dict[str, Any]:
@@ -30,9 +30,7 @@ def expressions(**trees: nodes.Node | None) -> dict[str, Any]:
 
 def update_of(actions: Sequence[nodes.Action]) -> nodes.UpdateNode:
     """One update of actions in any order: an expression has each of its sections once."""
-    return nodes.UpdateNode(
-        tuple(action for kind in _SECTIONS for action in actions if isinstance(action, kind))
-    )
+    return nodes.UpdateNode(tuple(sorted(actions, key=lambda action: _SECTIONS[type(action)])))
 
 
 def conjunction(conditions: Sequence[nodes.ConditionNode | None]) -> nodes.ConditionNode | None:

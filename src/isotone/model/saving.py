@@ -49,17 +49,17 @@ def put(entity: E, clock: Clock, when: Condition | None = None) -> Steps[E]:
     and was written by somebody else since it was read, `NotUnique` where it has a unique value that is
     taken. An entity with unique values costs a read and a transaction.
     """
-    return (yield from carry_out(Put(entity, when), clock))
+    return carry_out(Put(entity, when), clock)
 
 
 def create(entity: E, clock: Clock) -> Steps[E]:
     """Write an entity that is not there yet; raises `AlreadyExists`. Cost: one write."""
-    return (yield from carry_out(Put(entity, None, "absence"), clock))
+    return carry_out(Put(entity, None, "absence"), clock)
 
 
 def replace(entity: E, clock: Clock, when: Condition | None = None) -> Steps[E]:
     """Write over an entity that is there; raises `NotFound` where it is not. Cost: one write."""
-    return (yield from carry_out(Put(entity, when, "presence"), clock))
+    return carry_out(Put(entity, when, "presence"), clock)
 
 
 def delete(
@@ -69,7 +69,7 @@ def delete(
 
     By its key's fields, or the entity itself, whose version, where it has one, is checked.
     """
-    return (yield from carry_out(Delete(target, key, when), clock))
+    return carry_out(Delete(target, key, when), clock)
 
 
 class Put(Write[E]):

@@ -47,6 +47,7 @@ class EntitySchema:
         self.version = version
         self.upgrades = upgrades
         self.primary = next(key for key in keys.values() if key.index is None)
+        self.identity = {field.name: field for field in self.primary.fields}
         self.indexes = [key for key in keys.values() if key.index is not None]
         self.by_role = {field.options.role: field for field in fields.values()}
         self.unique = [field for field in fields.values() if field.options.unique]
@@ -84,7 +85,7 @@ class EntitySchema:
             raise self.partial(values)
         for name, attribute, encode in self._encoders:
             value = values[name]
-            if value is None or value == _EMPTY:
+            if not value and (value is None or value == _EMPTY):
                 item.update(self.encoded(self.fields[name], value))
                 continue
             try:
@@ -175,24 +176,41 @@ class EntitySchema:
         insists = insists and is_whole and only is None
         if is_whole:
             item = self.upgraded(item)
-        values = {}
-        parsed: dict[Slot, dict[str, Any]] = {}
-        for name, attribute, decode in self._decoders:
-            if only is None or name in only:
-                value = item.get(attribute)
-                if value is not None:
-                    values[name] = decode(value)
-                else:
-                    values[name] = found = self._missing(name, item, is_whole, parsed)
-                    if found is None and insists:
-                        self._check_missing(name, item)
+        decoders = self._decoders
+        if only is not None:
+            decoders = tuple(each for each in decoders if each[0] in only)
+        values: dict[str, Any] = {}
+        missing = []
+        for name, attribute, decode in decoders:
+            value = item.get(attribute)
+            if value is None:
+                missing.append(name)
+            else:
+                values[name] = decode(value)
+        if missing:
+            values.update(self._told_otherwise(missing, item, is_whole, insists))
         if validate:
             values = self.validator.all(values)
         entity = self.entity.from_trusted(values)
-        for name, compute in self.computations.items() if insists else ():
-            if values[name] is None:
-                entity.__dict__[name] = compute(entity)
+        if insists and self.computations:
+            self._compute_missing(entity)
         return entity
+
+    def _told_otherwise(
+        self, names: list[str], item: Item, is_whole: bool, insists: bool
+    ) -> dict[str, Any]:
+        """The values of fields whose attributes an item does not have."""
+        parsed: dict[Slot, dict[str, Any]] = {}
+        found = {name: self._missing(name, item, is_whole, parsed) for name in names}
+        for name, value in found.items() if insists else ():
+            if value is None:
+                self._check_missing(name, item)
+        return found
+
+    def _compute_missing(self, entity: Entity) -> None:
+        for name, compute in self.computations.items():
+            if entity.__dict__[name] is None:
+                entity.__dict__[name] = compute(entity)
 
     def _check_missing(self, name: str, item: Item) -> None:
         """Raise where an item lacks what every entity has: it is older than the field, or of another program."""

@@ -51,8 +51,7 @@ def update(
     `when` tell. Raises `NotFound`, `ConditionFailed`, `VersionConflict` (where an entity with a version is
     given), `NotUnique`, `Contended`.
     """
-    write: Update[E] = Update(target, changes, key, when)
-    return cast("E", (yield from carry_out(write, clock)))
+    return cast("Steps[E]", carry_out(Update(target, changes, key, when), clock))
 
 
 class Update(Changing[E | None]):
@@ -169,8 +168,10 @@ class Update(Changing[E | None]):
 
 def touches_unique_values(schema: EntitySchema, changes: Sequence[Change]) -> bool:
     """Whether markers of unique values have to change with these fields."""
+    if not schema.unique:
+        return False
     fields = {field.name for field in uniqueness.fields_of(schema)}
-    if fields and "expires" in schema.by_role:
+    if "expires" in schema.by_role:
         fields.add(schema.by_role["expires"].name)
     # A computed field may follow from whatever is changed.
     return bool(fields & (names(changes) | schema.computations.keys()))

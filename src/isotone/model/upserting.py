@@ -48,7 +48,7 @@ def upsert(
     condition has to be looked at, and a second write where what is there has expired. Raises what an update
     does, but `NotFound`.
     """
-    return cast("E", (yield from carry_out(Upsert(entity, changes, key, when), clock)))
+    return cast("Steps[E]", carry_out(Upsert(entity, changes, key, when), clock))
 
 
 class Upsert(Update[E]):

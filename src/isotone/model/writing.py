@@ -91,7 +91,7 @@ def read_item(schema: EntitySchema, key: Item) -> Steps[Item | None]:
 
 def identify(schema: EntitySchema, values: Mapping[str, Any]) -> Item:
     """The primary key that these fields make; raises `UsageError` for any other set of fields."""
-    wanted = {component.field.name: None for component in schema.primary.components}
+    wanted = schema.identity
     if values.keys() != wanted.keys():
         missing = ", ".join(sorted(wanted.keys() - values.keys()))
         foreign = ", ".join(sorted(values.keys() - wanted.keys()))
