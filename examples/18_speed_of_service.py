@@ -2,8 +2,8 @@
 
 A person shows a chain's stores which of them serve fastest. Every car is a row of its store, in the order
 of time, so that any fifteen minutes, and a business day, are one range each. The leaderboard has one item
-of each store, and its index has the quarter of an hour and the average time from order to delivery, as six
-digits: the ten fastest are the first ten entries. Where one partition does not take the writes, the same
+of each store, and its index has the date, the quarter of an hour, counted from midnight, and the average
+time from order to delivery, as six digits: the ten fastest are the first ten entries. Where one partition does not take the writes, the same
 board lies in several, and answers alike.
 
     python examples/18_speed_of_service.py [ADDRESS]
@@ -71,11 +71,11 @@ def served(store_id: str, begin: datetime, end: datetime, chance: random.Random)
 
 
 def generated() -> list[Car]:
-    """More than a day of the first store, and the beginning of the business day of all others."""
+    """More than a day of the first store, and half an hour of the night of all others."""
     chance = random.Random(18)
     begin = datetime.combine(DAY, time(4), NEW_YORK).astimezone(UTC)
     first = list(served("000001", begin - timedelta(hours=8), begin + timedelta(hours=25), chance))
-    early = begin + timedelta(minutes=30)
+    early = datetime.combine(DAY, time(0, 30), NEW_YORK).astimezone(UTC)
     others = [
         car
         for store_id in STORES[1:]
@@ -100,9 +100,9 @@ def show(found: Standings) -> None:
 
 
 def main(address: str = ":memory:") -> None:
-    quarters = Windows("quarter-hour", day_starts=time(4), zone=NEW_YORK)
-    whole = quarters.day(DAY)
-    early = whole.start + timedelta(minutes=30)
+    quarters = Windows("quarter-hour", zone=NEW_YORK)  # of the day of the calendar
+    whole = Windows("day", day_starts=time(4), zone=NEW_YORK).day(DAY)
+    early = quarters.day(DAY).start + timedelta(minutes=30)
     everything = generated()
     with isotone.connect(address) as store:
         store.create_tables(cars, boards)
@@ -132,7 +132,6 @@ def main(address: str = ":memory:") -> None:
             score="average",
             best="lowest",
             window="quarter-hour",
-            day_starts=time(4),
             zone=NEW_YORK,
             table=boards,
         )
@@ -143,7 +142,6 @@ def main(address: str = ":memory:") -> None:
             score="average",
             best="lowest",
             window="quarter-hour",
-            day_starts=time(4),
             zone=NEW_YORK,
             table=boards,
         )
@@ -160,8 +158,10 @@ def main(address: str = ":memory:") -> None:
 
         print(f"\nThe ten fastest stores of quarter {quarter.label}")
         (query,) = board.queries(at=early)
-        entries = sorted(store.all(query.limit(10)), key=lambda each: (each.order, each.member))
-        isotone.show(entries, by=board.board.entries.by_score)
+        entry = board.board.entries
+        some = query.select(entry.order, entry.member, entry.total, entry.count).limit(10)
+        entries = sorted(store.all(some), key=lambda each: (each.order, each.member))
+        isotone.show(entries, by=entry.by_score)
         ten = board.top(10, at=early)
         print(f"{ten.stats.scanned} items read, {ten.stats.requests} request")
 

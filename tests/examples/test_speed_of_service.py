@@ -11,7 +11,8 @@ from tests.examples.printed import FOLDER, Printed
 
 Example = Callable[[str], Printed]
 NAME = "18_speed_of_service"
-FOUR = datetime(2022, 8, 13, 8, tzinfo=UTC)  # 4 am in New York, in summer
+MIDNIGHT = datetime(2022, 8, 13, 4, tzinfo=UTC)  # in New York, in summer
+FOUR = MIDNIGHT + timedelta(hours=4)
 
 
 def _program() -> Any:
@@ -61,7 +62,7 @@ def test_raw_rows_are_in_the_order_of_time_and_lane(example: Example) -> None:
 
 
 def test_fifteen_minutes_are_one_range(example: Example) -> None:
-    begin = FOUR + timedelta(minutes=30)
+    begin = MIDNIGHT + timedelta(minutes=30)
     found = cars(begin, begin + timedelta(minutes=15), "000001")
     assert example(NAME).section("Fifteen minutes").lines == [
         f"{len(found)} items read, {len(found)} cars",
@@ -81,7 +82,7 @@ def test_a_business_day_is_one_range(example: Example) -> None:
 
 def test_the_ten_fastest_are_the_first_ten_entries(example: Example) -> None:
     section = example(NAME).section("The ten fastest stores of quarter 2022-08-13#2")
-    expected = board(FOUR + timedelta(minutes=30))[:10]
+    expected = board(MIDNIGHT + timedelta(minutes=30))[:10]
     rows = [dict(row) for row in _table(section)]
     assert [(row["GSI1PK"], row["GSI1SK"], row["member"]) for row in rows] == [
         ("LEADERBOARD", f"2022-08-13#2#{average:06}", store) for _, store, average, _ in expected
@@ -97,7 +98,7 @@ def _table(section: Any) -> list[dict[str, str]]:
 
 def test_one_partition_and_four_answer_alike(example: Example) -> None:
     printed = example(NAME)
-    expected = lines(board(FOUR + timedelta(minutes=30)))
+    expected = lines(board(MIDNIGHT + timedelta(minutes=30)))
     assert printed.section("Their ranks").lines == expected[:10]
     assert printed.section("The same from four partitions").lines == [
         *expected[:10],
@@ -109,7 +110,7 @@ def test_one_partition_and_four_answer_alike(example: Example) -> None:
 def test_the_next_quarter_begins_anew(example: Example) -> None:
     later, former = example(NAME).section("In the next quarter").lines
     assert later.startswith("2022-08-13#3: ")
-    stores = len(board(FOUR + timedelta(minutes=30)))
+    stores = len(board(MIDNIGHT + timedelta(minutes=30)))
     moved = int(later.split()[1])
     assert moved > 0
     assert former == f"2022-08-13#2: {stores - moved} stores"

@@ -6,7 +6,8 @@ from its beginning, by the time that passes and not by what clocks show: none is
 and the last one is cut off where the day ends. Windows of whole days begin on a Monday, counted from the
 first one of the calendar.
 
-    2022-08-13#2     the third quarter of an hour (they count from 0) of the business day 2022-08-13
+    2022-08-13#2     the third quarter of an hour (they count from 0) of the day 2022-08-13, which is that of
+                     the calendar unless `day_starts` gives it another beginning
     2022-08-13#14    its fifteenth hour
     2022-08-13       the day; of several days, the first
     2022-W32         the week that begins on its Monday
