@@ -13,8 +13,8 @@ next value there is, and what lies above all keys, or below all, is asked for ev
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, Final, NamedTuple
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from isotone.codec.readable.interface import Codec, Enclosing
 from isotone.codec.readable.selection import Operator
@@ -29,7 +29,7 @@ class Asked(NamedTuple):
 
 def has_text(codec: Codec[Any], value: Any) -> bool:
     """Whether the value is among those that the codec encloses others by."""
-    if not isinstance(codec, Enclosing):
+    if not _encloses(codec):
         return True
     below, above = codec.around(value)
     return below is not None and below == above
@@ -37,9 +37,19 @@ def has_text(codec: Codec[Any], value: Any) -> bool:
 
 def fitting(codec: Codec[Any], operator: Operator, operands: Sequence[Any]) -> Asked | None:
     """The same condition on values that have a text; None where nothing satisfies it."""
-    if not isinstance(codec, Enclosing) or operator == "begins_with":
+    if operator == "begins_with" or not _encloses(codec):
         return Asked(operator, tuple(operands))
     return _FITTING[operator](*(codec.around(operand) for operand in operands))
+
+
+def _encloses(codec: Codec[Any]) -> TypeGuard[Enclosing[Any]]:
+    return _is_enclosing(type(codec))
+
+
+@lru_cache(maxsize=256)
+def _is_enclosing(kind: type[Codec[Any]]) -> bool:
+    """What a class implements; to look a protocol's methods up takes microseconds, and each query asks."""
+    return issubclass(kind, Enclosing)
 
 
 _Around = tuple[Any, Any]
