@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from isotone.model.events import Event
+from isotone.model.steps import is_passing
 from isotone.model.store import Store
 from isotone.structures.worker.entities import WorkerEffect
 from isotone.structures.worker.handlers import Context, Handler, Handlers
@@ -66,7 +67,7 @@ class Delivery:
                 saved = now
         return True
 
-    def again(self, event: Event[Any], handler: Handler) -> Exception | None:
+    def again(self, event: Event[Any], handler: Handler) -> BaseException | None:
         """Handle one event once more; the error where that fails."""
         return self._try(handler, [event], 1)
 
@@ -90,7 +91,7 @@ class Delivery:
             taking = self._handlers.named(name)
             assert taking is not None
             self._check(shard)
-            if len(some) == 1 or self._try(taking, some, 1) is not None:
+            if len(some) == 1 or self._try(taking, some, 1, shard) is not None:
                 for event in some:
                     self._insist(taking, event, shard)
 
@@ -102,24 +103,36 @@ class Delivery:
     def _insist(self, handler: Handler, event: Event[Any], shard: HeldShard) -> None:
         """Call a handler until it succeeds, or the event is a dead letter."""
         attempt = 1
+        faults = 0  # a store that does not answer is nobody's fault
         self._check(shard)
-        while (error := self._try(handler, [event], attempt)) is not None:
+        while (error := self._try(handler, [event], attempt, shard)) is not None:
             self._check(shard)
-            if attempt == self._settings.attempts:
-                self._letters.add(event, handler.name, error, attempt)
-                self.counts["dead_letters"] += 1
-                _LOGGER.error(
-                    "%s gave up %s after %d attempts", handler.name, event, attempt, exc_info=error
-                )
+            faults += not (isinstance(error, Exception) and is_passing(error))
+            if faults == self._settings.attempts:
+                self._give_up(handler, event, error, attempt)
                 return
             self.counts["retries"] += 1
             self._wait(self._delay(attempt))
             self._check(shard)
             attempt += 1
 
+    def _give_up(
+        self, handler: Handler, event: Event[Any], error: BaseException, attempts: int
+    ) -> None:
+        self._letters.add(event, handler.name, error, attempts)
+        self.counts["dead_letters"] += 1
+        _LOGGER.error(
+            "%s gave up %s after %d attempts", handler.name, event, attempts, exc_info=error
+        )
+
     def _try(
-        self, handler: Handler, events: Sequence[Event[Any]], attempt: int
-    ) -> Exception | None:
+        self,
+        handler: Handler,
+        events: Sequence[Event[Any]],
+        attempt: int,
+        shard: HeldShard | None = None,
+    ) -> BaseException | None:
+        """Call a handler; what it raised, be it `SystemExit` or a cancellation, is the event's."""
         context = Context(
             self._store,
             self._letters.worker,
@@ -127,11 +140,13 @@ class Delivery:
             events,
             attempt,
             self._effects,
-            self._stopping,
+            lambda: self._stopping() or (shard is not None and not shard.is_safe()),
         )
         try:
             handler.function(events if handler.takes_many else events[0], context)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the event's
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001
             _LOGGER.warning("%s failed, attempt %d: %r", handler.name, attempt, error)
             return error
         self.counts["deliveries"] += len(events)
@@ -140,5 +155,5 @@ class Delivery:
     def _delay(self, attempt: int) -> float:
         """Random up to a bound that doubles, so that what failed together does not come back together."""
         settings = self._settings
-        bound = min(settings.longest, settings.base * 2.0 ** (attempt - 1))
+        bound = min(settings.longest, settings.base * 2.0 ** min(attempt - 1, 30))
         return random.random() * bound

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,12 @@ from isotone.structures.worker.entities import WorkerEffect
 
 KINDS: Final[tuple[EventKind, ...]] = ("inserted", "modified", "removed")
 _REMEMBERED: Final = timedelta(days=3)  # for which an effect is known: records live for one
+
+_NOT_RUN: Final = (
+    inspect.iscoroutinefunction,
+    inspect.isgeneratorfunction,
+    inspect.isasyncgenfunction,
+)
 
 Function = Callable[[Any, "Context"], object]
 
@@ -65,7 +72,10 @@ class Context:
         self.attempt = attempt
         """1 when the event is handled for the first time, as far as this process knows."""
         self.stopping = stopping
-        """Tells whether the worker is to end: a long handler may give up by raising, and is called again."""
+        """Tells whether the worker is to end, or others may have taken its shard over.
+
+        A long handler asks now and then, and gives up by raising: the event comes again.
+        """
         self._events = events
         self._effects = effects
 
@@ -123,7 +133,13 @@ class Handlers:
         return any(handler.takes_many for handler in self._all.values())
 
     def add(self, handler: Handler) -> None:
-        """Take in a handler; raises `UsageError` where one of that name is there."""
+        """Take in a handler; raises `UsageError` where one of that name is there, or it cannot be called."""
+        called: Any = handler.function
+        if any(is_so(each) for is_so in _NOT_RUN for each in (called, called.__call__)):
+            raise UsageError(
+                f"{handler.name!r} is async or has a yield, and so would not be run when it is called; "
+                "handlers are plain functions (asyncio.run(…) in one waits for what is awaited)"
+            )
         if handler.name in self._all:
             raise UsageError(
                 f"there is a handler {handler.name!r} already; give this function another name, "

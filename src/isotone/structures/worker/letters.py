@@ -28,7 +28,9 @@ class DeadLetters(Structure[Store]):
         self.kind = self.kept(WorkerDeadLetter)
 
     @operation
-    def add(self, event: Event[Any], handler: str, error: Exception, attempts: int) -> Steps[None]:
+    def add(
+        self, event: Event[Any], handler: str, error: BaseException, attempts: int
+    ) -> Steps[None]:
         """Keep an event. It has one letter for each handler, however often it comes. Cost: one write."""
         packed = zlib.compress(json.dumps(event.record).encode())
         yield from self.calls.put(
@@ -42,7 +44,7 @@ class DeadLetters(Structure[Store]):
                 # Two images of 400 KB do not fit; keys and error do, and the record lives for a day.
                 record=packed if len(packed) <= _LARGEST else None,
                 keys=repr(event.keys),
-                error=f"{type(error).__name__}: {error}"[:_LONGEST_ERROR],
+                error=_said(error),
                 attempts=attempts,
                 failed=datetime.fromtimestamp(self.now(), UTC),
             )
@@ -59,6 +61,16 @@ class DeadLetters(Structure[Store]):
     def remove(self, letter: WorkerDeadLetter) -> Steps[None]:
         """Forget one. Cost: one write."""
         yield from self.calls.delete_many([letter])
+
+
+def _said(error: BaseException) -> str:
+    """What an error says, as an item can hold it."""
+    try:
+        words = str(error)
+    except Exception:  # noqa: BLE001 - it is told that there is one
+        words = ""
+    text = f"{type(error).__name__}: {words}"[:_LONGEST_ERROR]
+    return text.encode(errors="replace").decode()  # a file's name may have half a character
 
 
 def event_in(letter: WorkerDeadLetter, table: Table) -> Event[Any]:

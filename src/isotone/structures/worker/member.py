@@ -237,7 +237,7 @@ class Member:
                 failed += 1
         return handled, failed
 
-    def _again(self, letter: WorkerDeadLetter) -> Exception | None:
+    def _again(self, letter: WorkerDeadLetter) -> BaseException | None:
         handler = self._worker.handlers.named(letter.handler)
         if handler is None:
             return LookupError(f"the worker has no handler {letter.handler!r} any more")

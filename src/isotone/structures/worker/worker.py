@@ -157,6 +157,12 @@ class Worker:
 
         with fan_out.start(store): ...
         """
+        if workers < 1:
+            raise UsageError(f"a worker runs in 1 or more threads, not {workers}")
+        if not self.handlers:
+            raise UsageError(
+                f"worker {self.name!r} has no handlers; declare one with @worker.on(…)"
+            )
         members = [Member(self, store, settings) for _ in range(workers)]
         store.create_tables(self.leases)
         return RunningWorker(members, until_idle=until_idle, progress=progress)
