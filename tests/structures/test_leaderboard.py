@@ -133,7 +133,7 @@ def test_it_is_what_a_recount_gives(
     options: dict[str, Any], events: list[ScoreEvent], batched: bool, chance: random.Random
 ) -> None:
     recount = Recount(options)
-    with isotone.connect(clock=ManualClock(NOW)) as store:
+    with isotone.connect(clock=ManualClock(NOW + timedelta(hours=1))) as store:
         board = Leaderboard(store, **options)
         board.create_table()
         if batched:
@@ -177,6 +177,7 @@ def test_it_is_the_same_on_every_backend(store: Store, table_name: str) -> None:
             shards=shards,
             ranked=ranked,
             history=True,
+            ahead=timedelta(hours=1),
             table=table,
             **options,  # type: ignore[arg-type]
         )
@@ -275,6 +276,28 @@ def test_business_days_and_late_events(memory: Store) -> None:
     assert day.record("a", 1, at=evening) is None  # a newer day has begun
     assert rows(day.top(at=evening)) == []
     assert day.record_many([ScoreEvent("a", 1, at=evening), ScoreEvent("b", 1, at=evening)]) == 1
+
+
+@pytest.mark.parametrize("history", [False, True])
+def test_a_clock_that_is_ahead_takes_nobody_off_the_board(memory: Store, history: bool) -> None:
+    board = Leaderboard(memory, window="quarter-hour", history=history)
+    board.create_table()
+    board.record("a", 1)
+    ahead = NOW + timedelta(minutes=5, microseconds=1)
+    with pytest.raises(UsageError, match="is ahead of the clock"):
+        board.record("a", 1, at=ahead)
+    with pytest.raises(UsageError, match="is ahead of the clock"):
+        board.record_many([ScoreEvent("b", 1), ScoreEvent("a", 1, at=ahead)])
+    assert board.record("a", 1, at=NOW + timedelta(minutes=5)) == 2
+    assert rows(board.top()) == [(1, "a", 2)]
+    assert Leaderboard(memory, "far", ahead=timedelta(days=1)).record("a", 1, at=ahead) == 1
+
+
+def test_a_naive_time_is_refused(memory: Store) -> None:
+    Leaderboard(memory).create_table()
+    for board in (Leaderboard(memory), Leaderboard(memory, "day", window="day")):
+        with pytest.raises(UsageError, match="is naive"):
+            board.record("a", 1, at=datetime(2022, 8, 13))
 
 
 def test_history_and_expiry(memory: Store, clock: ManualClock) -> None:
@@ -497,17 +520,18 @@ class Breaking:
 
 
 def test_a_batch_that_was_interrupted_is_repeated() -> None:
+    options: dict[str, Any] = {"window": "hour", "history": True, "ahead": timedelta(hours=3)}
     batch = [
         ScoreEvent(member, 1, at=NOW + timedelta(minutes=40 * number))
         for number in range(4)
         for member in "ab"
     ]
     with isotone.connect(clock=ManualClock(NOW)) as store:
-        board = Leaderboard(store, window="hour", history=True)
+        board = Leaderboard(store, **options)
         board.create_table()
         for after in (0, 2, 3):
             broken = isotone.connect(Breaking(store.backend, after), clock=ManualClock(NOW))
-            half = Leaderboard(broken, window="hour", history=True)
+            half = Leaderboard(broken, **options)
             with pytest.raises(ConnectionFailed):
                 half.record_many(batch, once="batch:1")
         for _ in range(2):

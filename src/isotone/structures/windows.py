@@ -50,6 +50,15 @@ class Window:
 ALL_TIME: Final = Window("ALL", datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
+def instant(moment: datetime) -> datetime:
+    """The moment, which has a time zone; raises `UsageError` for one without."""
+    if moment.tzinfo is None:
+        raise UsageError(
+            f"{moment} is naive, so it names no instant; give it a time zone: datetime(…, tzinfo=UTC)"
+        )
+    return moment
+
+
 class Windows:
     """Which window an instant lies in.
 
@@ -81,6 +90,7 @@ class Windows:
 
     def at(self, moment: datetime) -> Window:
         """The window in which an instant lies; raises `UsageError` for a naive datetime."""
+        instant(moment)
         if self.length is None:
             return ALL_TIME
         day = self.business_date(moment)
@@ -99,12 +109,7 @@ class Windows:
 
     def business_date(self, moment: datetime) -> date:
         """The date of the business day in which an instant lies."""
-        if moment.tzinfo is None:
-            raise UsageError(
-                f"{moment} is naive, so it names no instant; give it a time zone: "
-                "datetime(…, tzinfo=UTC)"
-            )
-        day = moment.astimezone(self.zone).date()
+        day = instant(moment).astimezone(self.zone).date()
         return day if self._begin(day) <= moment else day - _DAY
 
     def day(self, day: date) -> Window:

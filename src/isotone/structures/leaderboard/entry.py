@@ -40,7 +40,9 @@ class Entry(Entity):
     count: Attr[int] = field()
     at: Attr[datetime] = field(description="when the newest event was")
     revision: Attr[int] = version()
-    mark: Attr[str] = field(default="", description="of the write, by which its writer knows it again")
+    mark: Attr[str] = field(
+        default="", description="of the write, by which its writer knows it again"
+    )
     until: Attr[datetime | None] = expires(default=None)
 
 

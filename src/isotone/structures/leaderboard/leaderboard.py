@@ -36,7 +36,7 @@ from isotone.structures.leaderboard.entry import (
 from isotone.structures.leaderboard.reading import LeaderboardReading, Standing, Standings
 from isotone.structures.leaderboard.writing import LeaderboardWriting, Token
 from isotone.structures.operation import S, Structure, operation
-from isotone.structures.windows import Every, Window, Windows
+from isotone.structures.windows import Every, Window, Windows, instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ class Leaderboard(Structure[S]):
     `name`: none for the only board of a table. `score`: the sum of all values, their average, the best or
     the last of them. `digits` and `scale`: how many digits a score has before and behind its point where
     it is ranked. `history`: keep an entry for every window, not only for the newest of each member.
-    `expire_after`: how long after its window an entry expires. `shards`: over how many partitions the
+    `expire_after`: how long after its window an entry expires. `ahead`: how far an event may be ahead of
+    the store's clock; one of next year would take its member off the board till then. `shards`: over how many partitions the
     board is spread. `ties`: after two firsts comes a third (`standard`) or a second (`dense`). `ranked`:
     ranks and numbers in a few reads, for more with each write.
     """
@@ -78,6 +79,7 @@ class Leaderboard(Structure[S]):
         scale: int = 0,
         history: bool = False,
         expire_after: timedelta | None = None,
+        ahead: timedelta = timedelta(minutes=5),
         shards: int = 1,
         ties: Ties = "standard",
         ranked: bool = False,
@@ -103,6 +105,7 @@ class Leaderboard(Structure[S]):
             expire_after=expire_after,
             shards=shards,
         )
+        self._ahead = ahead
         rankings = Rankings(self.calls, self.table, self.board.name) if ranked else None
         self._rankings = rankings
         self._reading = LeaderboardReading(self.calls, self.board, rankings)
@@ -186,7 +189,14 @@ class Leaderboard(Structure[S]):
         if event.count < 1:
             raise UsageError(f"an event counts for 1 or more, not for {event.count}")
         count = event.count if self.board.score in ("sum", "average") else 1
-        return Tally(exact(event.value), count, event.at or self._now())
+        now = self._now()
+        at = now if event.at is None else instant(event.at)
+        if at > now + self._ahead:
+            raise UsageError(
+                f"the event of {event.member!r} at {at} is ahead of the clock, which shows {now}; set the "
+                "clock that it comes from, or make the board with a longer ahead="
+            )
+        return Tally(exact(event.value), count, at)
 
     # Reading
 

@@ -18,6 +18,7 @@ from isotone.model.entity import Entity
 from isotone.model.fields import Attr, expires, field
 from isotone.model.keys import Key
 from isotone.structures.exact import added, stored
+from isotone.structures.windows import instant
 
 MOST_SHARDS: Final = 100
 PER_BUCKET: Final = 1440  # roll-ups of a resolution in a partition: a day of minutes
@@ -126,11 +127,7 @@ def exact(value: int | float | Decimal) -> Decimal:
 
 def floor(moment: datetime, length: timedelta) -> datetime:
     """The beginning of the span in which an instant lies: spans are counted from 1970, in UTC."""
-    if moment.tzinfo is None:
-        raise UsageError(
-            f"{moment} is naive, so it names no instant; give it a time zone: datetime(…, tzinfo=UTC)"
-        )
-    return _EPOCH + (moment - _EPOCH) // length * length
+    return _EPOCH + (instant(moment) - _EPOCH) // length * length
 
 
 def whole_seconds(length: timedelta, what: str) -> timedelta:
