@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.structures.working import Bench, bench, write
 
-from isotone import Store
-from isotone.errors import ConnectionFailed, UsageError
+from isotone import ManualClock, Store
+from isotone.errors import ConnectionFailed, LimitExceededException, UsageError
 from isotone.structures import Context
+from isotone.structures.worker.member import Member
 
 
 @pytest.fixture
@@ -93,3 +95,120 @@ def test_a_store_that_does_not_answer_a_handler_makes_no_dead_letters(
     done = kit.worker.run(memory, until_idle=True)
     assert (done.deliveries, done.dead_letters, done.retries) == (1, 0, 19)
     assert tries == [*range(1, 21)]
+
+
+# One shard, or one request, that fails holds up no others
+
+
+class Failing:
+    """The store's backend, with a rule about what fails."""
+
+    def __init__(self, execute: Any, fails: Callable[[str, Any], bool]) -> None:
+        self._execute = execute
+        self._fails = fails
+
+    def execute(self, operation: str, request: Any) -> Any:
+        if self._fails(operation, request):
+            raise LimitExceededException("slow down")
+        return self._execute(operation, request)
+
+
+def test_a_shard_that_is_throttled_holds_up_no_other(
+    memory: Store, kit: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: set[str] = set()
+
+    @kit.worker.on(kit.post, "inserted")
+    def note(event: Any, context: Context) -> None:
+        seen.add(event.entity.author)
+
+    kit.worker.create_tables(memory)
+    for author in "abcdefgh":
+        write(memory, kit, author, range(1))
+    member = Member(kit.worker, memory)
+    member.coordinate()
+    first = next(iter(member.held))
+    theirs = {each.entity.author for each in memory.changes(kit.table) if each.shard != first}
+
+    def of_the_first(operation: str, request: Any) -> bool:
+        return operation == "GetShardIterator" and request["ShardId"] == first
+
+    monkeypatch.setattr(memory, "backend", Failing(memory.backend.execute, of_the_first))
+    member.work()
+    assert seen == theirs
+
+
+def test_a_throttled_listing_of_shards_holds_up_no_handling(
+    memory: Store, kit: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = Member(kit.worker, memory)
+
+    @kit.worker.on(kit.post, "inserted")
+    def note(event: Any, context: Context) -> None:
+        member.stop()
+
+    kit.worker.create_tables(memory)
+    member.coordinate()
+    write(memory, kit, "ann", range(1))
+    waits: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        waits.append(seconds)
+        if len(waits) > 20:
+            member.stop()
+        return False
+
+    member.wait = wait
+    monkeypatch.setattr(
+        memory,
+        "backend",
+        Failing(memory.backend.execute, lambda operation, _: operation == "DescribeStream"),
+    )
+    member.run()
+    assert member.progress().deliveries == 1
+
+
+def test_a_lease_that_cannot_be_renewed_holds_up_no_other(
+    memory: Store, clock: ManualClock, kit: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kit.worker.create_tables(memory)
+    member = Member(kit.worker, memory)
+    member.coordinate()
+    clock.advance(20)
+    first = next(iter(member.held))
+
+    def of_the_first(operation: str, request: Any) -> bool:
+        return operation == "UpdateItem" and first in str(request["Key"])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(memory, "backend", Failing(memory.backend.execute, of_the_first))
+        member.renew()
+    clock.advance(20)
+    assert [shard for shard, held in member.held.items() if not held.is_safe()] == [first]
+
+
+# Lag
+
+
+def test_lag_is_that_of_what_is_being_handled(
+    memory: Store, clock: ManualClock, kit: Bench
+) -> None:
+    lags: list[float] = []
+    member = Member(kit.worker, memory)
+
+    @kit.worker.on(kit.post, "inserted")
+    def note(event: Any, context: Context) -> None:
+        clock.advance(3)
+        lags.append(member.progress().lag)
+
+    kit.worker.create_tables(memory)
+    member.coordinate()
+    for _ in range(2):
+        write(memory, kit, "ann", range(len(lags), len(lags) + 1))
+        for _ in range(3):  # the position is too old, the post, nothing more
+            member.work()
+        assert member.progress().lag == 0
+        clock.advance(3600)  # nothing happens for a while
+        member.renew()
+        member.coordinate()
+    assert lags == [3, 3]

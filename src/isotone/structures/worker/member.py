@@ -35,7 +35,15 @@ _LOGGER: Final = logging.getLogger("isotone.worker")
 _LONGEST_PAUSE: Final = 10.0  # seconds between tries, while the store fails
 _SAVES: Final = 1.0  # seconds of a busy shard between its checkpoints
 _RATE: Final = 5.0  # seconds over which the rate is measured
+_IMPATIENCE: Final = 1 / 100  # of a lease, between looks for a shard that was asked for
 _DECLARING: Final = threading.Lock()  # a table's entities are declared once
+
+
+def passing(error: IsotoneError) -> IsotoneError:
+    """The error, where it passes by itself; raises it where it does not."""
+    if not is_passing(error):
+        raise error
+    return error
 
 
 class Member:
@@ -97,33 +105,40 @@ class Member:
     def _run(self, *, until_idle: bool) -> None:
         due, pause = 0.0, self.settings.poll
         while not self._stop.is_set():
-            try:
-                if time.monotonic() >= due:
+            failure: IsotoneError | None = None
+            if time.monotonic() >= due:
+                try:
                     changed = self.coordinate()
                     due = time.monotonic() + (0 if changed else self.settings.lease / 3)
+                except IsotoneError as error:
+                    failure = passing(error)  # what is held can be worked on
+            try:
                 if self.work():
                     pause = self.settings.poll
+                    if failure is not None:
+                        due = time.monotonic() + _SAVES
                     continue
-                if until_idle and not self._has_read():
-                    continue
-                if until_idle and self.is_idle():
-                    return
+                if failure is None and until_idle:
+                    if not self._has_read():
+                        continue
+                    if self.is_idle():
+                        return
                 if self._waiting:
-                    due = 0.0
-                pause = self.settings.poll
+                    due = min(due, time.monotonic() + self.settings.lease * _IMPATIENCE)
             except IsotoneError as error:
-                if not is_passing(error):
-                    raise
-                pause = min(_LONGEST_PAUSE, max(pause, 0.05) * 2)
-                _LOGGER.warning("worker %s waits %.1f s: %s", self._worker.name, pause, error)
+                failure = passing(error)
+            pause = self.settings.poll if failure is None else self._wary(pause, failure)
             self.wait(pause)
+
+    def _wary(self, pause: float, error: IsotoneError) -> float:
+        """The pause after an error, longer than the one before."""
+        pause = min(_LONGEST_PAUSE, max(pause, 0.05) * 2)
+        _LOGGER.warning("worker %s waits %.1f s: %s", self._worker.name, pause, error)
+        return pause
 
     def _keep_renewing(self) -> None:
         while not self._ended.wait(self.settings.lease / 3):
-            try:
-                self.renew()
-            except Exception as error:  # noqa: BLE001 - the next round may succeed
-                _LOGGER.warning("worker %s could not renew: %s", self._worker.name, error)
+            self.renew()
 
     # Its steps
 
@@ -168,16 +183,30 @@ class Member:
         return stream
 
     def work(self) -> int:
-        """Handle a page of each shard; the events that were handled or passed over."""
+        """Handle a page of each shard; the events that were handled or passed over.
+
+        Raises what the store failed with where nothing could be handled: a shard that is throttled holds up
+        no others.
+        """
         before = self._delivery.counts["records"]
+        failure: IsotoneError | None = None
         for shard in list(self.held.values()):
-            if not shard.is_safe():
-                self._drop(shard)
-            elif shard.lease.wanted is not None or self._stop.is_set():
-                self._let_go(shard)
-            else:
-                self._work_on(shard)
-        return self._delivery.counts["records"] - before
+            try:
+                self._turn_to(shard)
+            except IsotoneError as error:
+                failure = passing(error)
+        handled = self._delivery.counts["records"] - before
+        if failure is not None and not handled:
+            raise failure
+        return handled
+
+    def _turn_to(self, shard: HeldShard) -> None:
+        if not shard.is_safe():
+            self._drop(shard)
+        elif shard.lease.wanted is not None or self._stop.is_set():
+            self._let_go(shard)
+        else:
+            self._work_on(shard)
 
     def _work_on(self, shard: HeldShard) -> None:
         try:
@@ -196,8 +225,11 @@ class Member:
     def renew(self) -> None:
         """Hold all shards for longer. Cost: one write each."""
         for shard in list(self.held.values()):
-            if not shard.is_lost:
-                shard.save()
+            try:
+                if not shard.is_lost:
+                    shard.save()
+            except Exception as error:  # noqa: BLE001 - the next round may succeed
+                _LOGGER.warning("worker %s could not renew: %s", self._worker.name, error)
 
     def release(self) -> None:
         """Give all shards back, with what was done."""

@@ -46,6 +46,7 @@ class HeldShard:
         self._since = since
         self._position: str | None = None
         self._empty = 0
+        self._behind: float | None = None
         self._writing = threading.Lock()  # a checkpoint never overtakes a later one
 
     # Reading
@@ -53,28 +54,35 @@ class HeldShard:
     def page(self, limit: int) -> list[Event[Any]]:
         """The next events; empty at the end of what there is."""
         try:
+            records = self._read(limit)
+        except ResourceNotFoundException:
+            self._note_loss("it was dropped with all that was in it")
+            self._behind = None
+            self.is_over = True
+            return []
+        if records is None:
+            return []
+        self._empty = 0 if records.events else self._empty + 1
+        self._position = records.next
+        self.is_over = records.next is None
+        self._behind = records.events[0].timestamp if records.events else None
+        return [each for each in records.events if self._is_for_us(each)]
+
+    def _read(self, limit: int) -> streaming.Records | None:
+        try:
             if self._position is None:
                 self._position = self._begin()
-            records = self._store.run(
+            return self._store.run(
                 streaming.read(self._table, self.lease.shard, self._position, limit)
             )
         except ExpiredIteratorException:
             self._position = None  # the next look takes a new one, after what was handled
-            return []
         except TrimmedDataAccessException:
             self._note_loss("records of it were dropped before they were read")
             self._position = self._store.run(
                 streaming.position(self.lease.stream, self.lease.shard)
             )
-            return []
-        except ResourceNotFoundException:
-            self._note_loss("it was dropped with all that was in it")
-            self.is_over = True
-            return []
-        self._empty = 0 if records.events else self._empty + 1
-        self._position = records.next
-        self.is_over = records.next is None
-        return [each for each in records.events if self._is_for_us(each)]
+        return None
 
     @property
     def is_read(self) -> bool:
@@ -82,10 +90,8 @@ class HeldShard:
         return self.is_over or self._empty >= _EMPTY_PAGES
 
     def lag(self, now: float) -> float:
-        """Seconds since the last change that was handled; 0 where all is read."""
-        if self._empty or self.is_over or self.reached is None:
-            return 0.0
-        return max(0.0, now - self.reached.timestamp())
+        """Seconds since the change that is being handled, or was last; 0 where all is read."""
+        return 0.0 if self._behind is None else max(0.0, now - self._behind)
 
     def _begin(self) -> str:
         run, lease = self._store.run, self.lease
@@ -113,6 +119,7 @@ class HeldShard:
         """Note that an event was handled; `save` makes it last."""
         self.done = event.sequence
         self.reached = event.time
+        self._behind = event.timestamp
         if event.schema is None or event.schema.tag not in OWN:
             # A worker whose leases lie in the table that it reads would never come to rest otherwise.
             self.unsaved = True
