@@ -40,7 +40,13 @@ from isotone.values.types import AttributeValue
 
 def render(tree: Node) -> str:
     """The text of a tree. O(nodes). Raises `UsageError` for what no text says; see `Writer`."""
-    return _Strict().text(tree)
+    writer = Writer()
+    text = writer.text(tree)
+    for unsaid in (*writer.names.values(), *writer.values.values()):
+        raise UsageError(
+            f"{unsaid!r} cannot be written in an expression; a Writer puts a placeholder in its place"
+        )
+    return text
 
 
 class Writer:
@@ -67,7 +73,7 @@ class Writer:
         """The text of a tree. O(nodes)."""
         return _WRITE[type(tree)](self, tree)
 
-    def name(self, name: str) -> str:
+    def _named(self, name: str) -> str:
         """What stands for a name that cannot be written."""
         reference = self._references.get(name)
         if reference is None:
@@ -75,16 +81,15 @@ class Writer:
             self.names[reference] = name
         return reference
 
-    def literal(self, literal: Literal) -> str:
+    def _literal(self, literal: Literal) -> str:
         """What stands for a value."""
         reference = f":v{len(self.values)}"
         self.values[reference] = literal.value
         return reference
 
     def _path(self, path: Path) -> str:
-        first, *rest = path.elements
-        text = self._element(first)
-        for each in rest:
+        text = self._element(path.elements[0])
+        for each in path.elements[1:]:
             text += f"[{each}]" if isinstance(each, int) else f".{self._element(each)}"
         return text
 
@@ -92,7 +97,7 @@ class Writer:
         if isinstance(element, NameRef):
             return element.name
         name = str(element)
-        return name if _can_be_written(name) else self.name(name)
+        return name if _can_be_written(name) else self._named(name)
 
     def _call(self, call: Call) -> str:
         return f"{call.function}({self._joined(call.operands)})"
@@ -145,22 +150,6 @@ class Writer:
         return self._joined(node.paths)
 
 
-class _Strict(Writer):
-    """Writes what needs no placeholders, and refuses the rest."""
-
-    __slots__ = ()
-
-    def name(self, name: str) -> str:
-        raise UsageError(
-            f"{name!r} cannot be written as a name in an expression; a Writer gives it a placeholder"
-        )
-
-    def literal(self, literal: Literal) -> str:
-        raise UsageError(
-            f"{literal.value} cannot be written in an expression; a Writer gives it a placeholder"
-        )
-
-
 @lru_cache(maxsize=4096)
 def _can_be_written(name: str) -> bool:
     return is_word(name) and not is_reserved(name)
@@ -175,7 +164,7 @@ _KEYWORDS: Final[dict[type[Action], str]] = {
 _WRITE: Final[dict[type, Callable[[Writer, Any], str]]] = {
     Path: Writer._path,
     ValueRef: lambda writer, node: node.name,
-    Literal: lambda writer, node: writer.literal(node),
+    Literal: Writer._literal,
     Call: Writer._call,
     Arithmetic: Writer._binary,
     Comparison: Writer._binary,

@@ -66,6 +66,15 @@ class EntitySchema:
             self.marks[VERSION_ATTRIBUTE] = {"N": str(version)}
 
     @cached_property
+    def required(self) -> frozenset[str]:
+        """The fields of which every entity is given a value."""
+        return frozenset(
+            name
+            for name, field in self.fields.items()
+            if field.options.required and not self.is_optional(field)
+        )
+
+    @cached_property
     def validator(self) -> Validator:
         """pydantic's validation of the fields, built when the first instance is made."""
         return Validator(self.entity.__name__, self.fields)
@@ -215,7 +224,7 @@ class EntitySchema:
     def _check_missing(self, name: str, item: Item) -> None:
         """Raise where an item lacks what every entity has: it is older than the field, or of another program."""
         field = self.fields[name]
-        if field.options.role != "plain" or self.is_optional(field) or not field.options.required:
+        if name not in self.required:
             return
         key = ", ".join(
             f"{each.name}={next(iter(item[each.name].values()), None)!r}"

@@ -57,13 +57,9 @@ class Upsert(Update[E]):
     def prepare(self) -> None:
         super().prepare()
         schema = self.schema
-        given = names(self._changes) | self._identity.keys()
-        missing = [
-            field.name
-            for field in schema.fields.values()
-            if field.options.required and not schema.is_optional(field) and field.name not in given
-        ]
-        if missing:
+        unsaid = schema.required - names(self._changes) - self._identity.keys()
+        if unsaid:
+            missing = [name for name in schema.fields if name in unsaid]
             raise UsageError(
                 f"an upsert of {schema.tag} may have to make one, and does not say its "
                 f"{', '.join(missing)}; set it, or give the field a default"
@@ -105,12 +101,13 @@ class Upsert(Update[E]):
     def _beginnings(self, changes: Sequence[Change], now: datetime) -> list[Change]:
         """The changes that give a new entity its key's fields and its defaults."""
         schema = self.schema
+        changed = names(changes)
         found: list[Change] = []
         for field in schema.fields.values():
             begins = now if field.options.role == "created" else schema.absent(field)
             if field.name in self._identity:
                 found.append(kinds.Set(field, self._identity[field.name]))
-            elif field.name in names(changes):
+            elif field.name in changed:
                 self._check_beginning(changes, field.name, begins)
             elif field.options.compute is None and begins is not None and begins != set():
                 found.append(kinds.SetDefault(field, begins))
