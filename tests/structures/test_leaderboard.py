@@ -540,6 +540,48 @@ def test_a_batch_that_was_interrupted_is_repeated() -> None:
         assert rows(board.top(at=NOW + timedelta(hours=2))) == [(1, "b", 1), (1, "a", 1)]
 
 
+def test_a_batch_without_times_counts_once_also_in_the_next_window(
+    memory: Store, clock: ManualClock
+) -> None:
+    board = Leaderboard(memory, window="hour", history=True)
+    board.create_table()
+    batch = [ScoreEvent("a", 1), ScoreEvent("a", 2), ScoreEvent("a", 4, at=NOW), ScoreEvent("b", 1)]
+    for _ in range(3):
+        assert board.record_many(batch, once="batch:1") == 0
+        clock.advance(timedelta(minutes=40))
+    assert [score for _, score in board.history("a", 3)] == [None, None, 7]
+
+
+def test_a_score_that_does_not_fit_keeps_nobody_else_from_the_board(memory: Store) -> None:
+    board = Leaderboard(memory, digits=3)
+    board.create_table()
+    batch = [ScoreEvent("b", 1), ScoreEvent("a", 1000), ScoreEvent("c", 2)]
+    for _ in range(2):
+        with pytest.raises(OutOfRange, match="digits"):
+            board.record_many(batch, once="batch:1")
+        assert rows(board.top()) == [(1, "c", 2), (2, "b", 1)]
+
+
+def test_a_member_is_not_its_own_neighbour_while_it_moves(memory: Store) -> None:
+    board = Leaderboard(memory, score="last")
+    board.create_table()
+    for number, member in enumerate("abcde"):
+        board.record(member, 10 * number)
+    moves = iter([5, 25])
+
+    class Moving:
+        """The member moves after its entry was read, and before its neighbours are."""
+
+        def execute(self, operation: str, request: Any) -> Any:
+            if operation == "Query" and (score := next(moves, None)) is not None:
+                board.record("c", score)
+            return memory.backend.execute(operation, request)
+
+    seen = Leaderboard(isotone.connect(Moving(), clock=ManualClock(NOW)), score="last")
+    near = [each.member for each in seen.around("c", 2)]
+    assert near == ["d", "c", "b"]
+
+
 def test_ranks_of_a_window_that_is_over(memory: Store, clock: ManualClock) -> None:
     board = Leaderboard(memory, window="hour", ranked=True, expire_after=timedelta(hours=1))
     board.create_table()

@@ -9,13 +9,14 @@ entry never stands elsewhere than its own score says.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from typing import Final, get_args
 
-from isotone.errors import UsageError
+from isotone.errors import OutOfRange, UsageError
 from isotone.model.patterns import Query
 from isotone.model.steps import Steps
 from isotone.model.table import Global, Table
@@ -34,7 +35,7 @@ from isotone.structures.leaderboard.entry import (
     exact,
 )
 from isotone.structures.leaderboard.reading import LeaderboardReading, Standing, Standings
-from isotone.structures.leaderboard.writing import LeaderboardWriting, Token
+from isotone.structures.leaderboard.writing import LeaderboardWriting, Token, TooLate
 from isotone.structures.operation import S, Structure, operation
 from isotone.structures.windows import Every, Window, Windows, instant
 
@@ -142,7 +143,10 @@ class Leaderboard(Structure[S]):
         tally = self._tally(ScoreEvent(member, value, count, at))
         token = None if once is None else Token(once, remember)
         window = self.windows.at(tally.at)
-        entry = yield from self._writing.add(member, window, tally, token)
+        try:
+            entry = yield from self._writing.add(member, window, tally, token)
+        except TooLate:
+            return None
         return None if entry is None else self._score(entry)
 
     @operation
@@ -157,21 +161,30 @@ class Leaderboard(Structure[S]):
 
         Those of one member in one window are added up first. Given again with the same `once`, whatever of
         the same events was counted is not counted again: so a batch that was interrupted is repeated. Cost:
-        that of `record` for each member and window, not for each event.
+        that of `record` for each member and window, not for each event. Raises `OutOfRange` where a score
+        does not fit its digits, when all others are written.
         """
-        tallies: dict[tuple[str, Window], Tally] = {}
-        numbers: dict[tuple[str, Window], int] = {}
+        tallies: dict[tuple[str, Window, bool], Tally] = {}
+        numbers: Counter[tuple[str, Window, bool]] = Counter()
         for event in events:
             tally = self._tally(event)
-            of = event.member, self.windows.at(tally.at)
+            of = event.member, self.windows.at(tally.at), event.at is not None
             tallies[of] = self._writing.join(tallies[of], tally) if of in tallies else tally
-            numbers[of] = numbers.get(of, 0) + 1
-        late = 0
-        for (member, window), tally in sorted(tallies.items(), key=lambda each: each[0][1].start):
-            text = f"{once}#{window.label}#{member}"
+            numbers[of] += 1
+        late, refused = 0, None
+        for of, tally in sorted(tallies.items(), key=lambda each: each[0][1].start):
+            member, window, has_time = of
+            # What has no time of its own may be given again when the next window has begun.
+            text = f"{once}#{window.label if has_time else 'NOW'}#{member}"
             token = None if once is None else Token(text, remember)
-            if (yield from self._writing.add(member, window, tally, token)) is None:
-                late += numbers[member, window]
+            try:
+                yield from self._writing.add(member, window, tally, token)
+            except TooLate:
+                late += numbers[of]
+            except OutOfRange as error:
+                refused = error
+        if refused is not None:
+            raise refused
         return late
 
     @operation

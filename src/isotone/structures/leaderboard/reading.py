@@ -200,7 +200,9 @@ class LeaderboardReading:
         here = [_MARKS.of(entry)] * self._board.shards
         behind = yield from self._merged(entry.window, number, here)
         ahead = yield from self._merged(entry.window, number, here, best_first=False)
-        rows = [*reversed(ahead.items), entry, *behind.items]
+        near = [*reversed(ahead.items), entry, *behind.items]
+        # The index may still have the member where it was, or have it where it is by now.
+        rows = [each for each in near if each is entry or each.member != entry.member]
         numbering = yield from self._numbering(rows)
         return [self._seen(numbering.next(each.order), each) for each in rows]
 

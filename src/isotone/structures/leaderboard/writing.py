@@ -36,6 +36,10 @@ class Token:
     remember: timedelta
 
 
+class TooLate(Exception):
+    """The window of an event is over, or its member has been seen in a newer one."""
+
+
 class LeaderboardWriting:
     """The steps that write to a board."""
 
@@ -51,7 +55,7 @@ class LeaderboardWriting:
     def add(
         self, member: str, window: Window, tally: Tally, token: Token | None = None
     ) -> Steps[Entry | None]:
-        """Bring a tally into a member's entry; None where it is too late."""
+        """Bring a tally into a member's entry, and give what is there then; raises `TooLate`."""
         mark = uuid.uuid4().hex[:_MARK]
         for number in range(ATTEMPTS):
             try:
@@ -71,7 +75,7 @@ class LeaderboardWriting:
         if found is not None and found.mark == mark:
             return found
         entry = self._after(found, member, window, tally)
-        if entry is None or (entry is found and token is None):
+        if entry is found and token is None:
             return entry
         together = self._calls.transaction()
         if token is not None:
@@ -137,17 +141,15 @@ class LeaderboardWriting:
 
     # What becomes of an entry
 
-    def _after(
-        self, found: Entry | None, member: str, window: Window, tally: Tally
-    ) -> Entry | None:
-        """The entry with the tally in it; the same one where that changes nothing, None for too late."""
+    def _after(self, found: Entry | None, member: str, window: Window, tally: Tally) -> Entry:
+        """The entry with the tally in it; the same one where that changes nothing."""
         until = self._board.gone_at(window, tally.at)
         if until is not None and until <= self._now():
-            return None
+            raise TooLate
         revision = 0 if found is None else found.revision
         if found is not None and found.window != window.label:
             if found.began is not None and found.began > window.start:
-                return None
+                raise TooLate
             found = None  # the member enters its next window
         if found is not None:
             known = Tally(found.total, found.count, found.at)
