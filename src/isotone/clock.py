@@ -7,7 +7,7 @@ so a test that passes a `ManualClock` decides what time it is everywhere.
 from __future__ import annotations
 
 import time
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 
@@ -33,6 +33,8 @@ class ManualClock:
     >>> clock.advance(timedelta(hours=1))
     >>> clock.now()
     1700003600.0
+    >>> clock.utc
+    datetime.datetime(2023, 11, 14, 23, 13, 20, tzinfo=datetime.timezone.utc)
     """
 
     __slots__ = ("_now",)
@@ -43,6 +45,11 @@ class ManualClock:
 
     def now(self) -> float:
         return self._now
+
+    @property
+    def utc(self) -> datetime:
+        """The same instant as a datetime in UTC."""
+        return datetime.fromtimestamp(self._now, UTC)
 
     def set(self, now: float | datetime) -> None:
         """Jump to an instant; a naive datetime is refused, because it names none."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 from isotone import limits
 from isotone.errors import UsageError
 from isotone.expressions import nodes
-from isotone.values.json import to_wire
+from isotone.values.json import from_wire, to_wire
 from isotone.values.types import AttributeValue
 
 if TYPE_CHECKING:
@@ -36,6 +36,11 @@ class Named:
             f"whether {value!r} is in {self!r} is known to the database alone; write .contains(…), or "
             "field.is_in(values) for the other way round"
         )
+
+
+def place_in(field: Attr[Any], path: PathElements) -> str:
+    """A field, or what lies inside it, as it is written."""
+    return field.name + "".join(f"[{element!r}]" for element in path)
 
 
 def checked(named: Named, *values: Any) -> tuple[Any, ...]:
@@ -90,8 +95,12 @@ class Condition(ABC):
     def fields(self) -> Iterator[Attr[Any]]:
         """The fields that the condition looks at."""
 
+    @abstractmethod
+    def __repr__(self) -> str:
+        """The condition as it is written, without the name of the class."""
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Comparison(Condition):
     """A field compared with values: `=`, `<>`, `<`, `<=`, `>`, `>=`, `between`, `in`, `begins_with`."""
 
@@ -120,11 +129,20 @@ class Comparison(Condition):
     def fields(self) -> Iterator[Attr[Any]]:
         yield self.field
 
+    def __repr__(self) -> str:
+        place = place_in(self.field, self.path)
+        if self.operator == "in":
+            return f"{place}.is_in({list(self.values)!r})"
+        if self.operator == "between" or self.operator in _FUNCTIONS:
+            return f"{place}.{self.operator}({', '.join(map(repr, self.values))})"
+        return f"{place} {_SIGNS.get(self.operator, self.operator)} {self.values[0]!r}"
+
 
 _FUNCTIONS: Final = frozenset({"begins_with"})
+_SIGNS: Final = {"=": "==", "<>": "!="}  # of Python, for DynamoDB's
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Test(Condition):
     """A function of a field: whether it exists, what it contains, of what type it is."""
 
@@ -140,8 +158,16 @@ class Test(Condition):
     def fields(self) -> Iterator[Attr[Any]]:
         yield self.field
 
+    def __repr__(self) -> str:
+        method = _METHODS.get(self.function, self.function)
+        operands = ", ".join(repr(from_wire(each)) for each in self.operands)
+        return f"{place_in(self.field, self.path)}.{method}({operands})"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+_METHODS: Final = {"attribute_exists": "exists", "attribute_not_exists": "missing"}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SizeComparison(Condition):
     """The size of a field compared with a number."""
 
@@ -157,6 +183,10 @@ class SizeComparison(Condition):
     def fields(self) -> Iterator[Attr[Any]]:
         yield self.field
 
+    def __repr__(self) -> str:
+        sign = _SIGNS.get(self.operator, self.operator)
+        return f"{place_in(self.field, self.path)}.size {sign} {self.size}"
+
 
 class _Joined(Condition):
     """Several conditions joined; joining flattens, as `a & b & c` reads."""
@@ -164,6 +194,7 @@ class _Joined(Condition):
     __slots__ = ("operands",)
 
     operands: tuple[Condition, ...]
+    sign: ClassVar[str]
 
     def __init__(self, operands: tuple[Condition, ...]) -> None:
         flat: list[Condition] = []
@@ -175,11 +206,17 @@ class _Joined(Condition):
         for operand in self.operands:
             yield from operand.fields()
 
+    def __repr__(self) -> str:
+        return f" {self.sign} ".join(
+            repr(each) if isinstance(each, Negation) else f"({each!r})" for each in self.operands
+        )
+
 
 class All(_Joined):
     """Every one of the operands."""
 
     __slots__ = ()
+    sign = "&"
 
     def node(self) -> nodes.ConditionNode:
         return nodes.And(tuple(operand.node() for operand in self.operands))
@@ -189,12 +226,13 @@ class AnyOf(_Joined):
     """At least one of the operands."""
 
     __slots__ = ()
+    sign = "|"
 
     def node(self) -> nodes.ConditionNode:
         return nodes.Or(tuple(operand.node() for operand in self.operands))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Negation(Condition):
     """Not the operand."""
 
@@ -205,6 +243,9 @@ class Negation(Condition):
 
     def fields(self) -> Iterator[Attr[Any]]:
         yield from self.operand.fields()
+
+    def __repr__(self) -> str:
+        return f"~({self.operand!r})"
 
 
 def all_of(conditions: tuple[Condition, ...]) -> Condition | None:

@@ -79,6 +79,64 @@ def _check(options: StoreOptions) -> None:
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known))}"
         raise UsageError(f"{name} is no option; {hint}")
+    for name, given in options.items():
+        fits, wanted = _WANTED[name]
+        if given is not None and not fits(given):
+            raise UsageError(f"{name}={given!r} is of no use; give {wanted}")
+
+
+def _is(*kinds: type) -> Callable[[Any], bool]:
+    return lambda given: isinstance(given, kinds) and not isinstance(given, bool)
+
+
+def _is_clock(given: Any) -> bool:
+    if isinstance(given, type) or not callable(getattr(given, "now", None)):
+        return False
+    return isinstance(given.now(), int | float)
+
+
+def _is_source(given: Any) -> bool:
+    from isotone.backends.credentials import Credentials
+
+    return callable(given) or isinstance(given, Credentials)
+
+
+def _is_retries(given: Any) -> bool:
+    from isotone.backends.retry import Retries
+
+    return isinstance(given, Retries)
+
+
+def _is_timeouts(given: Any) -> bool:
+    from isotone.backends.endpoint import Timeouts
+
+    return isinstance(given, Timeouts)
+
+
+def _are_observers(given: Any) -> bool:
+    return isinstance(given, Sequence) and all(map(callable, given))
+
+
+# Of each option, what fits, and what to give instead of what does not.
+_WANTED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
+    "clock": (
+        _is_clock,
+        "a clock: isotone.SystemClock(), isotone.ManualClock(…), or an object whose now() gives seconds "
+        "since 1970",
+    ),
+    "connections": (_is(int), "an int"),
+    "credentials": (_is_source, "isotone.Credentials(…), or a function that gives them"),
+    "cursor_lifetime": (_is(int, float), "seconds"),
+    "cursor_secret": (_is(bytes, bytearray), "bytes, 16 or more"),
+    "durability": (_is(str), "'disk', 'process' or 'none'"),
+    "observe": (_are_observers, "a list of observers, such as [isotone.to_log()]"),
+    "profile": (_is(str), "a text"),
+    "region": (_is(str), "a text"),
+    "report": (callable, "a function that takes an isotone.WastefulRead, or None"),
+    "retries": (_is_retries, "isotone.Retries(…)"),
+    "tape": (_is(str, PathLike), "a path"),
+    "timeouts": (_is_timeouts, "isotone.Timeouts(…)"),
+}
 
 
 def _taped(target: Target, options: StoreOptions) -> Opened:

@@ -86,6 +86,8 @@ class Signer:
         return Position("back" if is_back else "forward", key)
 
     def _payload(self, cursor: str) -> Any:
+        if not isinstance(cursor, str):
+            raise InvalidCursor(_no_cursor(cursor))
         try:
             raw = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         except (ValueError, TypeError):
@@ -102,6 +104,12 @@ class Signer:
 
     def _sign(self, payload: bytes) -> bytes:
         return hmac.digest(self._secret, payload, "sha256")[:_SIGNATURE]
+
+
+def _no_cursor(given: Any) -> str:
+    if hasattr(given, "cursor"):
+        return f"a {type(given).__name__} is no cursor; give its: cursor=page.cursor"
+    return f"{given!r} is no cursor; give the text that a page has as page.cursor"
 
 
 def fingerprint(request: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ Everything that can be wrong with a declaration is found when the class statemen
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, dataclass_transform
 
 from isotone.model import declaration
 from isotone.model.changes import Change
@@ -61,7 +61,7 @@ class Entity:
         self._compute()
 
     @classmethod
-    def find(cls, *conditions: Condition) -> Query[Self]:
+    def find(cls, *conditions: Condition, **named: Never) -> Query[Self]:
         """The query by whichever key answers all the conditions, the primary one before the indexes.
 
         Raises `Unanswerable` where no key does; nothing is ever scanned instead.
@@ -70,6 +70,7 @@ class Entity:
         """
         from isotone.model import patterns
 
+        patterns.check_unnamed("find", cls.__schema__, named)
         return patterns.find(cls, conditions)
 
     @classmethod

@@ -16,6 +16,7 @@ from isotone.model.conditions import (
     Test,
     checked,
     listed,
+    place_in,
 )
 from isotone.model.wire import plain
 from isotone.values.json import to_wire
@@ -92,7 +93,7 @@ class Inner(Named):
         return changes.Add(self._field, value, self._path)
 
     def __repr__(self) -> str:
-        return f"<field {_place(self._field, self._path)}>"
+        return f"<field {place_in(self._field, self._path)}>"
 
 
 class Size(Named):
@@ -130,8 +131,4 @@ class Size(Named):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        return f"<size of {_place(self._field, self._path)}>"
-
-
-def _place(field: Attr[Any], path: PathElements) -> str:
-    return field.name + "".join(f"[{element!r}]" for element in path)
+        return f"<size of {place_in(self._field, self._path)}>"

@@ -9,9 +9,10 @@ each give a new one, and handed to a store. What it cannot answer is refused whe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, NoReturn, Self, TypeVar, overload
 
 from isotone.backends.interface import Request
 from isotone.errors import Unanswerable, UsageError
@@ -67,7 +68,14 @@ class Read(ABC, Generic[E_co]):
         return self.keys[0].index
 
     def __repr__(self) -> str:
-        return f"<{self.operation} of {self.name}>"
+        asked = ", ".join(map(repr, getattr(self, "asked", ())))
+        filters = ", ".join(map(repr, self.filters))
+        return (
+            f"<{self.operation} of {self.name}"
+            + (f" where {asked}" if asked else "")
+            + (f", filtered by {filters}" if filters else "")
+            + ">"
+        )
 
     if not TYPE_CHECKING:  # a type checker refuses the loop by itself
 
@@ -79,12 +87,13 @@ class Read(ABC, Generic[E_co]):
 
     # What of it comes back
 
-    def filter(self, *conditions: Condition) -> Self:
+    def filter(self, *conditions: Condition, **named: Never) -> Self:
         """Drop what does not satisfy the conditions, after it was read and paid for.
 
         `stats` of a page tell how much that was. Raises `UsageError` for a condition on an attribute
         of the key, which DynamoDB filters no query by.
         """
+        check_unnamed("filter", self.schemas[0], named)
         for condition in conditions:
             requests.owner_of(condition, self.schemas)
             check_filtered(self.table, self.index, condition)
@@ -169,13 +178,13 @@ class Query(Read[E_co]):
     asked: tuple[Condition, ...] = ()
     backward: bool = field(default=False)
 
-    def filter(self, *conditions: Condition) -> Self:
+    def filter(self, *conditions: Condition, **named: Never) -> Self:
         """Drop what does not satisfy the conditions, after it was read and paid for.
 
         Raises `UsageError` for a condition on an attribute of the key, which DynamoDB does not filter
         by.
         """
-        filtered = super().filter(*conditions)
+        filtered = super().filter(*conditions, **named)
         keyed = {each.name for each in self.table.layout(self.index).attributes}
         for condition in conditions:
             for each in condition.fields():
@@ -250,13 +259,14 @@ class Pattern(Generic[E]):
         self.schema = entity.__schema__
         self.key = key
 
-    def where(self, *conditions: Condition) -> Query[E]:
+    def where(self, *conditions: Condition, **named: Never) -> Query[E]:
         """The entities that satisfy the conditions, which the key's order must be able to answer.
 
         That is `==` for each field that groups, `==` for the first fields of the order, and one range
         (or two bounds) on the field after them. Raises `Unanswerable` for anything else, with what to
         write instead.
         """
+        check_unnamed("where", self.schema, named)
         for condition in conditions:
             requests.owner_of(condition, (self.schema,))
         return Query(
@@ -341,6 +351,14 @@ def _lacking(schema: EntitySchema, key: BoundKey, conditions: tuple[Condition, .
         if component.field.wire.optional and (name := component.field.name) not in asked
     ]
     return f"lacks entities without {optional[0]}" if optional else None
+
+
+def check_unnamed(call: str, schema: EntitySchema, named: Mapping[str, object]) -> None:
+    """Raise `UsageError` where fields are named as in other libraries, with the conditions to write."""
+    if named:
+        entity = schema.entity.__name__
+        conditions = ", ".join(f"{entity}.{name} == {each!r}" for name, each in named.items())
+        raise UsageError(f"{call} takes conditions; write {call}({conditions})")
 
 
 def _positive(number: int, what: str) -> int:

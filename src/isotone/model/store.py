@@ -52,8 +52,8 @@ def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
     `execute(operation, request)` are used as they are. `StoreOptions` explains the options.
 
     >>> with connect() as store:
-    ...     store.drop_tables()
-    []
+    ...     store.create_tables(Table("shop"))
+    ['shop']
 
     Raises `UsageError` for what is no address, `NoCredentials` where Amazon's needs some.
     """

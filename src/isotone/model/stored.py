@@ -121,8 +121,10 @@ def refusal(write: Write[Any], item: Item | None, values: Mapping[str, Any]) -> 
     if write.is_seen and item != write.current:
         return None
     current = entity_of(schema, item)
+    when: Condition | None = getattr(write, "when", None)
     return ConditionFailed(
         f"the condition on {described(schema, write.key)} does not hold"
+        + ("" if when is None else f": {when!r}")
         + ("; there is no such item" if current is None else ""),
         current,
     )

@@ -67,6 +67,23 @@ class IndexProgress:
 Progress = Callable[[IndexProgress], None]
 
 
+def _check_tables(call: str, given: Sequence[Any]) -> None:
+    """Raise `UsageError` for what is no table, with what to write."""
+    if not given:
+        raise UsageError(f"{call}() is given no table; name each: {call}(shop)")
+    for each in given:
+        if isinstance(each, Table):
+            continue
+        if (schema := getattr(each, "__schema__", None)) is not None:
+            raise UsageError(
+                f"{call}({schema.tag}) is given an entity; a table may hold several kinds, so give the "
+                f"table itself: that of {schema.tag} is Table({schema.table.name!r})"
+            )
+        if isinstance(each, list | tuple | set | frozenset):
+            raise UsageError(f"{call} takes tables one by one; write {call}(*tables)")
+        raise UsageError(f"{call} takes tables, isotone.Table(…), not {each!r}")
+
+
 # Steps
 
 
@@ -77,6 +94,7 @@ def create_tables(
 
     All are asked for before any is waited for. Raises `TableDiffers` where one exists otherwise.
     """
+    _check_tables("create_tables", tables)
     made = []
     for table in tables:
         if (yield from _create(table, throughput)):
@@ -97,6 +115,7 @@ def create_tables(
 
 def differences(tables: Sequence[Table]) -> Steps[list[Difference]]:
     """Where the tables are not as declared; nothing is changed."""
+    _check_tables("differences", tables)
     found: list[Difference] = []
     for table in tables:
         description = yield from _describe(table)
@@ -114,6 +133,7 @@ def add_indexes(
     tables: Sequence[Table], throughput: Throughput | None = None, progress: Progress | None = None
 ) -> Steps[list[str]]:
     """Add the declared global indexes that the tables lack, and wait until each is filled."""
+    _check_tables("add_indexes", tables)
     added = []
     for table in tables:
         description = yield from _wait_until_active(table)
@@ -133,6 +153,7 @@ def add_indexes(
 
 def drop_tables(tables: Sequence[Table]) -> Steps[list[str]]:
     """Delete the tables with all that they hold; the names of those that were there."""
+    _check_tables("drop_tables", tables)
     dropped = []
     for table in tables:
         if (yield from _drop(table)):

@@ -15,7 +15,7 @@ store = isotone.connect(":memory:")
 
 Order.by_status.where(Order.customer == "a")  # E: no attribute "customer"
 Order.by_staus.where(Order.customer_id == "a")  # E: no attribute "by_staus"
-Order.by_status.where(customer_id="a")  # E: argument "customer_id"
+Order.by_status.where(customer_id="a")  # E: "customer_id" to "where"
 Order.by_status.where("customer_id = a")  # E: expected "Condition"
 Order.total > "3"  # E: Unsupported operand types for > ("DecimalAttr[Decimal]" and "str")
 Order.total >= "3"  # E: Unsupported operand types for >=
