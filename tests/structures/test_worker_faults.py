@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.structures.working import Bench, bench, write
+from tests.structures.working import Bench, bench, settle, write
 
 from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, LimitExceededException, UsageError
@@ -212,3 +212,67 @@ def test_lag_is_that_of_what_is_being_handled(
         member.renew()
         member.coordinate()
     assert lags == [3, 3]
+
+
+# A record that kills
+
+
+def lives(kit: Bench, store: Store, clock: ManualClock) -> int:
+    """Members live one after the other, until one of them gets through; how many were killed."""
+    for killed in range(20):
+        member = Member(kit.worker, store)
+        try:
+            settle([member])
+        except KeyboardInterrupt:  # no handler's failure, and here the end of a member
+            clock.advance(31)
+        else:
+            return killed
+    raise AssertionError("the record kills for ever")
+
+
+@pytest.mark.parametrize("takes_many", [False, True])
+def test_a_record_that_kills_its_worker_ends_as_a_dead_letter(
+    memory: Store, clock: ManualClock, kit: Bench, takes_many: bool
+) -> None:
+    seen: list[int] = []
+
+    def handle(event: Any, context: Context) -> None:
+        for each in event if takes_many else [event]:
+            if each.entity.number == 5:
+                raise KeyboardInterrupt
+            seen.append(each.entity.number)
+
+    (kit.worker.on_many if takes_many else kit.worker.on)(kit.post, "inserted")(handle)
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(9))
+    assert lives(kit, memory, clock) == 2 + kit.worker.settings.attempts
+    assert [*dict.fromkeys(seen)] == [0, 1, 2, 3, 4, 6, 7, 8]
+    (letter,) = kit.worker.dead_letters(memory)
+    assert (letter.handler, letter.attempts) == ("handle", 3)
+    assert letter.error.startswith("ProcessEnded: ")
+    seen.clear()
+    clock.advance(31)
+    write(memory, kit, "ann", range(10, 12))
+    assert lives(kit, memory, clock) == 0
+    assert seen == [10, 11]
+
+
+def test_who_dies_idle_brings_no_record_nearer_to_the_dead_letters(
+    memory: Store, clock: ManualClock, kit: Bench
+) -> None:
+    seen: list[int] = []
+
+    @kit.worker.on(kit.post, "inserted")
+    def note(event: Any, context: Context) -> None:
+        seen.append(event.entity.number)
+
+    kit.worker.create_tables(memory)
+    for _ in range(10):
+        dying = Member(kit.worker, memory)
+        dying.coordinate()
+        dying.work()
+        clock.advance(31)
+    write(memory, kit, "ann", range(3))
+    assert lives(kit, memory, clock) == 0
+    assert seen == [0, 1, 2]
+    assert kit.worker.dead_letters(memory) == []

@@ -24,6 +24,10 @@ class Interrupted(Exception):
     """The worker is to end, or has lost the shard, while there is something left to handle."""
 
 
+class ProcessEnded(Exception):
+    """Processes ended while they handled an event."""
+
+
 class Delivery:
     """Calls the handlers of a worker with events, and counts what came of it in `counts`."""
 
@@ -52,7 +56,7 @@ class Delivery:
         The checkpoint is written now and then, so that little is done again after a crash.
         """
         saved = self._store.clock.now()
-        for portion in self._portions(events):
+        for portion in self._portions(events, shard):
             if shard.lease.wanted is not None:
                 return False
             try:
@@ -71,15 +75,19 @@ class Delivery:
         """Handle one event once more; the error where that fails."""
         return self._try(handler, [event], 1)
 
-    def _portions(self, events: Sequence[Event[Any]]) -> Iterator[Sequence[Event[Any]]]:
-        """What is noted as done together: all events where some handler takes many."""
-        if self._handlers.take_many:
+    def _portions(
+        self, events: Sequence[Event[Any]], shard: HeldShard
+    ) -> Iterator[Sequence[Event[Any]]]:
+        """What is noted as done together: all events where some handler takes many, and none is suspected."""
+        if self._handlers.take_many and not shard.is_suspicious:
             yield from [events] if events else []
         else:
             yield from ([event] for event in events)
 
     def _handle(self, events: Sequence[Event[Any]], shard: HeldShard) -> None:
         self._check(shard)
+        if shard.is_suspicious and self._is_deadly(events[0], shard):
+            return
         gathered: dict[str, list[Event[Any]]] = {}
         for event in events:
             for handler in self._handlers.of(event):
@@ -94,6 +102,18 @@ class Delivery:
             if len(some) == 1 or self._try(taking, some, 1, shard) is not None:
                 for event in some:
                     self._insist(taking, event, shard)
+
+    def _is_deadly(self, event: Event[Any], shard: HeldShard) -> bool:
+        """Note that an event is to be tried; where it has ended too many processes, it is a dead letter."""
+        handlers = self._handlers.of(event)
+        fallen = shard.mark(event) if handlers else 0
+        self._check(shard)
+        if fallen < self._settings.attempts:
+            return False
+        for handler in handlers:
+            error = ProcessEnded(f"{fallen} processes ended while they handled it")
+            self._give_up(handler, event, error, fallen)
+        return True
 
     def _check(self, shard: HeldShard) -> None:
         """Begin nothing that a successor may be at already, or that the end would be waiting for."""

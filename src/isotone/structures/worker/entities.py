@@ -32,7 +32,9 @@ class WorkerLease(Entity):
 
     `epoch` rises with each change of hands, and every write of a member names the epoch of its own: one
     that was taken for dead cannot move the checkpoint of its successor. `wanted` names a member that has
-    fewer shards than it should, to which the owner hands this one over.
+    fewer shards than it should, to which the owner hands this one over. `falls` counts the owners that
+    ended without giving it back since the checkpoint last moved; from the second on, each record is noted
+    before it is handled (`trying`, `tries`), so that one that kills is found.
     """
 
     worker: Attr[str] = field()
@@ -46,6 +48,9 @@ class WorkerLease(Entity):
     reached: Attr[datetime | None] = field(default=None)
     finished: Attr[bool] = field(default=False)
     wanted: Attr[str | None] = field(default=None)
+    falls: Attr[int] = field(default=0)
+    trying: Attr[str | None] = field(default=None)
+    tries: Attr[int] = field(default=0)
     found: Attr[datetime | None] = created()
 
     primary = Key("WORKER", worker).sort("LEASE", stream, shard)

@@ -109,15 +109,28 @@ class Leases(Structure[Store]):
         free = self.kind.owner.missing() | (self.kind.until <= self.at())
         unchanged = (self.kind.epoch == lease.epoch) & (self.kind.finished == False) & free  # noqa: E712
         changes = [*self._of(self.member, lease.epoch + 1), self.kind.wanted.remove()]
+        if lease.owner not in (None, self.member):
+            changes.append(self.kind.falls.set(lease.falls + 1))
         return (yield from self._change(lease, changes, unchanged))
 
     @operation
     def renew(
-        self, lease: WorkerLease, checkpoint: str | None, reached: datetime | None
+        self,
+        lease: WorkerLease,
+        checkpoint: str | None,
+        reached: datetime | None,
+        *,
+        trying: str | None = None,
+        tries: int = 0,
+        well: bool = False,
     ) -> Steps[WorkerLease | None]:
-        """Hold it for longer, and note how far it is read. Cost: one write."""
+        """Hold it for longer, and note how far it is read, and what is tried next. Cost: one write."""
         until = self.at() + timedelta(seconds=self.seconds)
         changes = [self.kind.until.set(until), *self._place(checkpoint, reached)]
+        if trying is not None:
+            changes += [self.kind.trying.set(trying), self.kind.tries.set(tries)]
+        elif well:
+            changes += self._well(lease)
         return (yield from self._change(lease, changes, self._mine(lease)))
 
     @operation
@@ -143,7 +156,7 @@ class Leases(Structure[Store]):
     ) -> Steps[WorkerLease | None]:
         """Let it go: to the member that wants it, or to anybody. Cost: one write."""
         kind, mine, wanted = self.kind, self._mine(lease), lease.wanted
-        noted = [*self._place(checkpoint, reached), kind.wanted.remove()]
+        noted = [*self._place(checkpoint, reached), kind.wanted.remove(), *self._well(lease)]
         if wanted is not None and not finished:
             over = [*noted, *self._of(wanted, lease.epoch + 1)]
             given = yield from self._change(lease, over, mine & (kind.wanted == wanted))
@@ -153,6 +166,12 @@ class Leases(Structure[Store]):
         if finished:
             noted.append(kind.finished.set(True))
         return (yield from self._change(lease, noted, mine))
+
+    def _well(self, lease: WorkerLease) -> list[Change]:
+        """Forget owners that ended badly."""
+        if not lease.falls and lease.trying is None:
+            return []
+        return [self.kind.falls.set(0), self.kind.trying.remove(), self.kind.tries.set(0)]
 
     def _mine(self, lease: WorkerLease) -> Condition:
         return (self.kind.owner == self.member) & (self.kind.epoch == lease.epoch)

@@ -20,6 +20,8 @@ from isotone.structures.worker.entities import OWN, WorkerLease
 from isotone.structures.worker.leases import Leases
 
 _LOGGER: Final = logging.getLogger("isotone.worker")
+_FALLS: Final = 2  # owners that ended at one checkpoint, after which its records are suspected
+_SUSPECTED: Final = 1000  # records behind such a checkpoint: a page
 _EMPTY_PAGES: Final = 2  # in a row, after which all there is counts as read
 
 
@@ -47,6 +49,9 @@ class HeldShard:
         self._position: str | None = None
         self._empty = 0
         self._behind: float | None = None
+        suspicious = lease.falls >= _FALLS or lease.trying is not None
+        self._suspected = _SUSPECTED if suspicious else 0
+        self._marked: tuple[str, int] | None = None
         self._writing = threading.Lock()  # a checkpoint never overtakes a later one
 
     # Reading
@@ -124,6 +129,26 @@ class HeldShard:
             # A worker whose leases lie in the table that it reads would never come to rest otherwise.
             self.unsaved = True
 
+    @property
+    def is_suspicious(self) -> bool:
+        """Whether one of the next records may kill whoever handles it."""
+        return self._suspected > 0
+
+    def mark(self, event: Event[Any]) -> int:
+        """Note that a suspected event is to be handled; how many ended at it before. Cost: one write."""
+        if self._marked is not None and self._marked[0] == event.sequence:
+            return self._marked[1]  # this process has tried it, and is still there
+        before = self.lease.tries if self.lease.trying == event.sequence else 0
+        with self._writing:
+            self._suspected -= 1
+            self._marked = (event.sequence, before)
+            self._take_note(
+                self._leases.renew(
+                    self.lease, self.done, self.reached, trying=event.sequence, tries=before + 1
+                )
+            )
+        return before
+
     def rewind(self) -> None:
         """Read again what was read and not handled."""
         self._position = None
@@ -142,11 +167,14 @@ class HeldShard:
         """Write the checkpoint and hold the lease for longer; sees whether it is lost or wanted."""
         with self._writing:
             self.unsaved = False
-            current = self._leases.renew(self.lease, self.done, self.reached)
-            if current is None:
-                self.is_lost = True
-            else:
-                self.lease = current
+            well = not self._suspected and self.done != self.lease.checkpoint
+            self._take_note(self._leases.renew(self.lease, self.done, self.reached, well=well))
+
+    def _take_note(self, current: WorkerLease | None) -> None:
+        if current is None:
+            self.is_lost = True
+        else:
+            self.lease = current
 
     def let_go(self) -> None:
         """Give the lease back, or on to whoever wants it, with the checkpoint."""
