@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import isotone
 from bench import peers
@@ -28,8 +28,9 @@ PUT, GET, QUERY = (
     "get of an entity over HTTP, processor time",
     "query of 100 entities over HTTP, processor time",
 )
-INSIDE_PUT, INSIDE_GET, INSIDE_QUERY = (
+INSIDE = INSIDE_PUT, INSIDE_UPDATE, INSIDE_GET, INSIDE_QUERY = (
     "put of an entity in the process, processor time",
+    "update of an entity in the process, processor time",
     "get of an entity in the process, processor time",
     "query of 100 entities in the process, processor time",
 )
@@ -132,30 +133,46 @@ def _inside(effort: Effort) -> list[Row]:
         store.create_tables(orders)
         for number in range(PAGE):
             store.put(Order(**{**values(), "number": number + NUMBER}))
-        client = database.client()
-        key = {"pk": {"S": PARTITION}, "sk": {"S": SORT}}
-        item = client.get_item(TableName=TABLE, Key=key)["Item"]
-        condition, asked = "pk = :p", {":p": {"S": PARTITION}}
-        few = max(20, effort.calls // 20)
-        puts = {
-            OURS: lambda: store.put(Order(**values())),
-            RAW: lambda: client.put_item(TableName=TABLE, Item=item),
-        }
-        gets = {
-            OURS: lambda: store.get(Order, customer=CUSTOMER, number=NUMBER),
-            RAW: lambda: client.get_item(TableName=TABLE, Key=key),
-        }
-        queries = {
-            OURS: lambda: store.all(Order.primary.where(Order.customer == CUSTOMER)),
-            RAW: lambda: client.query(
-                TableName=TABLE, KeyConditionExpression=condition, ExpressionAttributeValues=asked
-            ),
-        }
+        calls = (effort.calls, effort.calls, effort.calls, max(20, effort.calls // 20))
+        subjects = zip(INSIDE, _ours(store), _raw(database.client()), calls, strict=True)
         return [
-            *_in_turns(INSIDE_PUT, puts, effort.rounds, effort.calls),
-            *_in_turns(INSIDE_GET, gets, effort.rounds, effort.calls),
-            *_in_turns(INSIDE_QUERY, queries, effort.rounds, few),
+            row
+            for measure, ours, raw, count in subjects
+            for row in _in_turns(measure, {OURS: ours, RAW: raw}, effort.rounds, count)
         ]
+
+
+def _ours(store: isotone.Store) -> list[Callable[[], object]]:
+    from bench.model_entity import Order
+
+    return [
+        lambda: store.put(Order(**values())),
+        lambda: store.update(Order, Order.quantity.add(1), customer=CUSTOMER, number=NUMBER),
+        lambda: store.get(Order, customer=CUSTOMER, number=NUMBER),
+        lambda: store.all(Order.primary.where(Order.customer == CUSTOMER)),
+    ]
+
+
+def _raw(client: isotone.Client) -> list[Callable[[], object]]:
+    """The same calls, with the items and the expressions that the model makes."""
+    key = {"pk": {"S": PARTITION}, "sk": {"S": SORT}}
+    item = client.get_item(TableName=TABLE, Key=key)["Item"]
+    adding: dict[str, Any] = {
+        "UpdateExpression": "ADD quantity :n",
+        "ConditionExpression": "attribute_exists(pk)",
+        "ExpressionAttributeValues": {":n": {"N": "1"}},
+        "ReturnValues": "ALL_NEW",
+    }
+    asking: dict[str, Any] = {
+        "KeyConditionExpression": "pk = :p",
+        "ExpressionAttributeValues": {":p": {"S": PARTITION}},
+    }
+    return [
+        lambda: client.put_item(TableName=TABLE, Item=item),
+        lambda: client.update_item(TableName=TABLE, Key=key, **adding),
+        lambda: client.get_item(TableName=TABLE, Key=key),
+        lambda: client.query(TableName=TABLE, **asking),
+    ]
 
 
 def _in_turns(
