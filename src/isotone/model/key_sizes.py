@@ -10,16 +10,14 @@ from isotone.values.types import Item
 
 def check_sizes(tag: str, key: BoundKey, attributes: Item) -> None:
     """Raise `UsageError` for a key that is longer than DynamoDB takes. O(1) for short keys."""
+    length = sum([len(value.get("S", "")) for value in attributes.values()])
+    if 4 * length <= limits.SORT_KEY_SIZE:  # no character has more than 4 bytes
+        return
     _check(tag, key, key.partition, attributes, limits.PARTITION_KEY_SIZE)
     _check(tag, key, key.sort, attributes, limits.SORT_KEY_SIZE)
 
 
 def _check(tag: str, key: BoundKey, slots: tuple[Slot, ...], attributes: Item, limit: int) -> None:
-    length = 0
-    for slot in slots:
-        length += len(attributes[slot.attribute.name].get("S", ""))
-    if 4 * length <= limit:  # no character has more than 4 bytes
-        return
     texts = [attributes[slot.attribute.name].get("S", "") for slot in slots]
     size = sum(len(text.encode()) for text in texts)
     if size > limit:

@@ -35,10 +35,10 @@ def update_of(actions: Sequence[nodes.Action]) -> nodes.UpdateNode:
 
 def conjunction(conditions: Sequence[nodes.ConditionNode | None]) -> nodes.ConditionNode | None:
     """All of the conditions that there are; None where there is none."""
-    present = tuple(condition for condition in conditions if condition is not None)
+    present = [condition for condition in conditions if condition is not None]
     if len(present) < 2:
         return present[0] if present else None
-    return nodes.And(present)
+    return nodes.And(tuple(present))
 
 
 def absent(attribute: str) -> nodes.ConditionNode:
