@@ -123,6 +123,20 @@ def test_what_is_no_worker_is_refused(site: str, isotone: Run, worker: str, said
     assert said in outcome.err
 
 
+def test_a_module_that_python_has_already_is_told(site: str, isotone: Run) -> None:
+    Path("site.py").write_text(MODULE)
+    outcome = isotone("worker", "site:notes", "site.db")
+    assert outcome.code == 1
+    assert "Python has another module 'site'" in outcome.err
+    assert "give site.py another name" in outcome.err
+
+
+def test_a_module_that_lacks_another_is_not_said_to_be_missing(site: str, isotone: Run) -> None:
+    Path("lacking.py").write_text("import lack")
+    with pytest.raises(ModuleNotFoundError, match="'lack'"):
+        isotone("worker", "lacking:notes", "site.db")
+
+
 def test_a_table_that_is_not_there_is_said(site: str, isotone: Run) -> None:
     outcome = isotone("worker", f"{site}:notes", "site.db", "--once")
     assert outcome.code == 1

@@ -110,3 +110,44 @@ def test_once_handles_what_there_is_and_ends(file: Path) -> None:
     assert out.startswith("journal: ")
     with isotone.connect(file, report=None) as store:
         assert journals(store) == {author: [*range(POSTS)] for author in AUTHORS}
+
+
+HANGING = """
+import time
+from worker_site import *
+
+stuck = Worker("stuck", site)
+
+
+@stuck.on(Post)
+def hang(event, context):
+    print("hanging", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_it_whatever_a_handler_is_at(
+    file: Path, tmp_path: Path, number: int
+) -> None:
+    (tmp_path / "hanging_site.py").write_text(HANGING)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "isotone", "worker", "hanging_site:stuck", str(file)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(HERE)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "hanging\n"
+        process.send_signal(number)
+        time.sleep(0.3)
+        assert process.poll() is None
+        process.send_signal(number)
+        process.communicate(timeout=10)
+        assert process.returncode == -number
+    finally:
+        process.kill()
+        process.communicate()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -30,12 +31,12 @@ MODULE:NAME is an isotone.structures.Worker, or a function that takes a store an
 looked for in the current directory first. Start as many processes as you like: they share the shards of
 the stream, and take over from one that dies."""
 EXAMPLES: Final = """
-isotone worker site:fan_out site.db
-isotone worker site:fan_out http://localhost:8000 --workers 4
-isotone worker site:fan_out dynamodb://eu-west-1 --metrics > metrics.jsonl
-isotone worker site:fan_out site.db --until-idle     handle what there is, and end
-isotone worker site:fan_out site.db --dead-letters   what could not be handled, and why
-isotone worker site:fan_out site.db --redrive        try that again
+isotone worker feeds:fan_out feeds.db
+isotone worker feeds:fan_out http://localhost:8000 --workers 4
+isotone worker feeds:fan_out dynamodb://eu-west-1 --metrics > metrics.jsonl
+isotone worker feeds:fan_out feeds.db --until-idle     handle what there is, and end
+isotone worker feeds:fan_out feeds.db --dead-letters   what could not be handled, and why
+isotone worker feeds:fan_out feeds.db --redrive        try that again
 """
 
 
@@ -80,8 +81,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    over = "\r\x1b[K" if sys.stderr.isatty() else ""  # a problem takes the place of the live line
     logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
+        stream=sys.stderr,
+        level=logging.WARNING,
+        format=f"{over}%(asctime)s %(levelname)s %(message)s",
     )
     with isotone.connect(arguments.address) as store:
         worker = _worker_of(arguments.worker, store)
@@ -135,14 +139,15 @@ def _worker_of(text: str, store: isotone.Store) -> Worker:
 
     module_name, _, name = text.partition(":")
     if not module_name or not name:
-        raise UsageError(f"{text!r} names no worker; write MODULE:NAME, such as site:fan_out")
+        raise UsageError(f"{text!r} names no worker; write MODULE:NAME, such as feeds:fan_out")
     sys.path.insert(0, str(Path.cwd()))
     try:
         found: Any = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        if error.name is None or not module_name.startswith(error.name):
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise  # the module is there, and lacks another
         raise UsageError(f"there is no module {module_name!r} in {Path.cwd()}") from None
+    _check_is_meant(found, module_name)
     for part in name.split("."):
         if not hasattr(found, part):
             raise UsageError(f"module {module_name!r} has no {name!r}")
@@ -154,15 +159,29 @@ def _worker_of(text: str, store: isotone.Store) -> Worker:
     return found
 
 
+def _check_is_meant(found: Any, name: str) -> None:
+    """Refuse a module of Python's own, such as `site`, where the user has a file of that name."""
+    here = Path(f"{name.replace('.', '/')}.py").resolve()
+    loaded = getattr(found, "__file__", None)
+    if here.exists() and (loaded is None or Path(loaded).resolve() != here):
+        raise UsageError(
+            f"Python has another module {name!r} ({loaded or 'built in'}); give {here.name} another name"
+        )
+
+
 @contextmanager
 def _until_signal() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C or SIGTERM sets; the second one ends the process at once."""
+    """An event that the first Ctrl-C or SIGTERM sets; the second one ends the process at once.
+
+    Whatever a handler is at then, nothing that was noted is lost: that is as good as any other end.
+    """
     stop = threading.Event()
     former: dict[int, Any] = {}
 
     def ask(number: int, frame: object) -> None:
         stop.set()
-        signal.signal(number, former[number])
+        for each in former:
+            signal.signal(each, signal.SIG_DFL)
 
     for each in (signal.SIGINT, signal.SIGTERM):
         former[each] = signal.signal(each, ask)
@@ -188,7 +207,8 @@ class _Showing:
             sys.stdout.write(line.decode() + "\n")
             sys.stdout.flush()
         elif self._live:
-            sys.stderr.write(f"\r\x1b[K{self._name}: {progress}")
+            width = get_terminal_size().columns - 1  # a line that wraps could not be written over
+            sys.stderr.write(f"\r\x1b[K{f'{self._name}: {progress}'[:width]}")
             sys.stderr.flush()
 
     def end(self, progress: WorkerProgress) -> None:

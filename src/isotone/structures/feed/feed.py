@@ -6,7 +6,7 @@
     feed.post("ann", "Hello")            # in her own timeline at once
     feed.read("bob", size=20)            # … and in his, as soon as the worker has been there
 
-    def fan_out(store):                  # isotone worker site:fan_out site.db
+    def fan_out(store):                  # isotone worker feeds:fan_out feeds.db
         return Feed(store, "site").worker()
 
 A post is written once; a timeline has an entry for each, which names it. The stream of the table brings the
