@@ -257,6 +257,92 @@ def test_the_stored_form(memory: Store) -> None:
     }
 
 
+# Corrections
+
+names = st.sampled_from(["", "b"])
+minutes = st.integers(0, 90).map(lambda each: NOW + timedelta(minutes=each))
+corrections = st.tuples(
+    st.sampled_from(["add", "add", "replace", "remove"]), values, minutes, names, st.integers(0, 1)
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(options, st.lists(corrections, max_size=40))
+def test_corrections_are_what_a_recount_gives(
+    options: dict[str, Any], found: list[tuple[str, Decimal, datetime, str, int]]
+) -> None:
+    with isotone.connect(clock=ManualClock(NOW)) as store:
+        pair = [TimeSeries(store, "readings", **options) for _ in range(2)]
+        pair[0].create_table()
+        known: Known = {}
+        for what, value, at, name, which in found:
+            is_there = (at, name) in known
+            if what == "add":
+                assert pair[which].add("s", value, at=at, id=name) != is_there
+                known.setdefault((at, name), Decimal(value))
+            elif what == "replace":
+                assert pair[which].replace("s", value, at=at, id=name) == is_there
+                known |= {(at, name): Decimal(value)} if is_there else {}
+            else:
+                assert pair[which].remove("s", at=at, id=name) == is_there
+                known.pop((at, name), None)
+        end = NOW + timedelta(hours=2)
+        assert list(pair[0].points("s")) == inside(known, NOW, end)
+        for every in pair[0].plan.roll_ups:
+            assert pair[0].summaries("s", every, NOW, end) == recount(known, every, NOW, end)
+
+
+def test_what_an_object_has_in_mind_is_not_relied_on_after_a_correction(memory: Store) -> None:
+    one, other = (TimeSeries(memory, "readings") for _ in range(2))
+    one.create_table()
+    for second, value in enumerate((-5, 0, 5)):
+        one.add("s", value, at=NOW + timedelta(seconds=second))
+    other.remove("s", at=NOW)
+    other.remove("s", at=NOW + timedelta(seconds=2))
+    one.add("s", -3, at=NOW + timedelta(seconds=3))
+    one.add("s", 3, at=NOW + timedelta(seconds=4))
+    (day,) = other.summaries("s", DAY, NOW, NOW + HOUR)
+    assert (day.count, day.total, day.lowest, day.highest) == (3, 0, -3, 3)
+
+
+def test_threads_correct_and_add_at_once(store: Store, table_name: str) -> None:
+    table = TimeSeries.layout(table_name)
+    series = [TimeSeries(store, "readings", table=table) for _ in range(3)]
+    series[0].create_table()
+    series[0].add_many("s", [Point(n, NOW + timedelta(seconds=n)) for n in range(20)])
+
+    def work(number: int) -> None:
+        mine, at = series[number % 3], NOW + timedelta(seconds=number % 20)
+        if number % 4 == 0:
+            mine.remove("s", at=at)
+        elif number % 4 == 1:
+            mine.replace("s", number * 7 % 60 - 30, at=at)
+        else:
+            mine.add("s", number * 7 % 60 - 30, at=at, id=str(number % 3))
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, random.Random(5).sample(range(60), 60)))
+    known = {(each.at, each.id): Decimal(each.value) for each in series[0].points("s")}
+    for every in (MINUTE, HOUR, DAY):
+        found = series[0].summaries("s", every, NOW, NOW + DAY)
+        assert found == recount(known, every, NOW, NOW + DAY)
+
+
+def test_an_extreme_of_a_window_that_is_half_gone_is_not_corrected(
+    memory: Store, clock: ManualClock
+) -> None:
+    series = TimeSeries(memory, "readings", keep=HOUR, roll_ups={DAY: None})
+    series.create_table()
+    for number in (5, 1, 9, 4):
+        series.add("s", number)
+        clock.advance(timedelta(minutes=25))
+    with pytest.raises(UsageError, match="have expired"):
+        series.remove("s", at=NOW + timedelta(minutes=50))
+    assert series.remove("s", at=NOW + timedelta(minutes=75))
+    (day,) = series.summaries("s", DAY, NOW, NOW + HOUR)
+    assert (day.count, day.total, day.lowest, day.highest) == (3, 15, 1, 9)
+
+
 def test_points_of_all_the_calendar_are_read(memory: Store) -> None:
     series = TimeSeries(memory, "readings")
     series.create_table()

@@ -66,6 +66,7 @@ class TimeSeriesRollUp(Entity):
     total: Attr[Decimal] = field()
     lowest: Attr[Decimal] = field()
     highest: Attr[Decimal] = field()
+    changes: Attr[int] = field(default=0, description="how often it was changed")
     gone_at: Attr[datetime | None] = expires(default=None)
 
     primary = Key("TIME_SERIES_ROLL_UP", name, series, raw(every), bucket, shard).sort(

@@ -107,7 +107,7 @@ class TimeSeriesReading:
         for shard in range(plan.shards):
             same = plan.point_place(span.series, bucket, shard)
             query = plan.points.primary.where(
-                *_equal(kind, same), kind.at >= span.start, kind.at < span.end
+                *equal(kind, same), kind.at >= span.start, kind.at < span.end
             )
             streams.append(Stream(query.reversed() if span.newest_first else query, same))
         return streams
@@ -147,7 +147,7 @@ class TimeSeriesReading:
             for shard in range(plan.shards):
                 same = plan.roll_up_place(series, every, shard, bucket)
                 query = plan.summaries.primary.where(
-                    *_equal(kind, same), kind.start >= start, kind.start < end
+                    *equal(kind, same), kind.start >= start, kind.start < end
                 )
                 for each in (yield from self._calls.all(query)):
                     one = _summary(each, every)
@@ -157,7 +157,8 @@ class TimeSeriesReading:
         return [found[start] for start in sorted(found)]
 
 
-def _equal(kind: Any, same: dict[str, Any]) -> list[Condition]:
+def equal(kind: Any, same: dict[str, Any]) -> list[Condition]:
+    """That an entity has these fields."""
     return [getattr(kind, name) == value for name, value in same.items()]
 
 

@@ -22,6 +22,7 @@ from isotone.errors import UsageError
 from isotone.model.steps import Steps
 from isotone.model.table import Table
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
+from isotone.structures.time_series.correcting import TimeSeriesCorrecting
 from isotone.structures.time_series.entries import (
     MOST_SHARDS,
     Point,
@@ -88,6 +89,7 @@ class TimeSeries(Structure[S]):
             summaries=self.kept(TimeSeriesRollUp),
         )
         self._writing = TimeSeriesWriting(self.calls, self.plan)
+        self._correcting = TimeSeriesCorrecting(self.calls, self.plan)
         self._reading = TimeSeriesReading(self.calls, self.plan)
 
     @staticmethod
@@ -128,6 +130,35 @@ class TimeSeries(Structure[S]):
         for group in self._writing.groups(series, [self._placed(point) for point in points]):
             added += yield from self._writing.add(group)
         return added
+
+    @operation
+    def replace(
+        self,
+        series: str,
+        value: int | float | Decimal,
+        *,
+        at: datetime,
+        id: str = "",  # noqa: A002 - the word that users know
+    ) -> Steps[bool]:
+        """Give a point another value, in its roll-ups too; whether it was there.
+
+        Cost: a read of the point and of its roll-ups, and one transaction of them. Where it was the lowest
+        or the highest of a window, a read of all points of that window and shard.
+        """
+        shard, point = self._placed(Point(value, at, id))
+        return (yield from self._correcting.correct(series, shard, at, id, Decimal(point.value)))
+
+    @operation
+    def remove(
+        self,
+        series: str,
+        *,
+        at: datetime,
+        id: str = "",  # noqa: A002 - the word that users know
+    ) -> Steps[bool]:
+        """Take a point back, out of its roll-ups too; whether it was there. Cost: that of `replace`."""
+        shard, _ = self._placed(Point(0, at, id))
+        return (yield from self._correcting.correct(series, shard, at, id, None))
 
     def _placed(self, point: Point) -> tuple[int, Point]:
         """A point with its shard, which follows from what identifies it."""

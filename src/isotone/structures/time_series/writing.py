@@ -2,8 +2,9 @@
 
 A point is created, so one that is there already is refused, and with it whatever it would have added. Count
 and sum of a roll-up are added to, which commutes; its lowest and highest value are set where a point lies
-beyond them, on the condition that they are still to be moved. They only ever move apart, so what was seen of
-them once is enough to know that a value lies between: then nothing is read.
+beyond them, on the condition that they are still to be moved. What was seen of them once is enough to add
+a value that lies between without a read, on the condition that it still does: they move together only
+where a point is corrected (`correcting`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from isotone.structures.time_series.entries import (
 )
 
 ATTEMPTS: Final = 200  # of a transaction that others overtake
-_PATIENCE: Final = 4  # who lost more often waits no longer, or those who come later win for ever
+PATIENCE: Final = 4  # who lost more often waits no longer, or those who come later win for ever
 _TOGETHER: Final = 90  # entries of a transaction, which takes a hundred
 _KNOWN: Final = 8192  # roll-ups and buckets that are kept in mind
 
@@ -126,7 +127,7 @@ class TimeSeriesWriting:
                 self._remember(group, summaries)
                 return len(pending)
             self._forget(group, summaries)
-            yield pause_after(min(number, _PATIENCE))
+            yield pause_after(min(number, PATIENCE))
         raise Contended(
             f"others wrote {group.series!r} during each of {ATTEMPTS} attempts; add points in larger "
             "numbers, give the time series more shards, or try again later"
@@ -281,12 +282,20 @@ def _changes(
     """The changes of a roll-up that is there, and the condition under which they are right."""
     lowest, highest = _range(summary)
     kind = TimeSeriesRollUp
-    changes = [kind.count.add(summary.count), kind.total.add(summary.total)]
+    changes = [
+        kind.count.add(summary.count),
+        kind.total.add(summary.total),
+        kind.changes.add(1),
+    ]
     conditions: list[Condition] = []
     if lowest < known[0]:
         changes.append(kind.lowest.set(lowest))
         conditions.append(kind.lowest > lowest)
+    else:
+        conditions.append(kind.lowest <= lowest)
     if highest > known[1]:
         changes.append(kind.highest.set(highest))
         conditions.append(kind.highest < highest)
+    else:
+        conditions.append(kind.highest >= highest)
     return changes, all_of(tuple(conditions))
