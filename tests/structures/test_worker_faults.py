@@ -11,7 +11,7 @@ from tests.structures.working import Bench, bench, settle, write
 
 from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, LimitExceededException, UsageError
-from isotone.structures import Context
+from isotone.structures import Context, WorkerProgress
 from isotone.structures.worker.member import Member
 
 
@@ -276,3 +276,12 @@ def test_who_dies_idle_brings_no_record_nearer_to_the_dead_letters(
     assert lives(kit, memory, clock) == 0
     assert seen == [0, 1, 2]
     assert kit.worker.dead_letters(memory) == []
+
+
+def test_progress_in_one_line_says_what_is_wrong_and_only_that() -> None:
+    well = WorkerProgress(records=1234, rate=50.0, shards=4)
+    assert str(well) == "lag 0.0 s, 50/s, 1,234 records, 4 shards"
+    ill = WorkerProgress(lag=2.25, shards=1, dead_letters=2, lost=1, retries=3)
+    assert (
+        str(ill) == "lag 2.2 s, 0/s, 0 records, 1 shards, 2 dead letters, 1 shards lost, 3 retries"
+    )

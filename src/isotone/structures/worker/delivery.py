@@ -167,7 +167,8 @@ class Delivery:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001
-            _LOGGER.warning("%s failed, attempt %d: %r", handler.name, attempt, error)
+            which = events[0] if len(events) == 1 else f"{len(events)} events from {events[0]}"
+            _LOGGER.warning("%s failed at %s, attempt %d: %r", handler.name, which, attempt, error)
             return error
         self.counts["deliveries"] += len(events)
         return None

@@ -58,9 +58,17 @@ class WorkerProgress:
     rate: float = 0.0
 
     def __str__(self) -> str:
-        return (
-            f"{self.records:,} records, {self.rate:,.0f}/s, lag {self.lag:,.1f} s, "
-            f"{self.shards} shards, {self.retries:,} retries, {self.dead_letters:,} dead letters"
+        troubles = {
+            "dead letters": self.dead_letters,
+            "shards lost": self.lost,
+            "retries": self.retries,
+        }
+        return ", ".join(
+            [
+                f"lag {self.lag:,.1f} s, {self.rate:,.0f}/s, {self.records:,} records",
+                f"{self.shards} shards",
+                *(f"{number:,} {what}" for what, number in troubles.items() if number),
+            ]
         )
 
 
