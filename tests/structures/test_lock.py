@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -409,3 +410,44 @@ def test_awaited_it_is_renewed_and_its_loss_is_noticed(clock: ManualClock) -> No
                 await dawdle(lock, other)
 
     asyncio.run(program())
+
+
+class Unanswering:
+    """A backend that carries out the next write of a kind, and says that there was no answer."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self.silent = ""
+
+    def execute(self, operation: str, request: Any) -> Any:
+        answer = self._backend.execute(operation, request)
+        if operation == self.silent:
+            self.silent = ""
+            raise errors.ConnectionFailed("no answer")
+        return answer
+
+
+def test_what_had_no_answer_may_be_said_again(memory: Store) -> None:
+    backend = Unanswering(memory.backend)
+    with isotone.connect(backend, clock=memory.clock) as unanswering:
+        lock = Lock(unanswering, "l")
+        lock.create_table()
+        backend.silent = "PutItem"
+        with pytest.raises(errors.ConnectionFailed):
+            lock.acquire()
+        assert not lock.is_held
+        assert lock.acquire(0) == 2
+        backend.silent = "UpdateItem"
+        with pytest.raises(errors.ConnectionFailed):
+            lock.release()
+        assert not lock.is_held  # others may have taken it
+        lock.release()
+        assert lock.holder() is None
+
+        def fails() -> None:
+            with lock.held():
+                backend.silent = "UpdateItem"
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fails()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, cast
 
-from isotone.errors import LeaseLost, UsageError
+from isotone.errors import IsotoneError, UsageError
 from isotone.model.async_store import AsyncStore
 from isotone.model.store import Store
 from isotone.structures.operation import S
@@ -44,7 +44,7 @@ class Holding(Generic[S]):
         self._renewing.stop()
         try:
             self._lock.release()
-        except LeaseLost:
+        except IsotoneError:  # what the block raised comes first; the lease runs out by itself
             if kind is None:
                 raise
 
@@ -64,6 +64,6 @@ class Holding(Generic[S]):
         await self._renewing.stop_task()
         try:
             await self._lock.release()
-        except LeaseLost:
+        except IsotoneError:  # what the block raised comes first; the lease runs out by itself
             if kind is None:
                 raise

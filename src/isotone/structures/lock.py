@@ -103,11 +103,6 @@ class Lock(Structure[S]):
         """A table in which locks can live."""
         return Table(name)
 
-    @operation
-    def create_table(self) -> Steps[None]:
-        """Make the table where it is missing."""
-        yield from self.calls.create_tables(self.table)
-
     # What is known without asking
 
     @property
@@ -184,7 +179,9 @@ class Lock(Structure[S]):
         Raises `LeaseLost` where somebody else has taken it over: what was done was not guarded to its end.
         """
         grip = self._own()
-        self._grip = None
+        self._grip = grip._replace(
+            until=0.0
+        )  # without an answer it may be free, and releasing is repeated
         changes = [LockState.holder.remove(), LockState.owner.remove(), LockState.until.remove()]
         try:
             yield from self.calls.update(
@@ -197,6 +194,7 @@ class Lock(Structure[S]):
                 None,
             ):
                 raise self._lost() from None
+        self._grip = None
 
     @operation
     def holder(self) -> Steps[LockHolder | None]:
@@ -243,14 +241,13 @@ class Lock(Structure[S]):
     def _may_take(self, state: LockState, now: float) -> bool:
         if state.holder is None or state.until is None:
             return True
-        is_over = state.until.timestamp() <= now
         if state.holder == self._holder:
-            if not is_over:
+            if self.is_held:
                 raise UsageError(
                     f"lock {self.name!r} is held by this very Lock already, and would wait for itself; "
                     "release it first, and give each thread and task a Lock of its own"
                 )
-            return True
+            return True  # ours, by a request without an answer, or not renewed in time
         if self.trust_clocks:
             return state.until.timestamp() + self.skew <= now
         if self._watched is None or self._watched[0] != state.revision:
