@@ -64,11 +64,6 @@ class Unique(Structure[S]):
         return Table(name)
 
     @operation
-    def create_table(self) -> Steps[None]:
-        """Make the table where it is missing."""
-        yield from self.calls.create_tables(self.table)
-
-    @operation
     def reserve(self, value: str, owner: str, *, seconds: float | None = None) -> Steps[None]:
         """Take a value, for good or for so many seconds. Cost: one write.
 
@@ -95,7 +90,8 @@ class Unique(Structure[S]):
     def transfer(self, value: str, owner: str, to: str) -> Steps[None]:
         """Give a value to another owner, for good. Cost: one write.
 
-        Raises `NotFound` where nobody has it, `NotUnique` where somebody else has.
+        Raises `NotFound` where nobody has it, `NotUnique` where somebody else has. Whose it is for good
+        already keeps it: it may be that only the answer was lost.
         """
         try:
             yield from self.calls.update(
@@ -108,7 +104,8 @@ class Unique(Structure[S]):
         except NotFound:
             raise NotFound(f"nobody has {self.namespace} {value!r}") from None
         except ConditionFailed as refused:
-            raise self._taken(value, refused.current) from None
+            if (refused.current.owner, refused.current.gone_at) != (to, None):
+                raise self._taken(value, refused.current) from None
 
     @operation
     def owner_of(self, value: str) -> Steps[str | None]:
