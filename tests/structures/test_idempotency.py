@@ -352,3 +352,17 @@ def test_awaited() -> None:
             assert sorted(calls) == ["ann", "ann", "bob"]
 
     asyncio.run(program())
+
+
+def test_a_result_that_is_too_large_is_not_worked_for_again(memory: Store) -> None:
+    once, calls = Idempotency(memory, "large"), []
+    once.create_table()
+
+    def work() -> str:
+        calls.append(1)
+        return "é" * 200_000
+
+    with pytest.raises(errors.UsageError, match="too large"):
+        once.once("a", work)
+    assert once.once("a", work) is None
+    assert calls == [1]

@@ -46,6 +46,7 @@ R = TypeVar("R")
 IDEMPOTENCY: Final = Table("idempotency")
 _FIRST_PAUSE: Final = 0.05  # seconds; doubled with each look, with jitter
 _LONGEST_PAUSE: Final = 1.0
+_LARGEST_RESULT: Final = 350_000  # bytes; an item has 400 KB, and a key up to two
 
 
 class IdempotencyRecord(Entity):
@@ -89,11 +90,6 @@ class Idempotency(Structure[S]):
     def layout(name: str = "idempotency") -> Table:
         """A table in which the keys can live."""
         return Table(name)
-
-    @operation
-    def create_table(self) -> Steps[None]:
-        """Make the table where it is missing."""
-        yield from self.calls.create_tables(self.table)
 
     @overload
     def once(
@@ -257,6 +253,11 @@ class Idempotency(Structure[S]):
 
     def _finish(self, record: IdempotencyRecord, result: Any) -> Steps[None]:
         text, error = _written(result)
+        if text is not None and len(text.encode()) > _LARGEST_RESULT:
+            text, error = (
+                None,
+                UsageError("it was done, but the result is too large to be kept: give less"),
+            )
         changes = [
             IdempotencyRecord.done.set(True),
             IdempotencyRecord.result.set(text),
