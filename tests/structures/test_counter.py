@@ -232,3 +232,11 @@ def test_awaited() -> None:
             ]
 
     asyncio.run(program())
+
+
+def test_a_forked_process_gives_no_number_of_its_parent(memory: Store) -> None:
+    numbers = Sequence(memory, "forked", block=10)
+    numbers.create_table()
+    assert numbers.next() == 1
+    numbers._process = -1  # as in a child, which has all that its parent has in memory
+    assert numbers.next() == 11

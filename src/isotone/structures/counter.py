@@ -16,6 +16,7 @@ atomically, so nothing is read and no increment is lost.
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 from collections import deque
@@ -87,11 +88,6 @@ class _Counting(Structure[S]):
     def layout(name: str = "counters") -> Table:
         """A table in which counters and sequences can live."""
         return Table(name)
-
-    @operation
-    def create_table(self) -> Steps[None]:
-        """Make the table where it is missing."""
-        yield from self.calls.create_tables(self.table)
 
     @operation
     def value(self) -> Steps[int]:
@@ -195,6 +191,7 @@ class Sequence(Structure[S]):
         self._kind = self.kept(SequenceState)
         self._reserved: deque[int] = deque()
         self._guard = threading.Lock()
+        self._process = os.getpid()
 
     @staticmethod
     def layout(name: str = "counters") -> Table:
@@ -202,16 +199,14 @@ class Sequence(Structure[S]):
         return Table(name)
 
     @operation
-    def create_table(self) -> Steps[None]:
-        """Make the table where it is missing."""
-        yield from self.calls.create_tables(self.table)
-
-    @operation
     def next(self) -> Steps[int]:
         """The next number, which nobody else gets. Cost: one write, or one for each block.
 
         A number whose answer is lost, or whose taker dies, is missing: `assign` leaves no gap.
         """
+        if self._process != os.getpid():  # forked: what was reserved is our parent's
+            self._reserved, self._guard = deque(), threading.Lock()
+            self._process = os.getpid()
         with self._guard:
             if self._reserved:
                 return self._reserved.popleft()
