@@ -75,11 +75,6 @@ class Adjacency(Structure[S]):
         """A table in which edges can live."""
         return Table(name, indexes={"inverted": Global("EPK", "ESK")})
 
-    @operation
-    def create_table(self) -> Steps[None]:
-        """Make the table where it is missing."""
-        yield from self.calls.create_tables(self.table)
-
     # One edge
 
     @operation
