@@ -654,3 +654,81 @@ def test_awaited(clock: ManualClock) -> None:
         logging.getLogger("isotone.queue").setLevel(logging.NOTSET)
     assert sorted(done) == list(range(8))
     assert [each for each in done if each >= 5] == [5, 6, 7]
+
+
+def test_what_is_given_back_or_buried_is_so_though_the_answer_is_lost(memory: Store) -> None:
+    with isotone.connect(Repeating(memory.backend), clock=memory.clock) as repeating:
+        queue = Queue(repeating, "q", attempts=2)
+        queue.create_table()
+        queue.put("a")
+        for _ in range(2):
+            (message,) = queue.claim()
+            queue.give_back(message)
+        assert queue.counts().dead == 1
+
+
+def test_a_dead_letter_is_deleted_and_takes_nothing_of_its_group_along(queue: Queue) -> None:
+    queue.put_many(["a", "b", "c"], group="g")
+    queue.bury(queue.claim()[0], "no")
+    (letter,) = queue.dead_letters()
+    for settle in (queue.extend, queue.give_back, queue.bury):
+        with pytest.raises(errors.UsageError, match="dead letter"):
+            settle(letter)
+    queue.acknowledge(letter)
+    queue.acknowledge(letter)
+    assert (queue.counts().dead, queue.counts().depth) == (0, 2)
+    for expected in ("b", "c"):
+        (message,) = queue.claim()
+        assert message.body == expected
+        queue.acknowledge(message)
+
+
+def test_an_error_of_any_length_gives_the_message_back(queue: Queue) -> None:
+    queue.put("a")
+    (message,) = queue.claim()
+    with queue.handling(message):
+        raise ValueError("x" * 500_000)
+    assert queue.counts().in_flight == 0
+
+
+def test_what_was_claimed_is_given_though_the_next_one_is_throttled(
+    queue: Queue, memory: Store
+) -> None:
+    queue.put_many(["a", "b", "c"])
+    updates = itertools.count()
+
+    def throttled() -> None:
+        if next(updates) > 0:
+            raise errors.InternalServerError("later")
+
+    backend = Overtaken(memory.backend)
+    with isotone.connect(backend, clock=memory.clock) as throttling:
+        backend.before["UpdateItem"] = [throttled] * 2
+        assert len(Queue(throttling, "q", hold=30).claim(3)) == 1
+
+
+def test_a_lost_message_does_not_hide_an_interruption(queue: Queue, clock: ManualClock) -> None:
+    queue.put("a")
+    (message,) = queue.claim()
+    clock.advance(31)
+    assert queue.claim()
+    with pytest.raises(KeyboardInterrupt), queue.handling(message):
+        raise KeyboardInterrupt
+
+
+def test_a_group_that_began_anew_keeps_its_order(queue: Queue, memory: Store) -> None:
+    queue.put("a", group="g")
+
+    def others() -> None:
+        queue.put_many(["b", "c"], group="g")
+        for _ in range(2):
+            queue.acknowledge(queue.claim()[0])
+
+    backend = Overtaken(memory.backend)
+    with isotone.connect(backend, clock=memory.clock) as slow:
+        backend.before["TransactWriteItems"] = [others]
+        Queue(slow, "q").put("d", group="g")
+    for expected in ("c", "d"):
+        (message,) = queue.claim()
+        assert message.body == expected
+        queue.acknowledge(message)

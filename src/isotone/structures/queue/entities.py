@@ -21,6 +21,7 @@ from isotone.model.table import Global, Table
 
 MOST_SHARDS: Final = 1000
 MOST_PRIORITIES: Final = 10
+_LONGEST_REASON: Final = 1000  # characters; it must fit into the item, beside the body
 _MOST_MESSAGES: Final = 10**15  # of a group, in one go
 
 
@@ -111,6 +112,29 @@ class Message:
         if self.group is None:
             return {"kind": "MESSAGE", "entry": self.id}
         return {"kind": "GROUP", "entry": self.group}
+
+
+def message_of(entry: QueueEntry, head: QueueMessage | None = None) -> Message:
+    """An entry as a message; of a group, the one at its head."""
+    return Message(
+        id=entry.entry if head is None else head.message,
+        body=natural(entry.body if head is None else head.body),
+        attempts=entry.attempts,
+        put_at=entry.put_at if head is None else head.put_at,
+        until=entry.due,
+        group=entry.group if head is None else head.group,
+        reason=entry.reason,
+        priority=entry.priority,
+        receipt=entry.claim,
+        shard=entry.shard,
+        number=0 if head is None else head.number,
+        pending=entry.pending,
+    )
+
+
+def shortened(reason: str | None) -> str | None:
+    """A reason as it is kept: errors may have texts of any length."""
+    return None if reason is None else reason[:_LONGEST_REASON]
 
 
 @dataclass(slots=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, cast
 
+from isotone.errors import IsotoneError, LeaseLost
 from isotone.model.async_store import AsyncStore
 from isotone.model.store import Store
 from isotone.structures.operation import S
@@ -46,7 +48,8 @@ class Handling(Generic[S]):
             self._queue.acknowledge(self._message)
             return False
         delay, reason = self._failed(error)
-        self._queue.give_back(self._message, delay=delay, reason=reason)
+        with contextlib.suppress(self._lesser(error)):
+            self._queue.give_back(self._message, delay=delay, reason=reason)
         return isinstance(error, Exception)
 
     async def __aenter__(self: Handling[AsyncStore]) -> Message:
@@ -66,8 +69,16 @@ class Handling(Generic[S]):
             await self._queue.acknowledge(self._message)
             return False
         delay, reason = self._failed(error)
-        await self._queue.give_back(self._message, delay=delay, reason=reason)
+        with contextlib.suppress(self._lesser(error)):
+            await self._queue.give_back(self._message, delay=delay, reason=reason)
         return isinstance(error, Exception)
+
+    def _lesser(self, error: BaseException) -> type[IsotoneError]:
+        """What giving back may raise without being told: nothing comes before an interruption.
+
+        Somebody else has a lost message, and any other comes back when its claim runs out.
+        """
+        return LeaseLost if isinstance(error, Exception) else IsotoneError
 
     def _failed(self, error: BaseException) -> tuple[float, str]:
         """When to try again, and why; an interruption is not the message's fault, so it need not wait."""

@@ -30,6 +30,7 @@ from isotone.structures.queue.entities import (
     QueueCounts,
     QueueEntry,
     layout,
+    shortened,
 )
 from isotone.structures.queue.handling import Handling
 from isotone.structures.queue.steps import QueueSteps, is_held, known
@@ -88,11 +89,6 @@ class Queue(QueueSteps[S]):
     def layout(name: str = "queues") -> Table:
         """A table in which queues can live; its index has what claiming and counting have to know."""
         return layout(name)
-
-    @operation
-    def create_table(self) -> Steps[None]:
-        """Make the table where it is missing."""
-        yield from self.calls.create_tables(self.table)
 
     # Putting
 
@@ -219,8 +215,14 @@ class Queue(QueueSteps[S]):
     def acknowledge(self, message: Message) -> Steps[None]:
         """The message is done, and goes. Cost: one write; of a group, a transaction of two.
 
-        Raises `LeaseLost` where it was not held long enough, and somebody else has claimed it.
+        Raises `LeaseLost` where it was not held long enough, and somebody else has claimed it. A dead letter
+        is deleted.
         """
+        if message.receipt is None:
+            key = {"queue": self.name, "kind": "MESSAGE", "entry": message.id}
+            with contextlib.suppress(ConditionFailed):  # gone, or to be tried anew
+                yield from self.calls.delete(self._entries, when=QueueEntry.state == "DEAD", **key)
+            return
         if message.group is not None:
             yield from self._advance(message)
             return
@@ -250,7 +252,7 @@ class Queue(QueueSteps[S]):
         if message.attempts >= self.attempts:
             yield from self._bury(message, reason)
             return
-        changes = [QueueEntry.claim.remove(), QueueEntry.reason.set(reason)]
+        changes = [QueueEntry.claim.remove(), QueueEntry.reason.set(shortened(reason))]
         yield from self._reschedule(message, self._after(delay), *changes)
 
     @operation

@@ -6,6 +6,7 @@ is a condition as well, on its receipt; so a consumer that was too slow can chan
 
 from __future__ import annotations
 
+import contextlib
 import random
 import uuid
 import zlib
@@ -13,7 +14,15 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
-from isotone.errors import AlreadyExists, ConditionFailed, Contended, LeaseLost, TransactionFailed
+from isotone.errors import (
+    AlreadyExists,
+    ApiError,
+    ConditionFailed,
+    Contended,
+    LeaseLost,
+    TransactionFailed,
+    UsageError,
+)
 from isotone.model.changes import Change
 from isotone.model.conditions import Condition
 from isotone.model.ids import uuid7
@@ -27,7 +36,8 @@ from isotone.structures.queue.entities import (
     QueueEntry,
     QueueMessage,
     QueueToken,
-    natural,
+    message_of,
+    shortened,
 )
 
 _SPREAD: Final = 10  # further candidates that a claim reads, for when others are faster
@@ -169,14 +179,20 @@ class QueueSteps(Structure[S]):
         found: list[Message] = []
         while candidates and len(found) < most:
             place = random.randrange(min(self._crowd + 1, len(candidates)))
-            message = yield from self._take(candidates.pop(place), hold)
+            try:
+                message = yield from self._take(candidates.pop(place), hold)
+            except ApiError:
+                if not found:
+                    raise
+                return found  # what is claimed already is not to wait until its claim runs out
             if message is None:
                 self._crowd = min(self._crowd + _ELBOWED, _MOST_CROWDED)
                 continue
             self._crowd = max(self._crowd - 1, 0)
             if message.attempts > self.attempts:
                 reason = message.reason or "nobody acknowledged it, in any of its attempts"
-                yield from self._bury(message, reason)
+                with contextlib.suppress(LeaseLost):  # who has it by now sees to it
+                    yield from self._bury(message, reason)
             else:
                 found.append(message)
         return found
@@ -215,6 +231,7 @@ class QueueSteps(Structure[S]):
 
     def _reschedule(self, message: Message, due: datetime, *changes: Change) -> Steps[None]:
         """Make the entry of a message due at another time, where it is still held."""
+        self._must_be_claimed(message)
         held = _in_place(message.shard, message.priority) & is_held(message)
         try:
             yield from self.calls.update(
@@ -225,11 +242,25 @@ class QueueSteps(Structure[S]):
                 queue=self.name,
                 **message.key,
             )
-        except ConditionFailed:
-            raise self._lost(message) from None
+        except ConditionFailed as refused:
+            # Due when we said, at this very attempt: done by us, but the answer was lost.
+            now = refused.current
+            if now is None or (now.due, now.attempts) != (
+                due,
+                min(message.attempts, self.attempts),
+            ):
+                raise self._lost(message) from None
+
+    def _must_be_claimed(self, message: Message) -> None:
+        if message.receipt is None:
+            raise UsageError(
+                f"message {message.id} of {self.name!r} is a dead letter, and not claimed: redrive() has it "
+                "tried anew, acknowledge() deletes it"
+            )
 
     def _bury(self, message: Message, reason: str | None) -> Steps[None]:
-        attempts = min(message.attempts, self.attempts)
+        self._must_be_claimed(message)
+        attempts, reason = min(message.attempts, self.attempts), shortened(reason)
         if message.group is None:
             changes = [QueueEntry.state.set("DEAD"), QueueEntry.claim.remove()]
             changes += [QueueEntry.reason.set(reason), QueueEntry.attempts.set(attempts)]
@@ -324,24 +355,6 @@ class QueueSteps(Structure[S]):
         except (ConditionFailed, TransactionFailed):
             return False
         return True
-
-
-def message_of(entry: QueueEntry, head: QueueMessage | None = None) -> Message:
-    """An entry as a message; of a group, the one at its head."""
-    return Message(
-        id=entry.entry if head is None else head.message,
-        body=natural(entry.body if head is None else head.body),
-        attempts=entry.attempts,
-        put_at=entry.put_at if head is None else head.put_at,
-        until=entry.due,
-        group=entry.group if head is None else head.group,
-        reason=entry.reason,
-        priority=entry.priority,
-        receipt=entry.claim,
-        shard=entry.shard,
-        number=0 if head is None else head.number,
-        pending=entry.pending,
-    )
 
 
 def is_held(message: Message) -> Condition:
