@@ -2,8 +2,8 @@
 
     python -m bench [--quick] [--rounds N] [--json FILE] [WORKLOAD…]
 
-Workloads: over_http, in_process, with_boto3, model, at_scale, leaderboard, sorted_set, feed, startup. The machine should have nothing else
-to do. `--quick` proves that everything runs; its figures mean nothing.
+Workloads: over_http, in_process, with_boto3, model, at_scale, leaderboard, sorted_set, structures, feed, startup. The
+machine should have nothing else to do. `--quick` proves that everything runs; its figures mean nothing.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ WORKLOADS = (
     "at_scale",
     "leaderboard",
     "sorted_set",
+    "structures",
     "feed",
     "over_http",
 )
