@@ -187,6 +187,30 @@ def test_a_lease_that_cannot_be_renewed_holds_up_no_other(
     assert [shard for shard, held in member.held.items() if not held.is_safe()] == [first]
 
 
+# One that slept
+
+
+def test_a_handler_that_slept_is_told_that_the_shard_may_be_lost(
+    memory: Store, clock: ManualClock, kit: Bench
+) -> None:
+    told: list[bool] = []
+
+    @kit.worker.on(kit.post, "inserted")
+    def sleep(event: Any, context: Context) -> None:
+        told.append(context.stopping())
+        clock.advance(31)
+        told.append(context.stopping())
+        raise InterruptedError("it comes again")
+
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(1))
+    member = Member(kit.worker, memory)
+    member.coordinate()
+    assert member.work() == 0
+    assert told == [False, True]
+    assert member.progress().dead_letters == 0
+
+
 # Lag
 
 

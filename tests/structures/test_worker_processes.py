@@ -151,3 +151,38 @@ def test_a_second_signal_ends_it_whatever_a_handler_is_at(
     finally:
         process.kill()
         process.communicate()
+
+
+KILLING = """
+import os
+from worker_site import *
+
+fragile = Worker("fragile", site)
+
+
+@fragile.on(Post)
+def fall(event, context):
+    if (event.entity.author, event.entity.number) == ("a", 7):
+        os._exit(9)
+"""
+
+
+def test_a_record_that_kills_processes_is_found(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "killing_site.py").write_text(KILLING)
+    command = [sys.executable, "-m", "isotone", "worker", "killing_site:fragile", str(file)]
+    command += ["--once", "--lease", "0.5", "--attempts", "2"]
+    ends = []
+    while 0 not in ends and len(ends) < 10:
+        ended = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(HERE)},
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        ends.append(ended.returncode)
+    assert ends == [9, 9, 9, 9, 0]
+    with isotone.connect(file, report=None) as store:
+        (letter,) = journal.named("fragile").dead_letters(store)
+    assert (letter.handler, letter.keys) == ("fall", "{'PK': 'AUTHOR#a', 'SK': 'POST#0007'}")

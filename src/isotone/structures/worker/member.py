@@ -35,7 +35,7 @@ _LOGGER: Final = logging.getLogger("isotone.worker")
 _LONGEST_PAUSE: Final = 10.0  # seconds between tries, while the store fails
 _SAVES: Final = 1.0  # seconds of a busy shard between its checkpoints
 _RATE: Final = 5.0  # seconds over which the rate is measured
-_IMPATIENCE: Final = 1 / 100  # of a lease, between looks for a shard that was asked for
+_IMPATIENCE: Final = 1 / 30  # of a lease, between looks for a shard that was asked for
 _DECLARING: Final = threading.Lock()  # a table's entities are declared once
 
 
