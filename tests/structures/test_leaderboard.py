@@ -600,6 +600,24 @@ def test_ranks_of_a_window_that_is_over(memory: Store, clock: ManualClock) -> No
         Leaderboard(memory, ranked=True, expire_after=timedelta(hours=1))
 
 
+@pytest.mark.parametrize("history", [False, True])
+def test_members_of_a_window_whose_ranks_were_dropped_go_on(
+    memory: Store, clock: ManualClock, history: bool
+) -> None:
+    board = Leaderboard(memory, window="hour", ranked=True, history=history)
+    board.create_table()
+    for member in "abc":
+        board.record(member, 1)
+    clock.advance(timedelta(hours=1))
+    board.drop_ranks(at=NOW)
+    assert board.record("a", 1, at=NOW) == 2  # it comes late
+    assert board.remove("b", at=NOW) is True
+    assert board.record("a", 2) == 2
+    assert board.record("c", 3) == 3
+    assert rows(board.top()) == [(1, "c", 3), (2, "a", 2)]
+    assert board.count() == 2
+
+
 @pytest.mark.parametrize("ranked", [False, True])
 @pytest.mark.parametrize("kind", ["memory", "file", "http"])
 def test_it_is_awaited_over_an_async_store(kind: str, ranked: bool, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from isotone.model.steps import Steps
 from isotone.model.transactions import Transaction
 from isotone.structures.leaderboard.board import Board, Rankings
 from isotone.structures.leaderboard.entry import JOINS, Entry, Tally
-from isotone.structures.ranking.ranking import Overtaken
+from isotone.structures.ranking.ranking import Overtaken, Ranking
 from isotone.structures.windows import ALL_TIME, Window
 
 ATTEMPTS: Final = 200  # of a write that others overtake
@@ -129,11 +129,20 @@ class LeaderboardWriting:
         leaving = None if before is None else self._board.ranking_key(before)
         entering = None if after is None else self._board.ranking_key(after)
         if before is not None and after is not None and before.window != after.window:
-            former = self._rankings.unknown(before.window)
-            yield from former.change(together, leaving=leaving)
+            yield from self._change(together, self._rankings.unknown(before.window), leaving, None)
             leaving = None
         window = after.window if after is not None else before.window if before is not None else ""
-        yield from self._rankings.of(window).change(together, leaving=leaving, entering=entering)
+        yield from self._change(together, self._rankings.of(window), leaving, entering)
+
+    def _change(
+        self, together: Transaction, ranking: Ranking, leaving: str | None, entering: str | None
+    ) -> Steps[None]:
+        try:
+            yield from ranking.change(together, leaving=leaving, entering=entering)
+        except Overtaken:
+            # A ranking that was dropped has nothing that could leave it, and is not begun again.
+            if leaving is None or (yield from ranking.size()):
+                raise
 
     def _forget(self, window: str) -> None:
         if self._rankings is not None:
