@@ -123,7 +123,7 @@ class _Counting(Structure[S]):
         """Begin at 0 again, and give what was counted until then. Cost: a write for each shard.
 
         What others add meanwhile is in what is given, or in what the counter has afterwards: never in both,
-        never in neither.
+        never in neither. Where a write has no answer, what that shard had is not known any more.
         """
         total = 0
         for shard in range(self.shards):

@@ -40,7 +40,7 @@ from isotone.structures.queue.entities import (
     shortened,
 )
 
-_SPREAD: Final = 10  # further candidates that a claim reads, for when others are faster
+_SPREAD: Final = 5  # further candidates that a claim reads, for when others are faster
 _ELBOWED: Final = 8  # among how many more to choose when another was faster; one less when none was
 _MOST_CROWDED: Final = 64
 _OVERTAKEN: Final = 40  # attempts of a transaction that others overtake
