@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from tests.model.orders import START, Order, order, shop
 
 from isotone import ManualClock, Store, aconnect, connect
-from isotone.errors import ConditionFailed, InvalidCursor, UsageError
+from isotone.errors import ConditionFailed, InvalidCursor, MalformedKey, UsageError
 
 FIRST = Order.primary.where(Order.customer_id == "2b5a41c0")
 
@@ -124,3 +125,85 @@ def test_a_clock_tells_its_time_as_a_datetime() -> None:
     clock.advance(1.5)
     assert clock.utc == START.replace(second=1, microsecond=500_000)
     assert clock.utc.tzinfo is UTC
+
+
+def test_a_key_is_given_by_name(store: Store) -> None:
+    get: Any = store.get
+    wanted = r"write get\(Order, customer_id='a', number=1\)"
+    for values in (("a", 1), ("a",)):
+        with pytest.raises(UsageError, match=wanted.replace("=1", "=(1|…)")):
+            get(Order, *values)
+    with pytest.raises(UsageError, match=wanted):
+        get(order(1, "a"))
+    wrong: Any = store.transaction().get
+    with pytest.raises(UsageError, match=wanted):
+        wrong(order(1, "a"))
+
+
+def test_a_transaction_reads_before_it_writes(store: Store) -> None:
+    together = store.transaction()
+    together.create(order(1))
+    with pytest.raises(UsageError, match="get first, and write then"):
+        together.get(Order, customer_id="2b5a41c0", number=1)
+
+
+def test_batches_take_several(store: Store) -> None:
+    for call in (store.put_many, store.delete_many):
+        wrong: Any = call
+        with pytest.raises(UsageError, match=r"not a Order; write \w+\(\[…\]\)"):
+            wrong(order(1))
+    with pytest.raises(UsageError, match=r"no change was given; write one such as Order"):
+        store.update(order(1))
+
+
+# What comes in is converted where that is exact; what is asked is taken as it is
+
+
+def test_floats_are_no_money(store: Store) -> None:
+    store.put(order(1))
+    wrong: Any = 1.1
+    with pytest.raises(UsageError, match="a float is not exact"):
+        order(1).replace(total=wrong)
+    for ask in (Order.total.set, Order.total.set_default, Order.total.add):
+        with pytest.raises(UsageError, match="float"):
+            store.update(Order, ask(wrong), customer_id="2b5a41c0", number=1)
+    with pytest.raises(UsageError, match="float"):
+        assert Order.total > wrong
+
+
+def test_texts_are_converted_where_they_come_in_and_not_where_one_asks(store: Store) -> None:
+    number: Any = "1"
+    total: Any = "1.10"
+    noon: Any = "2019-07-02T12:00:00+02:00"
+    made = store.put(
+        Order(customer_id="a", number=number, status="PLACED", ordered_at=noon, total=total)
+    )
+    assert (made.number, made.total) == (1, Decimal("1.10"))
+    made = store.update(made, Order.total.set(total), Order.ordered_at.set(noon))
+    assert (made.total, made.ordered_at) == (Decimal("1.10"), datetime(2019, 7, 2, 10, tzinfo=UTC))
+    asking: list[Any] = [
+        lambda: Order.number == number,
+        lambda: Order.total > total,
+        lambda: Order.ordered_at >= noon,
+        lambda: store.update(made, Order.total.add(total)),
+        lambda: store.get(Order, customer_id="a", number=number),
+    ]
+    for ask in asking:
+        with pytest.raises(UsageError, match=r"field .* is (a str|no number)"):
+            ask()
+
+
+def test_a_malformed_key_tells_whose_it_is(store: Store) -> None:
+    store.put(order(1))
+    item = {"PK": {"S": "CUSTOMER#2b5a41c0"}, "SK": {"S": "ORDER-7"}, "_type": {"S": "Order"}}
+    store.backend.execute("PutItem", {"TableName": "shop", "Item": item})
+    with pytest.raises(MalformedKey) as failed:
+        store.all(Order.primary.scan())
+    for said in (
+        "Order: the item PK='CUSTOMER#2b5a41c0', SK='ORDER-7'",
+        "'SK'",
+        "number",
+        "select",
+    ):
+        assert said in str(failed.value)
+    assert len(store.all(Order.primary.scan().select(Order.total))) == 2

@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Never, Self, TypeVar, Unpack
 
 from isotone import limits
 from isotone.backends.interface import AsyncBackend
@@ -33,6 +33,7 @@ from isotone.model.patterns import Read, Scan
 from isotone.model.reading import Page, Reader
 from isotone.model.snapshot import Snapshot
 from isotone.model.steps import Steps, run_async
+from isotone.model.stored import class_of
 from isotone.model.table import Table
 from isotone.model.tables import Difference, Throughput
 from isotone.model.transacting import AsyncStoreTransaction
@@ -200,8 +201,12 @@ class AsyncStore:
 
     # Reading
 
-    async def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
+    async def get(
+        self, entity: type[E], /, *values: Never, consistent: bool = False, **key: Any
+    ) -> E | None:
         """The entity with this primary key, or None. Cost: one read of its size."""
+        if values or not isinstance(entity, type):
+            class_of("get", entity, values)
         return await self.run(self.calls.get(entity, consistent=consistent, **key))
 
     async def get_many(

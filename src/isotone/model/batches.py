@@ -66,6 +66,7 @@ def put_many(
     version or unique values, which take conditions, and `BatchIncomplete` with what the service kept
     refusing; what came before it is written.
     """
+    _check_several("put_many", entities)
     return (yield from _write((_putting(each, clock) for each in entities), entities, progress))
 
 
@@ -82,7 +83,14 @@ def delete_many(
         entity = targets
         entries = (_deleting(entity, key) for key in keys)
         return (yield from _write(entries, keys, progress))
+    _check_several("delete_many", targets)
     return (yield from _write((_deleting(each, {}) for each in targets), targets, progress))
+
+
+def _check_several(call: str, entities: Any) -> None:
+    if not isinstance(entities, Iterable):
+        what = type(entities).__name__
+        raise UsageError(f"{call} takes several entities, not a {what}; write {call}([…])")
 
 
 def _putting(entity: Entity, clock: Clock) -> _Entry:

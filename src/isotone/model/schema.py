@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from isotone.errors import UsageError
+from isotone.errors import MalformedKey, UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.model.fields import Attr
 from isotone.model.key_sizes import check_sizes
@@ -226,13 +226,8 @@ class EntitySchema:
         field = self.fields[name]
         if name not in self.required:
             return
-        key = ", ".join(
-            f"{each.name}={next(iter(item[each.name].values()), None)!r}"
-            for each in self.table.keys.attributes
-            if each.name in item
-        )
         raise InvalidEntity(
-            f"{self.tag}: the item {key} has no attribute {field.attribute!r}, and field {name!r} has no "
+            f"{self.tag}: the item {self._told_key(item)} has no attribute {field.attribute!r}, and field {name!r} has no "
             "default: declare one, or that the field may be None, or add it with @upgrade; until then, "
             "select(…) reads the other fields",
             [{"field": name, "error": "is missing"}],
@@ -252,9 +247,29 @@ class EntitySchema:
                 value = item.get(slot.attribute.name)
                 if value is not None:
                     if slot not in parsed:
-                        parsed[slot] = slot.parse(value)
+                        parsed[slot] = self._parsed(slot, value, item)
                     return parsed[slot][name]
         return self.absent(field)
+
+    def _parsed(self, slot: Slot, value: AttributeValue, item: Item) -> dict[str, Any]:
+        """The fields that a key attribute holds; raises `MalformedKey` that tells which item's it is."""
+        try:
+            return slot.parse(value)
+        except MalformedKey as error:
+            fields = ", ".join(component.field.name for component in slot.components)
+            raise MalformedKey(
+                f"{self.tag}: the item {self._told_key(item)} has an attribute {slot.attribute.name!r} that "
+                f"{self.tag} does not write: {error}. Nothing else tells its {fields}: put that item anew, or "
+                "delete it; until then, select(…) of other fields reads on past it"
+            ) from None
+
+    def _told_key(self, item: Item) -> str:
+        """The primary key of an item, for a message."""
+        return ", ".join(
+            f"{each.name}={next(iter(item[each.name].values()), None)!r}"
+            for each in self.table.keys.attributes
+            if each.name in item
+        )
 
     @cached_property
     def _slots_of(self) -> dict[str, list[Slot]]:

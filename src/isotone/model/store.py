@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Never, Self, TypeVar, Unpack
 
 from isotone import limits
 from isotone.backends.interface import Backend
@@ -34,6 +34,7 @@ from isotone.model.patterns import Read, Scan
 from isotone.model.reading import Page, Reader
 from isotone.model.snapshot import Snapshot
 from isotone.model.steps import Steps, run
+from isotone.model.stored import class_of
 from isotone.model.table import Table
 from isotone.model.tables import Difference, Throughput
 from isotone.model.transacting import StoreTransaction
@@ -207,11 +208,15 @@ class Store:
 
     # Reading
 
-    def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
+    def get(
+        self, entity: type[E], /, *values: Never, consistent: bool = False, **key: Any
+    ) -> E | None:
         """The entity with this primary key, or None. Cost: one read of its size.
 
         >>> store.get(Order, customer_id="2b5a41c0", number=157)  # doctest: +SKIP
         """
+        if values or not isinstance(entity, type):
+            class_of("get", entity, values)
         return self.run(self.calls.get(entity, consistent=consistent, **key))
 
     def get_many(

@@ -5,8 +5,9 @@ An item that has expired and waits to be removed counts as none: DynamoDB may ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from isotone.errors import ConditionFailed, UsageError, VersionConflict, WriteRefused
@@ -155,6 +156,24 @@ def schema_of_one(entity: Entity) -> EntitySchema:
     if isinstance(entity, type):
         raise UsageError(f"{schema.tag} is a class; give an entity of it: {schema.tag}(…)")
     return schema
+
+
+def class_of(call: str, target: Any, values: Sequence[Any] = ()) -> None:
+    """Raise `UsageError` where `get` is not given a class and the fields of its key by name."""
+    schema = schema_of(target)
+    if isinstance(target, type) and not values:
+        return
+    names = schema.identity
+    known = values or [getattr(target, "__dict__", {}).get(name, ...) for name in names]
+    fields = [
+        f"{name}={'…' if each is ... else repr(each)}"
+        for name, each in zip_longest(names, known, fillvalue=...)
+        if name is not ...
+    ]
+    raise UsageError(
+        f"{call} takes a class and its key's fields by name; write "
+        f"{call}({', '.join([schema.entity.__name__, *fields])})"
+    )
 
 
 def key_of(target: type[Entity] | Entity, key: Mapping[str, Any]) -> Item:

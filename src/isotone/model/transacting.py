@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Never, Self, TypeVar
 
 from isotone.clock import Clock
 from isotone.model.entity import Entity
 from isotone.model.steps import Steps
+from isotone.model.stored import class_of
 from isotone.model.transactions import Collected
 
 E = TypeVar("E", bound=Entity)
@@ -27,8 +28,9 @@ class StoreTransaction(Collected):
         super().__init__(clock)
         self._run = run
 
-    def get(self, entity: type[E], /, **key: Any) -> E | None:
+    def get(self, entity: type[E], /, *values: Never, **key: Any) -> E | None:
         """An entity, which must be unchanged when the transaction is committed. Cost: a consistent read."""
+        class_of("get", entity, values)
         found: E | None = self._run(self._reading(entity, key))
         return found
 
@@ -56,8 +58,9 @@ class AsyncStoreTransaction(Collected):
         super().__init__(clock)
         self._run = run
 
-    async def get(self, entity: type[E], /, **key: Any) -> E | None:
+    async def get(self, entity: type[E], /, *values: Never, **key: Any) -> E | None:
         """An entity, which must be unchanged when the transaction is committed. Cost: a consistent read."""
+        class_of("get", entity, values)
         found: E | None = await self._run(self._reading(entity, key))
         return found
 

@@ -123,9 +123,15 @@ class Collected:
         self._check_open()
         schema = schema_of(entity)
         where = key_of(entity, key)
+        place = place_of(schema, where)
+        if any(place == place_of(write.schema, write.key) for write in self._writes):
+            raise UsageError(
+                f"the transaction has a write of this {schema.tag} already, which is made at its end, so get "
+                "would not see it: get first, and write then"
+            )
         yield from bring(schema, where, self._clock)
         item = yield from read_item(schema, where)
-        self._read[place_of(schema, where)] = _Read(entity, key, item)
+        self._read[place] = _Read(entity, key, item)
         return cast("E | None", _alive(schema, item, self._clock))
 
     # The end

@@ -11,6 +11,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Optional, get_args, get_origin
 
@@ -150,13 +151,28 @@ def _to_the_second(value: datetime | None) -> datetime | None:
     return None if value is None else value.replace(microsecond=0)
 
 
+def _exact(value: Any) -> Any:
+    """Refuse a float for a Decimal: 0.1 + 0.2 is not 0.3."""
+    if isinstance(value, float):
+        from pydantic_core import PydanticCustomError
+
+        raise PydanticCustomError(
+            "float_for_decimal",
+            "a float is not exact; write Decimal('1.1') or a text, and read JSON by "
+            "json.loads(…, parse_float=Decimal)",
+        )
+    return value
+
+
 def _aware(annotation: Any) -> Any:
-    """The annotation with datetimes that name an instant, also in what it has inside."""
-    from pydantic import AwareDatetime
+    """The annotation with datetimes that name an instant and exact Decimals, also in what it has inside."""
+    from pydantic import AwareDatetime, BeforeValidator
 
     annotation = named(annotation)
     if annotation is datetime:
         return AwareDatetime
+    if annotation is Decimal:
+        return typing.Annotated[Decimal, BeforeValidator(_exact)]
     origin, inner = get_origin(annotation), tuple(map(_aware, get_args(annotation)))
     if origin is None or inner == get_args(annotation):
         return annotation
