@@ -102,8 +102,7 @@ class Template:
         """The key of one value for each codec. Raises what the codecs' `encode` does."""
         if len(values) != len(self.codecs):
             raise UsageError(f"{self} takes {len(self.codecs)} values, not {len(values)}")
-        texts = [codec.encode(value) for codec, value in zip(self.codecs, values, strict=True)]
-        return self._forms[-1] % tuple(texts)
+        return self._forms[-1] % tuple(map(_encoded, self.codecs, values))
 
     def prefix(self, values: Sequence[Any] = ()) -> str:
         """What all keys with these leading values begin with: up to the next component.
@@ -117,8 +116,7 @@ class Template:
         """
         if len(values) > len(self.codecs):
             raise UsageError(f"{self} takes {len(self.codecs)} values, not {len(values)}")
-        texts = [codec.encode(value) for codec, value in zip(self.codecs, values, strict=False)]
-        return self._forms[len(texts)] % tuple(texts)
+        return self._forms[len(values)] % tuple(map(_encoded, self.codecs, values))
 
     def bounds(self, values: Sequence[Any] = ()) -> tuple[str, str | None]:
         """The least and the greatest text, both included, between which these keys alone lie.
@@ -281,6 +279,10 @@ def _forms(literals: Sequence[str]) -> list[str]:
         forms.append(form)
         form += "%s"
     return forms
+
+
+def _encoded(codec: Codec[Any], value: Any) -> str:
+    return codec.encode(value)
 
 
 def _end(text: str, start: int, width: int | None, stop: str) -> int:
