@@ -93,7 +93,11 @@ def test_scores_are_exact_and_do_not_drift(trending: SortedSet) -> None:
 
 
 @pytest.mark.parametrize(
-    "score", ["x", "", float("nan"), float("inf"), "-inf", True, None, b"1", "1" * 39, "1e126"]
+    "score",
+    [
+        *("x", "", float("nan"), float("inf"), "-inf", True, None, b"1", "1" * 39, "1e126"),
+        *("1e9999999", "1e-9999999", "1." + "0" * 450 + "1", 2**4000),
+    ],
 )
 def test_what_is_no_score_is_refused(trending: SortedSet, score: Any) -> None:
     with pytest.raises(errors.UsageError):
@@ -101,6 +105,24 @@ def test_what_is_no_score_is_refused(trending: SortedSet, score: Any) -> None:
     with pytest.raises(errors.UsageError):
         trending.incr("a", score)
     assert trending.zcard() == 0
+
+
+class FloatThatNamesItsType(float):
+    """As those of numpy do."""
+
+    def __repr__(self) -> str:
+        return f"float64({float(self)})"
+
+
+def test_a_float_of_another_library_is_the_number_that_it_prints(trending: SortedSet) -> None:
+    trending.zadd({"a": FloatThatNamesItsType(0.1)})
+    assert trending.zscore("a") == Decimal("0.1")
+
+
+def test_bounds_may_lie_beyond_all_scores(trending: SortedSet) -> None:
+    trending.zadd({"a": -1, "b": 1})
+    assert trending.zcount(0, 1.7e308) == trending.zcount("(-1e9999999", "(0") == 1
+    assert trending.zrangebyscore("1e300", "+inf") == trending.zrangebyscore("-inf", "-1e300") == []
 
 
 @pytest.mark.parametrize("ranked", [False, True])

@@ -44,18 +44,15 @@ def score_of(value: Number) -> Decimal:
 
 def storable(number: Decimal) -> Decimal:
     """The number in plain form; raises `OutOfRange` where DynamoDB has no such number."""
-    digits = number.normalize(EXACT)
-    if not digits:
+    if not number:
         return Decimal(0)
-    if (
-        len(digits.as_tuple().digits) > _DIGITS
-        or not _LEAST_EXPONENT <= digits.adjusted() <= _GREATEST_EXPONENT
-    ):
+    digits = bytes(number.as_tuple().digits).strip(b"\0")
+    if len(digits) > _DIGITS or not _LEAST_EXPONENT <= number.adjusted() <= _GREATEST_EXPONENT:
         raise OutOfRange(
             f"{number} is no score: DynamoDB's numbers have up to {_DIGITS} digits, "
             f"from 1E{_LEAST_EXPONENT} to below 1E+{_GREATEST_EXPONENT + 1}"
         )
-    return plain(digits)
+    return plain(number)
 
 
 def plain(number: Decimal) -> Decimal:
@@ -79,7 +76,7 @@ def _decimal(value: Number) -> Decimal:
     if isinstance(value, Decimal):
         return value
     if isinstance(value, float):
-        return Decimal(repr(value))
+        return Decimal(float.__repr__(value))  # numpy's floats name their type too
     if isinstance(value, int | str) and not isinstance(value, bool):
         try:
             return Decimal(value)
@@ -135,6 +132,8 @@ def _bound(bound: Number) -> tuple[Decimal, bool]:
     number = _decimal(bound[1:] if is_open else bound)  # type: ignore[index]
     if number.is_nan():
         raise UsageError(f"{bound!r} is no bound of a range of scores")
+    if number and number.adjusted() > _GREATEST_EXPONENT:
+        number = Decimal("Infinity").copy_sign(number)  # no score lies beyond
     return number, is_open
 
 
