@@ -383,6 +383,27 @@ def test_an_interrupted_rebuild_is_said_and_can_be_run_again(memory: Store) -> N
     ranks.check(keys[:50])
 
 
+def test_nobody_divides_a_node_behind_the_deletion_of_a_rebuild() -> None:
+    """Leaves go only when nothing is left by which another one could be made."""
+    spent: list[isotone.Observation] = []
+    with isotone.connect(observe=[isotone.at_end(spent.append)]) as store:
+        store.create_tables(table := Table("ranks"))
+        ranks = Ranks(store, table)
+        ranks.rebuild([key_of(number) for number in range(100)])
+        spent.clear()
+        ranks.rebuild([])
+    entries = [
+        entry
+        for each in spent
+        if each.operation == "BatchWriteItem"
+        for entry in each.request["RequestItems"]["ranks"]
+    ]
+    keys = [
+        entry["DeleteRequest"]["Key"]["SK"]["S"] for entry in entries if "DeleteRequest" in entry
+    ]
+    assert list(dict.fromkeys(key.partition("#")[0] for key in keys)) == ["COUNTS", "LEAF", "SHAPE"]
+
+
 def test_rankings_live_side_by_side_and_are_cleared_alone(memory: Store) -> None:
     memory.create_tables(table := Table("ranks"))
     one, other = Ranks(memory, table, "one"), Ranks(memory, table, "two")

@@ -125,15 +125,26 @@ class Building:
         yield from self._delete_nodes()
 
     def _delete_nodes(self) -> Steps[None]:
-        """Delete all but the root's shape."""
+        """Delete all but the root's shape.
+
+        Counts come first, until there are none: a node is divided only where those above it still are, so
+        from then on nobody makes a leaf behind the place that the deletion has come to.
+        """
         tree = self._tree
         tree.forget()
-        for kind in (tree.leaves, tree.counts, tree.shapes):
-            found = self._all(kind)
-            while not found.is_over:
-                nodes = [item.node for item in (yield from found.step())]
-                keys = [tree.key(node) for node in nodes if kind is not tree.shapes or node != ROOT]
-                yield from tree.calls.delete_many(kind, keys)
+        while (yield from self._delete_all(tree.counts)):
+            pass
+        yield from self._delete_all(tree.leaves)
+        yield from self._delete_all(tree.shapes)
+
+    def _delete_all(self, kind: Any) -> Steps[int]:
+        """Delete the items of a kind that are there, but for the root's shape; how many they were."""
+        tree, found, deleted = self._tree, self._all(kind), 0
+        while not found.is_over:
+            nodes = [item.node for item in (yield from found.step())]
+            keys = [tree.key(node) for node in nodes if kind is not tree.shapes or node != ROOT]
+            deleted += yield from tree.calls.delete_many(kind, keys)
+        return deleted
 
     def _all(self, kind: Any) -> Traversal[Any]:
         read = kind.primary.where(kind.ranking == self._tree.name)

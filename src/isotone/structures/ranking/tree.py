@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from isotone.errors import Contended, RankingIncomplete, TransactionCanceledException
+from isotone.errors import Contended, RankingIncomplete
 from isotone.model.calls import Calls
 from isotone.model.carrying import pause_after
 from isotone.model.steps import Steps
@@ -102,21 +102,13 @@ class Tree:
     def learn(self, node: str) -> Steps[Learnt | None]:
         """Shape and counts of an inner node at one moment; None where it is not there."""
         key = self.key(node)
-        for attempt in range(ATTEMPTS):
-            try:
-                shape, counts = yield from self.calls.get_together(
-                    (self.shapes, key), (self.counts, key)
-                )
-            except TransactionCanceledException:  # somebody is writing them
-                yield from self.again(attempt)
-                continue
-            inner = self._remembered(shape) if isinstance(shape, RankingShape) else None
-            if inner is None or not isinstance(counts, RankingCounts):
-                self.known.pop(node, None)
-                return None
-            self.seen[node] = counts.counts
-            return Learnt(inner, counts.counts)
-        raise self.contended()
+        shape, counts = yield from self.calls.get_together((self.shapes, key), (self.counts, key))
+        inner = self._remembered(shape) if isinstance(shape, RankingShape) else None
+        if inner is None or not isinstance(counts, RankingCounts):
+            self.known.pop(node, None)
+            return None
+        self.seen[node] = counts.counts
+        return Learnt(inner, counts.counts)
 
     def _remembered(self, item: RankingShape) -> Inner:
         if item.level == 0:
@@ -166,15 +158,12 @@ class Tree:
         return {leaf.node: leaf for leaf in found if leaf is not None}
 
     def view(self, inners: Iterable[Inner], leaves: Iterable[str]) -> Steps[View | None]:
-        """Counts and keys at one moment; None where shapes were out of date, or somebody was writing."""
+        """Counts and keys at one moment; None where shapes were out of date."""
         wanted, below = {inner.node: inner for inner in inners}, list(dict.fromkeys(leaves))
-        try:
-            found = yield from self.calls.get_together(
-                *((self.counts, self.key(node)) for node in wanted),
-                *((self.leaves, self.key(node)) for node in below),
-            )
-        except TransactionCanceledException:
-            return None
+        found = yield from self.calls.get_together(
+            *((self.counts, self.key(node)) for node in wanted),
+            *((self.leaves, self.key(node)) for node in below),
+        )
         counts = self._fitting(wanted, found[: len(wanted)])
         items = [leaf for leaf in found[len(wanted) :] if isinstance(leaf, RankingLeaf)]
         if counts is None or len(items) < len(below):
