@@ -52,9 +52,17 @@ class FanOut:
         return done
 
     def withdraw(self, post: FeedPost) -> Steps[int]:
-        """Take a post from the timelines of all followers; how many. Cost: a write for each."""
+        """Take a post from the timelines of all followers; how many.
+
+        Its tick is free, and may have a new post, whose entries have the same keys: these stay. Cost: a write
+        for each and one more, and for every thousand a read.
+        """
+        key: dict[str, Any] = {"feed": self._feed, "author": post.author, "tick": post.tick}
+        yield from self._calls.delete(self._places, **key)  # a new post's fan-out begins anew
         after, done = None, 0
         while readers := (yield from self._following.page(post.author, after, _PAGE)):
+            if (yield from self._calls.get(self._posts, consistent=True, **key)) is not None:
+                return done
             done += yield from self._calls.delete_many(self._entries_of(post, readers))
             after = readers[-1]
             if len(readers) < _PAGE:

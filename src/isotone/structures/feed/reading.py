@@ -31,6 +31,7 @@ from isotone.structures.feed.followers import Following, TableFollowers
 
 _ROUNDS: Final = 10  # of one read, after which a page may be short
 _TOGETHER: Final = 99  # deletes of one transaction, besides its check
+_PAIRS: Final = 50  # of a delete and a check in one transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +154,7 @@ class FeedReading:
         keys = [{"feed": self._feed, **each.post._asdict()} for each in entries]
         posts = yield from self._calls.get_many(self._kinds.posts, keys, consistent=True)
         stale = [entry for entry, post in zip(entries, posts, strict=True) if post is None]
-        if stale:
-            yield from self._calls.delete_many(stale)
+        yield from self._sweep(stale)
         found = [post for post in posts if post is not None]
         if not self._hide_unfollowed:
             return found
@@ -163,6 +163,20 @@ class FeedReading:
         for author in sorted(authors - followed):
             yield from self._forget(reader, author, entries)
         return [each for each in found if each.author in followed]
+
+    def _sweep(self, stale: Sequence[FeedEntry]) -> Steps[None]:
+        """Delete the entries of posts that are gone, unless one is there after all.
+
+        A transaction's writes do not appear at one moment: an entry may be seen just before its post.
+        """
+        for start in range(0, len(stale), _PAIRS):
+            together = self._calls.transaction()
+            for each in stale[start : start + _PAIRS]:
+                post = {"feed": self._feed, **each.post._asdict()}
+                together.check(self._kinds.posts, FeedPost.author.missing(), **post)
+                together.delete(each)
+            with suppress(TransactionFailed, Contended):
+                yield from together.commit()
 
     def _forget(self, reader: str, author: str, entries: Sequence[FeedEntry]) -> Steps[None]:
         """Delete the entries of an author who is not followed, unless that has changed meanwhile."""
