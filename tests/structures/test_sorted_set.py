@@ -18,6 +18,7 @@ from tests.structures.simulation import Hasty
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Observation, Store, errors, field
+from isotone.model.steps import run
 from isotone.structures import SortedSet
 from isotone.structures.sorted_set.bounds import EXACT, ScoreRange, above, matcher, score_of
 
@@ -511,3 +512,34 @@ def test_a_range_of_scores_has_what_lies_between(
     above = low < score if without_low else low <= score
     below = score < high if without_high else score <= high
     assert (Decimal(score) in bounds) == (above and below)
+
+
+class LosingAnswers:
+    """A backend whose writes are sent twice, as by a client whose first answer was lost."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+
+    def execute(self, operation: str, request: Any) -> Any:
+        if operation == "TransactWriteItems":
+            self._backend.execute(operation, request)
+        return self._backend.execute(operation, request)
+
+
+def test_with_ranks_a_change_happens_once_whose_answer_was_lost(memory: Store) -> None:
+    ranked = SortedSet(memory, "lost", ranked=True)
+    ranked.create_table()
+    ranked.load((f"m{number:03}", number) for number in range(100))
+    backend: Any = LosingAnswers(memory.backend)
+
+    def perform(name: str, *given: Any, **options: Any) -> Any:
+        return run(getattr(SortedSet, name)._function(ranked, *given, **options), backend)
+
+    assert perform("zincrby", 60, "m005") == 65
+    assert perform("zpopmin") == [("m000", 0)]
+    assert perform("zpopmax", 2) == [("m099", 99), ("m098", 98)]
+    assert perform("zadd", {"new": 7}, nx=True, incr=True) == 7
+    assert perform("zrem", "m050") == 1
+    assert ranked.zcard() == 97
+    assert ranked.ranking is not None
+    assert memory.run(ranked.ranking.verify()).faults == []
