@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from isotone.backends.interface import InThread, Tape
-from isotone.errors import ResourceNotFoundException, ValidationException
+from isotone.backends.interface import InThread, Request, Response, Tape
+from isotone.errors import ConnectionFailed, ResourceNotFoundException, ValidationException
 from isotone.model.steps import Call, Pause, Steps, run, run_async
 
 GONE = ResourceNotFoundException("gone")
@@ -94,3 +94,18 @@ def test_a_pause_does_not_block_the_loop() -> None:
     began = time.perf_counter()
     asyncio.run(many())
     assert time.perf_counter() - began < 1
+
+
+def test_a_lost_connection_is_raised_where_the_call_made_its_request() -> None:
+    class Broken:
+        def execute(self, operation: str, request: Request) -> Response:
+            raise ConnectionFailed("the line is dead")
+
+    def call() -> Steps[str]:
+        try:
+            yield Call("ListTables", {})
+        except ConnectionFailed:
+            return "what was done before"
+        return "everything"
+
+    assert run(call(), Broken()) == "what was done before"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from typing import Any
 
 import pytest
 
@@ -93,3 +94,13 @@ def test_a_table_has_one_class_of_each_kind(memory: Store) -> None:
     one, other = Table("tallies"), Table("others")
     assert Tallies(memory, one).tallies is Tallies(memory, one).tallies
     assert Tallies(memory, one).tallies is not Tallies(memory, other).tallies
+
+
+def test_what_it_is_made_with_is_a_store_and_a_table(memory: Store) -> None:
+    wrong: Any = "shop.db"
+    with pytest.raises(errors.UsageError, match="is made with a store"):
+        Tallies(wrong, Table("tallies"))
+    with pytest.raises(
+        errors.UsageError, match="is no table; write table=Tallies"
+    ):
+        Tallies(memory, wrong)

@@ -20,8 +20,8 @@ from typing import Final, NamedTuple, TypeVar
 from isotone.backends import retry
 from isotone.backends.interface import AsyncBackend, Backend, Request, Response
 from isotone.errors import (
-    ApiError,
     BatchIncomplete,
+    IsotoneError,
     LimitExceededException,
     ResourceNotFoundException,
     StorageBusy,
@@ -52,7 +52,7 @@ _ABOUT_TABLES: Final = frozenset({"DescribeTable", "DeleteTable", "UpdateTable"}
 
 
 def run(steps: Steps[R], backend: Backend) -> R:
-    """Run a library call to its end; an API error is raised where the call made its request."""
+    """Run a library call to its end; an error is raised where the call made its request."""
     execute = backend.execute
     try:
         step = next(steps)
@@ -63,7 +63,7 @@ def run(steps: Steps[R], backend: Backend) -> R:
                 continue
             try:
                 response = execute(*step)
-            except ApiError as error:
+            except IsotoneError as error:
                 step = steps.throw(_explained(error, step))
             else:
                 step = steps.send(response)
@@ -83,7 +83,7 @@ async def run_async(steps: Steps[R], backend: AsyncBackend) -> R:
                 continue
             try:
                 response = await backend.execute(*step)
-            except ApiError as error:
+            except IsotoneError as error:
                 step = steps.throw(_explained(error, step))
             else:
                 step = steps.send(response)
@@ -97,7 +97,7 @@ def is_passing(error: Exception) -> bool:
     return retry.is_passing(error) or isinstance(error, _PASSING)
 
 
-def _explained(error: ApiError, call: Call) -> ApiError:
+def _explained(error: IsotoneError, call: Call) -> IsotoneError:
     """The error, in AWS's words, with a note where these leave a newcomer alone."""
     if isinstance(error, ResourceNotFoundException) and call.operation not in _ABOUT_TABLES:
         name = call.request.get("TableName")

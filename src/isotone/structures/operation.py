@@ -25,6 +25,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, cast, overload
 
 from typing_extensions import TypeVar
 
+from isotone.errors import UsageError
 from isotone.model.async_store import AsyncStore
 from isotone.model.entity import Entity
 from isotone.model.steps import Steps
@@ -100,6 +101,15 @@ class Structure(Generic[S]):
     """What every structure has: a store, its calls as steps, and the table in which it lives."""
 
     def __init__(self, store: S, table: Table) -> None:
+        if not isinstance(store, Store | AsyncStore):
+            raise UsageError(
+                f"a {type(self).__name__} is made with a store, not with {store!r}: "
+                f"{type(self).__name__}(isotone.connect(…), …)"
+            )
+        if not isinstance(table, Table):
+            raise UsageError(
+                f"table={table!r} is no table; write table={type(self).__name__}.layout(…), or one of yours"
+            )
         self.store = store
         self.calls = store.calls
         self.table = table

@@ -16,9 +16,9 @@ from typing import Any, Final, Literal
 
 from isotone.errors import (
     AlreadyExists,
-    ApiError,
     ConditionFailed,
     Contended,
+    IsotoneError,
     LeaseLost,
     TransactionFailed,
     UsageError,
@@ -181,7 +181,7 @@ class QueueSteps(Structure[S]):
             place = random.randrange(min(self._crowd + 1, len(candidates)))
             try:
                 message = yield from self._take(candidates.pop(place), hold)
-            except ApiError:
+            except IsotoneError:
                 if not found:
                     raise
                 return found  # what is claimed already is not to wait until its claim runs out
