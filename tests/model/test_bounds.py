@@ -272,6 +272,8 @@ def test_whether_a_field_of_the_key_has_a_value_is_not_asked_of_it(ask: Any) -> 
 
 def test_a_query_is_read_by_a_store() -> None:
     query = Order.primary.where(MINE)
-    with pytest.raises(TypeError, match=r"<Query of Order.primary where .*> only says .*store.all\(query\)"):
+    with pytest.raises(
+        TypeError, match=r"<Query of Order.primary where .*> only says .*store.all\(query\)"
+    ):
         list(query)  # type: ignore[call-overload]
     assert repr(Order.primary.scan()) == "<Scan of Order.primary>"
