@@ -173,3 +173,31 @@ def test_parents_come_before_children() -> None:
     order = [shard.id for shard in in_order(shards)]
     assert sorted(order) == ["a", "b", "c", "x"]
     assert order.index("a") < order.index("b") < order.index("c")
+
+
+def test_an_empty_map_may_be_shown_without_its_type() -> None:
+    table = Table("notes", stream="NEW_AND_OLD_IMAGES")
+
+    class Note(Entity, table=table):
+        topic: Attr[str] = field()
+        data: Attr[dict[str, Any]] = field()
+
+        primary = Key("TOPIC", topic).sort("NOTE")
+
+    whole: Any = {"empty": {}, "many": [{}, {"inner": {}}], "text": ""}
+    image = {
+        **Note.__schema__.to_item({"topic": "a", "data": whole}),
+        # As DynamoDB Local's stream has it.
+        "data": {
+            "M": {"empty": {}, "many": {"L": [{}, {"M": {"inner": {}}}]}, "text": {"S": ""}},
+        },
+    }
+    change = {"Keys": {}, "SequenceNumber": "1"}
+    record = {"eventID": "1", "eventName": "INSERT", "dynamodb": {**change, "NewImage": image}}
+    after = Event(table, "shard", record).after
+    assert isinstance(after, Note)
+    assert after.data == whole
+    image["data"] = {}
+    after = Event(table, "shard", record).after
+    assert isinstance(after, Note)
+    assert after.data == {}

@@ -143,10 +143,25 @@ class Event(Generic[E]):
         image: Item | None = self._change.get(member)
         if image is None or self.schema is None:
             return None
-        return cast("E", self.schema.from_item(image))
+        return cast("E", self.schema.from_item(_mended(image)))
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.keys!r} at {self.sequence}>"
+
+
+def _mended(image: Item) -> Item:
+    """An image whose empty maps are `{"M": {}}`: in streams of DynamoDB Local they are `{}`."""
+    return {name: _mended_value(value) for name, value in image.items()}
+
+
+def _mended_value(value: Any) -> Any:
+    if not value:
+        return {"M": {}}
+    if "M" in value:
+        return {"M": _mended(value["M"])}
+    if "L" in value:
+        return {"L": [_mended_value(each) for each in value["L"]]}
+    return value
 
 
 def _fits(schema: EntitySchema, keys: Item) -> bool:
