@@ -462,6 +462,28 @@ def test_a_fan_out_goes_on_where_it_was(feed: Feed) -> None:
     assert all(feed.read(f"{reader:05}").items == [post] for reader in (0, 1999, 2000, 2499))
 
 
+class ShortPages:
+    """A source that gives less than it is asked for."""
+
+    def page(self, author: str, after: str | None, size: int) -> list[str]:
+        return [each for each in "abcdefg" if each > (after or "")][: min(size, 3)]
+
+    def count(self, author: str) -> int:
+        return 7
+
+    def followed(self, reader: str, authors: Any) -> Any:
+        return authors
+
+
+def test_short_pages_of_followers_do_not_end_a_fan_out(memory: Store) -> None:
+    feed = Feed(memory, followers=ShortPages())
+    feed.create_table()
+    post = feed.post("ann", "hello")
+    deliver(feed)
+    assert all(feed.read(each).items == [post] for each in "abcdefg")
+    assert feed.followers("ann", size=5) == ["a", "b", "c", "d", "e"]
+
+
 def test_a_fan_out_ends_where_the_post_is_deleted_meanwhile(feed: Feed) -> None:
     many_followers(feed, 2500)
     post = feed.post("ann", "hello")

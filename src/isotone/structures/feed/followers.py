@@ -18,7 +18,10 @@ class Followers(Protocol):
     """
 
     def page(self, author: str, after: str | None, size: int) -> Sequence[str]:
-        """The next followers of an author in an order that stays, behind one of them; up to `size`."""
+        """The next followers of an author in an order that stays, behind one of them; up to `size`.
+
+        Fewer may come before the end; none come after it.
+        """
         ...
 
     def count(self, author: str) -> int:
@@ -46,7 +49,13 @@ class OutsideFollowers:
 
     def page(self, author: str, after: str | None, size: int) -> Steps[Sequence[str]]:
         yield from ()
-        return self._source.page(author, after, size)
+        found: list[str] = []
+        while more := self._source.page(author, after, size - len(found)):
+            found += more
+            after = more[-1]
+            if len(found) >= size:
+                break
+        return found
 
     def count(self, author: str) -> Steps[int]:
         yield from ()
