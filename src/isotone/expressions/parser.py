@@ -25,6 +25,7 @@ afterwards. As in the service, the words of a text are looked at once its syntax
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, NoReturn, TypeAlias, TypeVar
 
 from isotone.expressions import refusals
@@ -66,16 +67,19 @@ ARITHMETIC: Final = frozenset({"+", "-"})
 PRECEDENCE: Final = {"OR": 1, "AND": 2}
 JUNCTIONS: Final[dict[str, type[And | Or]]] = {"AND": And, "OR": Or}
 
+_KEPT: Final = 1024  # trees by their texts, which often come again with other names
 _CONDITIONS: Final = (Comparison, Between, In, Not, And, Or)
 
 
+@lru_cache(_KEPT)
 def parse_condition(text: str) -> ConditionNode:
-    """The tree of a condition, filter or key condition. O(length)."""
+    """The tree of a condition, filter or key condition. O(length) the first time."""
     return _whole(text, _Parser.condition)
 
 
+@lru_cache(_KEPT)
 def parse_update(text: str) -> UpdateNode:
-    """The tree of an update expression. O(length)."""
+    """The tree of an update expression. O(length) the first time."""
     return _whole(text, _Parser.update)
 
 
