@@ -3,7 +3,8 @@
     python web.py site.db 8000                  the web process: http://127.0.0.1:8000/?me=ann
     isotone worker web:fan_out site.db          a worker; start as many as you like, kill them as you like
 
-There is no login: `me` is whoever one says, so this is for one's own machine. The newest posts come first, a page has
+There is no login: `me` is whoever one says, so this is for one's own machine. A real site has sessions, and
+a token in each form, lest pages of other sites post in one's name. The newest posts come first, a page has
 ten, and the link to older ones goes on behind its last one whatever is posted meanwhile.
 """
 
@@ -27,11 +28,22 @@ PAGE_SIZE = 10
 LONGEST_POST = 2_000  # characters
 LONGEST_NAME = 40
 
-PAGE = """<!doctype html><meta charset="utf-8"><title>{me}</title>
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><title>{me}</title>
+<style>
+body {{ max-width: 40rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.5 system-ui, sans-serif }}
+form {{ display: inline-flex; gap: .5rem; margin: .2rem 1rem .2rem 0 }}
+ol {{ list-style: none; padding: 0 }}
+li {{ padding: .7rem 0; border-top: 1px solid #ccc; overflow-wrap: anywhere }}
+li span {{ display: block; white-space: pre-wrap }}
+time {{ color: #555 }}
+</style>
 <h1>{me}</h1>
-<form method="post" action="/post">{as_me}<input name="content" required><button>Post</button></form>
-<form method="post" action="/follow">{as_me}<input name="author" required><button>Follow</button></form>
-<p>{followers} followers. Follows: {following}</p>
+<form method="post" action="/post">{as_me}<input name="content" placeholder="What is new?"
+ aria-label="What is new?" required><button>Post</button></form>
+<form method="post" action="/follow">{as_me}<input name="author" placeholder="Whom to follow"
+ aria-label="Whom to follow" required><button>Follow</button></form>
+<div>{followers} followers. Follows: {following}</div>
 <ol>{posts}</ol>
 {older}
 """
@@ -82,7 +94,7 @@ class Site:
             me=escape(me),
             as_me=hidden(me=me),
             followers=self.feed.follower_count(me),
-            following=", ".join(map(escape, self.feed.following(me))) or "nobody",
+            following="".join(followed(each, me) for each in self.feed.following(me)) or "nobody",
             posts="".join(shown(post, me) for post in posts),
             older=older(posts, me),
         )
@@ -103,13 +115,18 @@ def hidden(**fields: str) -> str:
     )
 
 
+def followed(author: str, me: str) -> str:
+    fields = hidden(me=me, author=author)
+    return f'<form method="post" action="/unfollow">{escape(author)}{fields}<button>Unfollow</button></form>'
+
+
 def shown(post: FeedPost, me: str) -> str:
     button = ""
     if post.author == me:
         fields = hidden(me=me, post=post.id)
         button = f'<form method="post" action="/delete">{fields}<button>Delete</button></form>'
     return (
-        f"<li><b>{escape(post.author)}</b> <time>{post.at:%Y-%m-%d %H:%M}</time> "
+        f"<li><b>{escape(post.author)}</b> <time>{post.at:%Y-%m-%d %H:%M} UTC</time> "
         f"<span>{escape(post.content)}</span>{button}</li>"
     )
 
@@ -125,6 +142,7 @@ class Handler(BaseHTTPRequestHandler):
     """HTTP: GET shows a timeline, POST does something and goes back to it."""
 
     site: Site
+    timeout = 30  # seconds that a thread waits for a slow client
 
     def do_GET(self) -> None:
         self._answer(lambda me, form: self._send(200, self.site.page(me, form)), query=True)
@@ -152,10 +170,10 @@ class Handler(BaseHTTPRequestHandler):
         if query:
             sent = urlsplit(self.path).query
         else:
-            length = int(self.headers.get("Content-Length") or 0)
-            if not 0 <= length <= 100_000:
-                raise BadRequest("that is too long")
-            sent = self.rfile.read(length).decode("utf-8", "replace")
+            length = self.headers.get("Content-Length", "")
+            if not length.isdecimal() or int(length) > 100_000:
+                raise BadRequest("Content-Length is missing, or too long")
+            sent = self.rfile.read(int(length)).decode("utf-8", "replace")
         return {name: values[-1] for name, values in parse_qs(sent).items()}
 
     def _send(self, status: int, page: str) -> None:
