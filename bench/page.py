@@ -1,6 +1,6 @@
-"""Copy the figures of the last run into docs/performance.md, below its line.
+"""Copy the figures of the last run, or of several, into docs/performance.md, below its line.
 
-python -m bench.page [JSON]
+python -m bench.page [JSON…]
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ def rendered(found: dict[str, Any]) -> str:
     )
 
 
-def main(source: Path) -> None:
+def main(sources: list[Path]) -> None:
     """Rewrite the page."""
     head = PAGE.read_text(encoding="utf-8").partition(LINE)[0]
-    PAGE.write_text(head + LINE + "\n" + rendered(json.loads(source.read_text())), encoding="utf-8")
+    figures = "".join(rendered(json.loads(source.read_text())) for source in sources)
+    PAGE.write_text(head + LINE + "\n" + figures, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if sys.argv[1:] else ".peers/bench.json"))
+    main([Path(name) for name in sys.argv[1:] or [".peers/bench.json"]])
