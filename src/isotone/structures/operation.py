@@ -110,7 +110,7 @@ class Structure(Generic[S]):
             raise UsageError(
                 f"table={table!r} is no table; write table={type(self).__name__}.layout(…), or one of yours"
             )
-        self.store = store
+        self.store: S = store
         self.calls = store.calls
         self.table = table
 
