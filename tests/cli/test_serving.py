@@ -134,7 +134,15 @@ def test_requests_are_logged_on_demand():
         assert "ListTables" in process.communicate(timeout=10)[1]
 
 
-def test_ctrl_c_ends_a_command_without_a_traceback():
+@pytest.fixture
+def with_ctrl_c():
+    """A program that a shell started in the background ignores Ctrl-C, and so would those that it starts."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, former)
+
+
+def test_ctrl_c_ends_a_command_without_a_traceback(with_ctrl_c):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with started("tables", url) as process:
