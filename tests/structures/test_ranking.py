@@ -487,3 +487,23 @@ def test_over_an_async_store() -> None:
     order = sorted((number % 7, f"m{number:02}") for number in range(60))
     expected = order.index((5, "m05")), [member for _, member in order[:-4:-1]]
     assert asyncio.run(program()) == expected
+
+
+def test_a_place_is_that_of_a_key_that_is_there(memory: Store) -> None:
+    table = Table("places")
+    memory.create_tables(table)
+    ranking = Ranking(memory.calls, table, "few")
+    batches = iter([["a", "b", "d"], []])
+
+    def batch() -> Steps[list[str]]:
+        yield from ()
+        return next(batches)
+
+    memory.run(ranking.rebuild(batch))
+    assert [memory.run(ranking.place(key)) for key in ("a", "b", "c", "d", "e")] == [
+        (0, 2),
+        (1, 1),
+        None,
+        (2, 0),
+        None,
+    ]

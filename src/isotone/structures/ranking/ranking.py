@@ -159,6 +159,14 @@ class Ranking:
         (until,), size = yield from self._ranks(key + _NEXT)
         return size - until
 
+    def place(self, key: str) -> Steps[tuple[int, int] | None]:
+        """How many keys are smaller and how many greater, at one moment; None where the key is not there then.
+
+        Reads as `rank` does.
+        """
+        (below, until), size = yield from self._ranks(key, key + _NEXT)
+        return None if below == until else (below, size - until)
+
     def count(self, low: str, high: str) -> Steps[int]:
         """How many keys there are from `low` (included) to `high` (not included), at one moment."""
         if low >= high:

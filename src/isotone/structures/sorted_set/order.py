@@ -68,11 +68,11 @@ class Order(Protocol):
     def count(self, scores: ScoreRange) -> Steps[int]:
         """How many members have scores in a range."""
 
-    def before(self, place: Scored) -> Steps[int]:
-        """How many members stand before one."""
+    def before(self, place: Scored) -> Steps[int | None]:
+        """How many members stand before one; None where it is known to have another score by now."""
 
-    def behind(self, place: Scored) -> Steps[int]:
-        """How many members stand behind one."""
+    def behind(self, place: Scored) -> Steps[int | None]:
+        """How many members stand behind one; None where it is known to have another score by now."""
 
     def at(self, window: Window, *, reverse: bool) -> Steps[list[Scored]]:
         """The members in some places, counted from the least, or from the greatest."""
@@ -163,11 +163,13 @@ class ByRanking:
             return 0
         return (yield from self._ranking.count(low, high))
 
-    def before(self, place: Scored) -> Steps[int]:
-        return (yield from self._ranking.rank(ranking_key(place.score, place.member)))
+    def before(self, place: Scored) -> Steps[int | None]:
+        found = yield from self._ranking.place(ranking_key(place.score, place.member))
+        return None if found is None else found[0]
 
-    def behind(self, place: Scored) -> Steps[int]:
-        return (yield from self._ranking.behind(ranking_key(place.score, place.member)))
+    def behind(self, place: Scored) -> Steps[int | None]:
+        found = yield from self._ranking.place(ranking_key(place.score, place.member))
+        return None if found is None else found[1]
 
     def at(self, window: Window, *, reverse: bool) -> Steps[list[Scored]]:
         if self._is_over():

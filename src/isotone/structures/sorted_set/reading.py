@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
-from isotone.errors import UsageError
+from isotone.errors import RankingIncomplete, UsageError
+from isotone.model.carrying import pause_after
 from isotone.model.patterns import Query
 from isotone.model.steps import Steps
 from isotone.model.table import Local, Number, Table
@@ -34,6 +35,7 @@ Cast = Callable[[Decimal], Any]
 Cursor = str | Literal[0]
 
 _PAGE = 100  # members of a scan, where nothing is said
+_LOOKS = 20  # for the rank of a member whose score others change
 
 
 def layout(name: str = "sorted_sets") -> Table:
@@ -112,12 +114,19 @@ class SortedSetReader(Structure[S]):
         return (yield from self._rank(value, withscore, score_cast_func, reverse=True))
 
     def _rank(self, member: str, withscore: bool, cast: Cast, *, reverse: bool) -> Steps[Any]:
-        (score,) = yield from self._members.scores([member])
-        if score is None:
-            return None
         count = self._order.behind if reverse else self._order.before
-        rank = yield from count(Scored(member, score))
-        return [rank, cast(score)] if withscore else rank
+        for number in range(_LOOKS):
+            (score,) = yield from self._members.scores([member])
+            if score is None:
+                return None
+            rank = yield from count(Scored(member, score))
+            if rank is not None:
+                return [rank, cast(score)] if withscore else rank
+            yield pause_after(number)  # others have changed the score in between
+        raise RankingIncomplete(
+            f"{member!r} was not found among the ranks of {self.name!r} in {_LOOKS} looks: try again if it "
+            "changes all the time; if it was written by other means, rerank() gives it a rank"
+        )
 
     # How many
 
