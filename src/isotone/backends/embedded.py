@@ -203,7 +203,9 @@ class _Worker:
     def _maintain(self) -> float:
         try:
             return self._service.maintain()
-        except Exception:
+        except (
+            Exception
+        ):  # whatever it is: a thread that ended would leave all later work undone, unseen
             self._service.engine.abandon()
             log.exception("background work failed; it will be tried again")
             return _RETRY_INTERVAL

@@ -195,7 +195,7 @@ def _botocore(name: str) -> Any:
 
 def _also_botocore(ours: type[E], name: str) -> type[E]:
     theirs = _botocore(name)
-    return ours if theirs is None else _joined(ours, theirs)  # type: ignore[arg-type]
+    return ours if theirs is None else _joined(ours, theirs)  # type: ignore[arg-type] # botocore is untyped
 
 
 @cache

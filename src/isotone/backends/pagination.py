@@ -161,7 +161,7 @@ class PageIterator:
 
     def search(self, expression: str) -> Iterator[Any]:
         """What a JMESPath expression finds in each page; needs the `jmespath` package."""
-        import jmespath  # type: ignore[import-untyped]
+        import jmespath  # type: ignore[import-untyped] # it has no stubs
 
         compiled = jmespath.compile(expression)
         for page in self:

@@ -79,14 +79,14 @@ class Engine:
         `__exit__` and in the middle of one, and then the block has ended, but the transaction has not.
         The lock tells: it is given back only when all else is in order.
         """
-        if not self.lock._is_owned():  # type: ignore[attr-defined]
+        if not self.lock._is_owned():  # type: ignore[attr-defined] # not in the stubs
             return
         try:
             self.store.abandon()
             self.writing.reset()
             self.forget()
         finally:
-            while self.lock._is_owned():  # type: ignore[attr-defined]
+            while self.lock._is_owned():  # type: ignore[attr-defined] # not in the stubs
                 self.lock.release()
 
     @contextmanager

@@ -14,6 +14,7 @@ import msgspec
 from isotone.values.attributes import Item
 
 _encode: Callable[[Item], bytes] = msgspec.json.Encoder().encode
+# Values stay plain dicts: naming their types here would make msgspec check each one again.
 _decode: Callable[[bytes | memoryview], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg]
 
 _SIZE = Struct(">I")

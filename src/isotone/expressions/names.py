@@ -107,7 +107,7 @@ def resolve(tree: _Tree, names: NameMap | None) -> _Tree:
 
     Undefined ones stay, to be refused by `rules` in their turn.
     """
-    return _resolved(tree, names or {})  # type: ignore[no-any-return]
+    return _resolved(tree, names or {})  # type: ignore[no-any-return] # a tree of the kind given
 
 
 def _resolved(node: Any, names: NameMap) -> Any:

@@ -129,7 +129,7 @@ def check_path(path: Path) -> None:
 def checked_elements(path: Path) -> ResolvedPath:
     """The elements of a path that is as it should be."""
     check_path(path)
-    return path.elements  # type: ignore[return-value]  # all names are defined
+    return path.elements  # type: ignore[return-value] # all names are defined
 
 
 def _checks(tree: Node) -> Iterator[OperandCheck]:
