@@ -28,112 +28,112 @@ if TYPE_CHECKING:
     from isotone.codec.ids import uuid7 as uuid7
     from isotone.model.async_store import AsyncStore as AsyncStore
     from isotone.model.async_store import aconnect as aconnect
-    from isotone.model.changes import Change as Change
-    from isotone.model.collections import Family as Family
-    from isotone.model.components import desc as desc
-    from isotone.model.components import in_order as in_order
-    from isotone.model.components import raw as raw
-    from isotone.model.components import since_epoch as since_epoch
-    from isotone.model.components import written as written
-    from isotone.model.conditions import Condition as Condition
+    from isotone.model.declaring.changes import Change as Change
+    from isotone.model.declaring.components import desc as desc
+    from isotone.model.declaring.components import in_order as in_order
+    from isotone.model.declaring.components import raw as raw
+    from isotone.model.declaring.components import since_epoch as since_epoch
+    from isotone.model.declaring.components import written as written
+    from isotone.model.declaring.conditions import Condition as Condition
+    from isotone.model.declaring.fields import Attr as Attr
+    from isotone.model.declaring.fields import computed as computed
+    from isotone.model.declaring.fields import created as created
+    from isotone.model.declaring.fields import expires as expires
+    from isotone.model.declaring.fields import field as field
+    from isotone.model.declaring.fields import updated as updated
+    from isotone.model.declaring.fields import version as version
+    from isotone.model.declaring.keys import Index as Index
+    from isotone.model.declaring.keys import Key as Key
+    from isotone.model.declaring.table import Binary as Binary
+    from isotone.model.declaring.table import Global as Global
+    from isotone.model.declaring.table import Local as Local
+    from isotone.model.declaring.table import Number as Number
+    from isotone.model.declaring.table import Table as Table
     from isotone.model.entity import Entity as Entity
     from isotone.model.entity import upgrade as upgrade
-    from isotone.model.events import Event as Event
-    from isotone.model.fields import Attr as Attr
-    from isotone.model.fields import computed as computed
-    from isotone.model.fields import created as created
-    from isotone.model.fields import expires as expires
-    from isotone.model.fields import field as field
-    from isotone.model.fields import updated as updated
-    from isotone.model.fields import version as version
-    from isotone.model.headroom import HeadroomNotice as HeadroomNotice
-    from isotone.model.headroom import HeadroomWarning as HeadroomWarning
-    from isotone.model.headroom import headroom_notices as headroom_notices
-    from isotone.model.headroom import on_headroom as on_headroom
-    from isotone.model.keys import Index as Index
-    from isotone.model.keys import Key as Key
     from isotone.model.observing import Observation as Observation
     from isotone.model.observing import at_end as at_end
     from isotone.model.observing import to_log as to_log
     from isotone.model.observing import to_spans as to_spans
-    from isotone.model.patterns import Query as Query
-    from isotone.model.patterns import Scan as Scan
-    from isotone.model.reading import Page as Page
-    from isotone.model.showing import show as show
-    from isotone.model.snapshot import Snapshot as Snapshot
-    from isotone.model.stats import Stats as Stats
-    from isotone.model.stats import WastefulRead as WastefulRead
+    from isotone.model.reading.collections import Family as Family
+    from isotone.model.reading.patterns import Query as Query
+    from isotone.model.reading.patterns import Scan as Scan
+    from isotone.model.reading.reading import Page as Page
+    from isotone.model.reading.showing import show as show
+    from isotone.model.reading.snapshot import Snapshot as Snapshot
+    from isotone.model.reading.stats import Stats as Stats
+    from isotone.model.reading.stats import WastefulRead as WastefulRead
     from isotone.model.store import Store as Store
     from isotone.model.store import connect as connect
-    from isotone.model.table import Binary as Binary
-    from isotone.model.table import Global as Global
-    from isotone.model.table import Local as Local
-    from isotone.model.table import Number as Number
-    from isotone.model.table import Table as Table
-    from isotone.model.tables import Throughput as Throughput
-    from isotone.model.widening import Widened as Widened
+    from isotone.model.tables.events import Event as Event
+    from isotone.model.tables.tables import Throughput as Throughput
+    from isotone.model.writing.headroom import HeadroomNotice as HeadroomNotice
+    from isotone.model.writing.headroom import HeadroomWarning as HeadroomWarning
+    from isotone.model.writing.headroom import headroom_notices as headroom_notices
+    from isotone.model.writing.headroom import on_headroom as on_headroom
+    from isotone.model.writing.widening import Widened as Widened
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "AsyncStore": "isotone.model.async_store",
-    "Attr": "isotone.model.fields",
-    "Binary": "isotone.model.table",
-    "Change": "isotone.model.changes",
+    "Attr": "isotone.model.declaring.fields",
+    "Binary": "isotone.model.declaring.table",
+    "Change": "isotone.model.declaring.changes",
     "Client": "isotone.backends.client",
-    "Condition": "isotone.model.conditions",
+    "Condition": "isotone.model.declaring.conditions",
     "Credentials": "isotone.backends.credentials",
     "Database": "isotone.backends.embedded",
     "Entity": "isotone.model.entity",
-    "Event": "isotone.model.events",
-    "Family": "isotone.model.collections",
-    "Global": "isotone.model.table",
-    "HeadroomNotice": "isotone.model.headroom",
-    "HeadroomWarning": "isotone.model.headroom",
-    "Index": "isotone.model.keys",
+    "Event": "isotone.model.tables.events",
+    "Family": "isotone.model.reading.collections",
+    "Global": "isotone.model.declaring.table",
+    "HeadroomNotice": "isotone.model.writing.headroom",
+    "HeadroomWarning": "isotone.model.writing.headroom",
+    "Index": "isotone.model.declaring.keys",
     "KSUID": "isotone.codec.ids",
-    "Key": "isotone.model.keys",
-    "Local": "isotone.model.table",
+    "Key": "isotone.model.declaring.keys",
+    "Local": "isotone.model.declaring.table",
     "ManualClock": "isotone.clock",
-    "Number": "isotone.model.table",
+    "Number": "isotone.model.declaring.table",
     "Observation": "isotone.model.observing",
-    "Page": "isotone.model.reading",
-    "Query": "isotone.model.patterns",
+    "Page": "isotone.model.reading.reading",
+    "Query": "isotone.model.reading.patterns",
     "Retries": "isotone.backends.retry",
-    "Scan": "isotone.model.patterns",
-    "Snapshot": "isotone.model.snapshot",
-    "Stats": "isotone.model.stats",
+    "Scan": "isotone.model.reading.patterns",
+    "Snapshot": "isotone.model.reading.snapshot",
+    "Stats": "isotone.model.reading.stats",
     "Store": "isotone.model.store",
     "SystemClock": "isotone.clock",
-    "Table": "isotone.model.table",
-    "Throughput": "isotone.model.tables",
+    "Table": "isotone.model.declaring.table",
+    "Throughput": "isotone.model.tables.tables",
     "Timeouts": "isotone.backends.endpoint",
     "ULID": "isotone.codec.ids",
-    "WastefulRead": "isotone.model.stats",
-    "Widened": "isotone.model.widening",
+    "WastefulRead": "isotone.model.reading.stats",
+    "Widened": "isotone.model.writing.widening",
     "aconnect": "isotone.model.async_store",
     "at_end": "isotone.model.observing",
-    "computed": "isotone.model.fields",
+    "computed": "isotone.model.declaring.fields",
     "connect": "isotone.model.store",
-    "created": "isotone.model.fields",
-    "desc": "isotone.model.components",
-    "expires": "isotone.model.fields",
-    "field": "isotone.model.fields",
-    "headroom_notices": "isotone.model.headroom",
-    "in_order": "isotone.model.components",
-    "on_headroom": "isotone.model.headroom",
+    "created": "isotone.model.declaring.fields",
+    "desc": "isotone.model.declaring.components",
+    "expires": "isotone.model.declaring.fields",
+    "field": "isotone.model.declaring.fields",
+    "headroom_notices": "isotone.model.writing.headroom",
+    "in_order": "isotone.model.declaring.components",
+    "on_headroom": "isotone.model.writing.headroom",
     "open": "isotone.backends.embedded",
-    "raw": "isotone.model.components",
-    "show": "isotone.model.showing",
-    "since_epoch": "isotone.model.components",
+    "raw": "isotone.model.declaring.components",
+    "show": "isotone.model.reading.showing",
+    "since_epoch": "isotone.model.declaring.components",
     "time_of": "isotone.codec.ids",
     "to_log": "isotone.model.observing",
     "to_spans": "isotone.model.observing",
-    "updated": "isotone.model.fields",
+    "updated": "isotone.model.declaring.fields",
     "upgrade": "isotone.model.entity",
     "uuid7": "isotone.codec.ids",
-    "version": "isotone.model.fields",
-    "written": "isotone.model.components",
+    "version": "isotone.model.declaring.fields",
+    "written": "isotone.model.declaring.components",
 }
 
 __all__ = [

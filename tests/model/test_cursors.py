@@ -13,7 +13,7 @@ import isotone
 from isotone import Attr, Entity, Global, Index, Key, Table, field
 from isotone.clock import ManualClock
 from isotone.errors import InvalidCursor, UsageError
-from isotone.model.cursors import Position, Signer
+from isotone.model.reading.cursors import Position, Signer
 
 REQUEST = {"TableName": "t", "KeyConditionExpression": "PK = :v0", "Limit": 5}
 SIGNER = Signer(b"0123456789abcdef", ManualClock())

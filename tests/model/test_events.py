@@ -13,7 +13,7 @@ import isotone
 from isotone import Attr, Entity, Event, Key, ManualClock, Store, Table, field
 from isotone.engine.streams import upkeep
 from isotone.errors import TableDiffers, UsageError
-from isotone.model.streaming import Shard, in_order
+from isotone.model.tables.streaming import Shard, in_order
 
 START = 1_800_000_000
 

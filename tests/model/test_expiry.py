@@ -9,7 +9,7 @@ import pytest
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, ManualClock, Table, expires, field
 from isotone.errors import AlreadyExists, UsageError
-from isotone.model.validation import InvalidEntity
+from isotone.model.declaring.validation import InvalidEntity
 
 web = Table("web", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 

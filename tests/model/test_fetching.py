@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from isotone.errors import BatchIncomplete, ProvisionedThroughputExceededException
-from isotone.model.fetching import Fetched, fetch
+from isotone.model.declaring.table import Table
+from isotone.model.reading.fetching import Fetched, fetch
 from isotone.model.steps import Call, Pause, Steps
-from isotone.model.table import Table
 
 TABLE = Table("tab", "PK", None)
 

@@ -11,16 +11,16 @@ import pytest
 
 import isotone
 from isotone.errors import OutOfRange
-from isotone.model import headroom
-from isotone.model.components import desc
+from isotone.model.declaring.components import desc
+from isotone.model.declaring.fields import Attr, field
+from isotone.model.declaring.keys import Index, Key
+from isotone.model.declaring.table import Global, Table
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, field
-from isotone.model.headroom import HeadroomWarning
-from isotone.model.keys import Index, Key
-from isotone.model.saving import put
-from isotone.model.table import Global, Table
-from isotone.model.tables import create_tables
-from isotone.model.updating import update
+from isotone.model.tables.tables import create_tables
+from isotone.model.writing import headroom
+from isotone.model.writing.headroom import HeadroomWarning
+from isotone.model.writing.saving import put
+from isotone.model.writing.updating import update
 
 repos = Table("repos", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 

@@ -19,18 +19,18 @@ from hypothesis import strategies as st
 import isotone
 from isotone.backends.interface import Backend, InProcess
 from isotone.clock import SystemClock
-from isotone.model.components import desc, in_order, raw
-from isotone.model.conditions import Condition
-from isotone.model.cursors import Signer
+from isotone.model.declaring.components import desc, in_order, raw
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.fields import Attr, field
+from isotone.model.declaring.keys import Index, Key
+from isotone.model.declaring.table import Binary, Global, Local, Number, Table
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, field
-from isotone.model.keys import Index, Key
-from isotone.model.patterns import Pattern
-from isotone.model.reading import Reader
-from isotone.model.saving import put
+from isotone.model.reading.cursors import Signer
+from isotone.model.reading.patterns import Pattern
+from isotone.model.reading.reading import Reader
 from isotone.model.steps import run
-from isotone.model.table import Binary, Global, Local, Number, Table
-from isotone.model.tables import create_tables, drop_tables
+from isotone.model.tables.tables import create_tables, drop_tables
+from isotone.model.writing.saving import put
 from isotone.server import running_server
 
 CLOCK = SystemClock()

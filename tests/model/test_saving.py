@@ -20,16 +20,16 @@ from isotone.errors import (
     UsageError,
     VersionConflict,
 )
+from isotone.model.declaring.fields import Attr, computed, created, expires, field, updated, version
+from isotone.model.declaring.keys import Index, Key
+from isotone.model.declaring.table import Global, Local, Table
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, computed, created, expires, field, updated, version
-from isotone.model.keys import Index, Key
-from isotone.model.saving import create, delete, put, replace
 from isotone.model.steps import Call, Steps, run
-from isotone.model.table import Global, Local, Table
-from isotone.model.tables import create_tables
-from isotone.model.updating import update
-from isotone.model.upserting import upsert
-from isotone.model.writing import read_item
+from isotone.model.tables.tables import create_tables
+from isotone.model.writing.saving import create, delete, put, replace
+from isotone.model.writing.updating import update
+from isotone.model.writing.upserting import upsert
+from isotone.model.writing.writing import read_item
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

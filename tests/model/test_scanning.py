@@ -11,7 +11,7 @@ import isotone
 from isotone import Stats, aconnect, connect
 from isotone.backends.interface import InProcess, Request, Response
 from isotone.errors import ProvisionedThroughputExceededException
-from isotone.model.scanning import sum_of
+from isotone.model.reading.scanning import sum_of
 
 
 class Counting:

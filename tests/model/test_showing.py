@@ -13,7 +13,7 @@ import pytest
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Number, Table, desc, field, in_order
 from isotone.errors import UsageError
-from isotone.model.showing import table_text
+from isotone.model.reading.showing import table_text
 
 shelf = Table(
     "shelf", indexes={"stock": Global("GSI1PK", "GSI1SK"), "price": Global("kind", Number("price"))}

@@ -22,9 +22,9 @@ from isotone.errors import (
     UsageError,
     ValidationException,
 )
-from isotone.model.expiring import expiry_attribute
 from isotone.model.steps import Pause, Steps
-from isotone.model.tables import (
+from isotone.model.tables.expiring import expiry_attribute
+from isotone.model.tables.tables import (
     IndexProgress,
     add_indexes,
     create_tables,

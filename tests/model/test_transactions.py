@@ -21,18 +21,18 @@ from isotone.errors import (
     TransactionFailed,
     UsageError,
 )
-from isotone.model import batches
-from isotone.model.batches import Written, delete_many, put_many
+from isotone.model.declaring.fields import Attr, computed, expires, field, version
+from isotone.model.declaring.keys import Index, Key
+from isotone.model.declaring.table import Global, Table
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, computed, expires, field, version
-from isotone.model.keys import Index, Key
-from isotone.model.moving import move
-from isotone.model.saving import create, put
 from isotone.model.steps import Pause, run
-from isotone.model.table import Global, Table
-from isotone.model.tables import create_tables
-from isotone.model.transactions import Transaction, get_together
-from isotone.model.updating import update
+from isotone.model.tables.tables import create_tables
+from isotone.model.writing import batches
+from isotone.model.writing.batches import Written, delete_many, put_many
+from isotone.model.writing.moving import move
+from isotone.model.writing.saving import create, put
+from isotone.model.writing.transactions import Transaction, get_together
+from isotone.model.writing.updating import update
 
 bank = Table("bank", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 log = Table("log", sort=None)

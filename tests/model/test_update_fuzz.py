@@ -17,18 +17,18 @@ import isotone
 from isotone.backends.interface import InProcess, Request, Response
 from isotone.clock import ManualClock
 from isotone.errors import ConditionFailed
-from isotone.model.changes import Change
-from isotone.model.components import desc
-from isotone.model.conditions import Condition
+from isotone.model.declaring.changes import Change
+from isotone.model.declaring.components import desc
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.fields import Attr, computed, field, updated, version
+from isotone.model.declaring.keys import Index, Key
+from isotone.model.declaring.table import Global, Local, Number, Table
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, computed, field, updated, version
-from isotone.model.keys import Index, Key
-from isotone.model.saving import put
 from isotone.model.steps import run
-from isotone.model.table import Global, Local, Number, Table
-from isotone.model.tables import create_tables
-from isotone.model.updating import update
-from isotone.model.writing import read_item
+from isotone.model.tables.tables import create_tables
+from isotone.model.writing.saving import put
+from isotone.model.writing.updating import update
+from isotone.model.writing.writing import read_item
 
 desk = Table(
     "desk",

@@ -18,15 +18,15 @@ from isotone.errors import (
     ValidationException,
     VersionConflict,
 )
-from isotone.model import carrying
-from isotone.model.changes import Change
+from isotone.model.declaring.changes import Change
+from isotone.model.declaring.fields import Attr, computed, expires, field, updated, version
+from isotone.model.declaring.keys import Index, Key
+from isotone.model.declaring.table import Global, Table
 from isotone.model.entity import Entity, upgrade
-from isotone.model.fields import Attr, computed, expires, field, updated, version
-from isotone.model.keys import Index, Key
-from isotone.model.saving import create, delete, put
-from isotone.model.table import Global, Table
-from isotone.model.tables import create_tables
-from isotone.model.updating import update
+from isotone.model.tables.tables import create_tables
+from isotone.model.writing import carrying
+from isotone.model.writing.saving import create, delete, put
+from isotone.model.writing.updating import update
 
 shop = Table(
     "shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK"), "GSI2": Global("GSI2PK", "GSI2SK")}

@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from isotone.errors import ConditionFailed, NotUnique, UsageError
+from isotone.model.declaring.fields import Attr, computed, created, expires, field, updated, version
+from isotone.model.declaring.keys import Index, Key
+from isotone.model.declaring.table import Global, Local, Number, Table
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, computed, created, expires, field, updated, version
-from isotone.model.keys import Index, Key
-from isotone.model.saving import create, delete
-from isotone.model.table import Global, Local, Number, Table
-from isotone.model.tables import create_tables
-from isotone.model.upserting import upsert
+from isotone.model.tables.tables import create_tables
+from isotone.model.writing.saving import create, delete
+from isotone.model.writing.upserting import upsert
 
 START = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 things = Table("things", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})

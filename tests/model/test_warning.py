@@ -9,9 +9,9 @@ import pytest
 
 import isotone
 from isotone import Attr, Entity, Key, Table, field
-from isotone.model import headroom
-from isotone.model.headroom import HeadroomWarning
-from isotone.model.stats import WastefulRead
+from isotone.model.reading.stats import WastefulRead
+from isotone.model.writing import headroom
+from isotone.model.writing.headroom import HeadroomWarning
 
 shelf = Table("shelf")
 

@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 
 from isotone.errors import AlreadyExists, NotUnique, OutOfRange, TransactionFailed, UsageError
-from isotone.model import widening
-from isotone.model.batches import delete_many, put_many
-from isotone.model.components import desc
-from isotone.model.cursors import Signer
+from isotone.model.declaring.components import desc
+from isotone.model.declaring.fields import Attr, field, version
+from isotone.model.declaring.keys import Index, Key
+from isotone.model.declaring.table import Global, Table
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, field, version
-from isotone.model.keys import Index, Key
-from isotone.model.moving import move
-from isotone.model.reading import Reader
-from isotone.model.saving import create, delete, put
-from isotone.model.table import Global, Table
-from isotone.model.tables import create_tables
-from isotone.model.transactions import Transaction, get_together
-from isotone.model.updating import update
-from isotone.model.widening import Widened, widen
+from isotone.model.reading.cursors import Signer
+from isotone.model.reading.reading import Reader
+from isotone.model.tables.tables import create_tables
+from isotone.model.writing import widening
+from isotone.model.writing.batches import delete_many, put_many
+from isotone.model.writing.moving import move
+from isotone.model.writing.saving import create, delete, put
+from isotone.model.writing.transactions import Transaction, get_together
+from isotone.model.writing.updating import update
+from isotone.model.writing.widening import Widened, widen
 
 INDEXES = {"GSI1": Global("GSI1PK", "GSI1SK")}
 before, during, after = (Table("repos", indexes=INDEXES) for _ in "123")

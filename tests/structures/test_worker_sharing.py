@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone import Table
-from isotone.model.streaming import Shard
+from isotone.model.tables.streaming import Shard
 from isotone.structures.worker.entities import WorkerLease
 from isotone.structures.worker.sharing import decide, readable
 

@@ -20,21 +20,22 @@ from typing import Any, TypeVar
 
 from isotone import limits
 from isotone.clock import Clock
-from isotone.model import batches, moving, saving, streaming, updating, upserting, widening
-from isotone.model import tables as tabling
-from isotone.model.changes import Change
-from isotone.model.collecting import Traversal
-from isotone.model.collections import Family, FamilyQuery
-from isotone.model.conditions import Condition
+from isotone.model.declaring.changes import Change
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
-from isotone.model.fetching import FetchProgress
-from isotone.model.patterns import Query, Read, Scan
-from isotone.model.reading import Page, Reader
-from isotone.model.snapshot import Snapshot
+from isotone.model.reading.collecting import Traversal
+from isotone.model.reading.collections import Family, FamilyQuery
+from isotone.model.reading.fetching import FetchProgress
+from isotone.model.reading.patterns import Query, Read, Scan
+from isotone.model.reading.reading import Page, Reader
+from isotone.model.reading.snapshot import Snapshot
 from isotone.model.steps import Steps
-from isotone.model.table import Table
-from isotone.model.tables import Difference, Throughput
-from isotone.model.transactions import Transaction, get_together
+from isotone.model.tables import streaming
+from isotone.model.tables import tables as tabling
+from isotone.model.tables.tables import Difference, Throughput
+from isotone.model.writing import batches, moving, saving, updating, upserting, widening
+from isotone.model.writing.transactions import Transaction, get_together
 
 E = TypeVar("E", bound=Entity)
 P = TypeVar("P", bound=Entity)

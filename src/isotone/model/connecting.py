@@ -16,10 +16,10 @@ from isotone.backends import opening
 from isotone.backends.opening import Opened, OpenedAsync, Target
 from isotone.clock import Clock, SystemClock
 from isotone.errors import UsageError
-from isotone.model.cursors import Signer
 from isotone.model.observing import AsyncObserved, Observed, Observer
-from isotone.model.reading import Reader
-from isotone.model.stats import Report, warn
+from isotone.model.reading.cursors import Signer
+from isotone.model.reading.reading import Reader
+from isotone.model.reading.stats import Report, warn
 
 _SECRET_SIZE: Final = 32
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, dataclass_transform
 
-from isotone.model import declaration
-from isotone.model.changes import Change
-from isotone.model.fields import (
+from isotone.model.declaring import declaration
+from isotone.model.declaring.changes import Change
+from isotone.model.declaring.fields import (
     computed,
     created,
     expires,
@@ -24,12 +24,12 @@ from isotone.model.fields import (
     updated,
     version,
 )
-from isotone.model.schema import EntitySchema
-from isotone.model.table import Table
+from isotone.model.declaring.schema import EntitySchema
+from isotone.model.declaring.table import Table
 
 if TYPE_CHECKING:
-    from isotone.model.conditions import Condition
-    from isotone.model.patterns import Query
+    from isotone.model.declaring.conditions import Condition
+    from isotone.model.reading.patterns import Query
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,7 +68,7 @@ class Entity:
 
         >>> Order.find(Order.customer_id == "36ab", Order.status == "SHIPPED")  # doctest: +SKIP
         """
-        from isotone.model import patterns
+        from isotone.model.reading import patterns
 
         patterns.check_unnamed("find", cls.__schema__, named)
         return patterns.find(cls, conditions)

@@ -20,24 +20,26 @@ from isotone import limits
 from isotone.backends.interface import Backend
 from isotone.backends.opening import MEMORY, Target
 from isotone.clock import Clock
-from isotone.model import batches, connecting, scanning, widening
-from isotone.model import tables as tabling
+from isotone.model import connecting
 from isotone.model.calls import Calls
-from isotone.model.changes import Change
-from isotone.model.collections import Family, FamilyQuery
-from isotone.model.conditions import Condition
 from isotone.model.connecting import StoreOptions
+from isotone.model.declaring.changes import Change
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
-from isotone.model.events import Event
-from isotone.model.fetching import FetchProgress
-from isotone.model.patterns import Read, Scan
-from isotone.model.reading import Page, Reader
-from isotone.model.snapshot import Snapshot
+from isotone.model.reading import scanning
+from isotone.model.reading.collections import Family, FamilyQuery
+from isotone.model.reading.fetching import FetchProgress
+from isotone.model.reading.patterns import Read, Scan
+from isotone.model.reading.reading import Page, Reader
+from isotone.model.reading.snapshot import Snapshot
 from isotone.model.steps import Steps, run
-from isotone.model.stored import class_of
-from isotone.model.table import Table
-from isotone.model.tables import Difference, Throughput
-from isotone.model.transacting import StoreTransaction
+from isotone.model.tables import tables as tabling
+from isotone.model.tables.events import Event
+from isotone.model.tables.tables import Difference, Throughput
+from isotone.model.writing import batches, widening
+from isotone.model.writing.stored import class_of
+from isotone.model.writing.transacting import StoreTransaction
 
 E = TypeVar("E", bound=Entity)
 P = TypeVar("P", bound=Entity)

@@ -16,15 +16,15 @@ from datetime import datetime
 from typing import Any, Final, Literal, cast
 
 from isotone.errors import AlreadyExists, UsageError
-from isotone.model.conditions import Condition
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.fields import Attr, created, field
+from isotone.model.declaring.keys import Index, Key
+from isotone.model.declaring.table import Global, Table
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, created, field
-from isotone.model.keys import Index, Key
-from isotone.model.patterns import Query
-from isotone.model.reading import Page
+from isotone.model.reading.patterns import Query
+from isotone.model.reading.reading import Page
 from isotone.model.steps import Steps
-from isotone.model.table import Global, Table
-from isotone.model.transactions import Transaction
+from isotone.model.writing.transactions import Transaction
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 
 Node = str | Entity

@@ -27,11 +27,11 @@ from typing import Final
 from typing_extensions import TypeVar
 
 from isotone.errors import AlreadyExists, ConditionFailed, Contended, TransactionFailed, UsageError
+from isotone.model.declaring.fields import Attr, expires, field
+from isotone.model.declaring.keys import Key
+from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, expires, field
-from isotone.model.keys import Key
 from isotone.model.steps import Pause, Steps
-from isotone.model.table import Table
 from isotone.structures.operation import S, Structure, operation
 
 E = TypeVar("E", bound=Entity)

@@ -31,13 +31,13 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.model.async_store import AsyncStore
+from isotone.model.declaring.fields import Attr, expires, field
+from isotone.model.declaring.keys import Key
+from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, expires, field
-from isotone.model.keys import Key
 from isotone.model.steps import Pause, Steps
 from isotone.model.store import Store
-from isotone.model.table import Table
-from isotone.model.transactions import Transaction
+from isotone.model.writing.transactions import Transaction
 from isotone.structures.operation import S, Structure, operation
 
 P = ParamSpec("P")

@@ -20,13 +20,13 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from isotone.errors import ConditionFailed, LeaseLost, Locked, NotFound, UsageError
-from isotone.model.changes import Change
-from isotone.model.conditions import Condition
+from isotone.model.declaring.changes import Change
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.fields import Attr, field, version
+from isotone.model.declaring.keys import Key
+from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, field, version
-from isotone.model.keys import Key
 from isotone.model.steps import Pause, Steps
-from isotone.model.table import Table
 from isotone.structures.holding import Holding
 from isotone.structures.operation import S, Structure, operation
 

@@ -14,9 +14,9 @@ from typing import Any, Final, Generic, TypeVar
 
 from isotone.model.calls import Calls
 from isotone.model.entity import Entity
-from isotone.model.patterns import Query
-from isotone.model.reading import Page
-from isotone.model.stats import Stats
+from isotone.model.reading.patterns import Query
+from isotone.model.reading.reading import Page
+from isotone.model.reading.stats import Stats
 from isotone.model.steps import Steps
 
 E = TypeVar("E", bound=Entity)

@@ -27,10 +27,10 @@ from typing_extensions import TypeVar
 
 from isotone.errors import UsageError
 from isotone.model.async_store import AsyncStore
+from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
 from isotone.model.steps import Steps
 from isotone.model.store import Store
-from isotone.model.table import Table
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -18,13 +18,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from isotone.errors import ConditionFailed, NotFound, NotUnique
-from isotone.model.conditions import Condition
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.fields import Attr, expires, field
+from isotone.model.declaring.keys import Key
+from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, expires, field
-from isotone.model.keys import Key
 from isotone.model.steps import Steps
-from isotone.model.table import Table
-from isotone.model.transactions import Transaction
+from isotone.model.writing.transactions import Transaction
 from isotone.structures.operation import S, Structure, operation
 
 UNIQUE: Final = Table("unique")

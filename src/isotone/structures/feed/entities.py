@@ -23,11 +23,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
 from isotone.errors import UsageError
-from isotone.model.components import desc
+from isotone.model.declaring.components import desc
+from isotone.model.declaring.fields import Attr, expires, field
+from isotone.model.declaring.keys import Key
+from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, expires, field
-from isotone.model.keys import Key
-from isotone.model.table import Table
 from isotone.structures.operation import kept_in
 
 TICKS: Final = 10_000_000

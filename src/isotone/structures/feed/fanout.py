@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from isotone.model.calls import Calls
-from isotone.model.events import Event
 from isotone.model.steps import Steps
+from isotone.model.tables.events import Event
 from isotone.structures.feed.entities import FeedEntry, FeedPost, Kinds
 from isotone.structures.feed.followers import Following
 

@@ -22,12 +22,12 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from isotone.errors import AlreadyExists, Contended, TransactionFailed, UsageError
-from isotone.model.conditions import Condition
-from isotone.model.events import Event
-from isotone.model.patterns import Query
-from isotone.model.reading import Page
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.table import Table
+from isotone.model.reading.patterns import Query
+from isotone.model.reading.reading import Page
 from isotone.model.steps import Steps
-from isotone.model.table import Table
+from isotone.model.tables.events import Event
 from isotone.structures.feed.entities import TICKS, FeedEntry, FeedPost, Kinds, Owner, PostId
 from isotone.structures.feed.fanout import FanOut
 from isotone.structures.feed.followers import Followers, OutsideFollowers, TableFollowers

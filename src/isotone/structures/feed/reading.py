@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, overload
 
 from isotone.errors import Contended, TransactionFailed
 from isotone.model.calls import Calls
-from isotone.model.reading import Page
+from isotone.model.reading.reading import Page
 from isotone.model.steps import Steps
 from isotone.structures.feed.entities import (
     FeedChannel,

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from isotone.errors import UsageError
 from isotone.model.calls import Calls
-from isotone.model.patterns import Query
-from isotone.model.table import Table
+from isotone.model.declaring.table import Table
+from isotone.model.reading.patterns import Query
 from isotone.structures.leaderboard.entry import Best, Digits, Entry, LeaderboardToken, Score, Ties
 from isotone.structures.ranking.keys import ranking_key
 from isotone.structures.ranking.ranking import Ranking

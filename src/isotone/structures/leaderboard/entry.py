@@ -14,10 +14,10 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from isotone.errors import OutOfRange, UsageError
-from isotone.model.components import raw
+from isotone.model.declaring.components import raw
+from isotone.model.declaring.fields import Attr, expires, field, version
+from isotone.model.declaring.keys import Index, Key
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, expires, field, version
-from isotone.model.keys import Index, Key
 from isotone.structures.exact import added, stored
 
 Score = Literal["sum", "average", "best", "last"]

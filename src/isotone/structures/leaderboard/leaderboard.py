@@ -17,9 +17,9 @@ from decimal import Decimal
 from typing import Final, get_args
 
 from isotone.errors import OutOfRange, UsageError
-from isotone.model.patterns import Query
+from isotone.model.declaring.table import Global, Table
+from isotone.model.reading.patterns import Query
 from isotone.model.steps import Steps
-from isotone.model.table import Global, Table
 from isotone.structures.leaderboard.board import Board, Rankings
 from isotone.structures.leaderboard.entry import (
     MOST_DIGITS,

@@ -15,7 +15,7 @@ from typing import Final, overload
 
 from isotone.errors import InvalidCursor
 from isotone.model.calls import Calls
-from isotone.model.stats import Stats
+from isotone.model.reading.stats import Stats
 from isotone.model.steps import Steps
 from isotone.structures.leaderboard.board import Board, Rankings
 from isotone.structures.leaderboard.entry import Entry, Ties

@@ -15,9 +15,9 @@ from typing import Final
 
 from isotone.errors import AlreadyExists, Contended, TransactionFailed
 from isotone.model.calls import Calls
-from isotone.model.carrying import pause_after
 from isotone.model.steps import Steps
-from isotone.model.transactions import Transaction
+from isotone.model.writing.carrying import pause_after
+from isotone.model.writing.transactions import Transaction
 from isotone.structures.leaderboard.board import Board, Rankings
 from isotone.structures.leaderboard.entry import JOINS, Entry, Tally
 from isotone.structures.ranking.ranking import Overtaken, Ranking

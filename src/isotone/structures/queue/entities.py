@@ -13,11 +13,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, Literal
 
-from isotone.model.components import desc
+from isotone.model.declaring.components import desc
+from isotone.model.declaring.fields import Attr, expires, field
+from isotone.model.declaring.keys import Index, Key
+from isotone.model.declaring.table import Global, Table
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, expires, field
-from isotone.model.keys import Index, Key
-from isotone.model.table import Global, Table
 
 MOST_SHARDS: Final = 1000
 MOST_PRIORITIES: Final = 10

@@ -19,9 +19,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from isotone.errors import AlreadyExists, ConditionFailed, TransactionFailed, UsageError
+from isotone.model.declaring.table import Table
 from isotone.model.ids import uuid7
 from isotone.model.steps import Pause, Steps
-from isotone.model.table import Table
 from isotone.structures.operation import Batches, S, iteration, operation
 from isotone.structures.queue.entities import (
     MOST_PRIORITIES,

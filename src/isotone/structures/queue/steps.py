@@ -23,13 +23,13 @@ from isotone.errors import (
     TransactionFailed,
     UsageError,
 )
-from isotone.model.changes import Change
-from isotone.model.conditions import Condition
+from isotone.model.declaring.changes import Change
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.table import Table
 from isotone.model.ids import uuid7
-from isotone.model.patterns import Query
+from isotone.model.reading.patterns import Query
 from isotone.model.steps import Pause, Steps
-from isotone.model.table import Table
-from isotone.model.transactions import Transaction
+from isotone.model.writing.transactions import Transaction
 from isotone.structures.operation import S, Structure
 from isotone.structures.queue.entities import (
     Message,

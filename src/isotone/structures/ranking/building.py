@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
 from isotone.errors import RankingIncomplete, TransactionFailed, UsageError
-from isotone.model.collecting import Traversal
 from isotone.model.entity import Entity
+from isotone.model.reading.collecting import Traversal
 from isotone.model.steps import Steps
 from isotone.structures.ranking.keys import HIGHEST, LOWEST
 from isotone.structures.ranking.mending import Branch, Mending

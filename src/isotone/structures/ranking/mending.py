@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from isotone.errors import Contended, TransactionFailed
-from isotone.model.conditions import Condition
+from isotone.model.declaring.conditions import Condition
 from isotone.model.steps import Steps
-from isotone.model.transactions import Transaction
+from isotone.model.writing.transactions import Transaction
 from isotone.structures.ranking.keys import HIGHEST, LOWEST
 from isotone.structures.ranking.nodes import (
     ROOT,

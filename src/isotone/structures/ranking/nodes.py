@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final, NamedTuple
 
+from isotone.model.declaring.fields import Attr, field
+from isotone.model.declaring.keys import Key
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, field
-from isotone.model.keys import Key
 
 ROOT: Final = "root"
 

@@ -27,10 +27,10 @@ from typing import Final, NamedTuple, TypeVar
 
 from isotone.errors import Contended, TransactionFailed
 from isotone.model.calls import Calls
-from isotone.model.conditions import Condition
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.table import Table
 from isotone.model.steps import Steps
-from isotone.model.table import Table
-from isotone.model.transactions import Transaction
+from isotone.model.writing.transactions import Transaction
 from isotone.structures.ranking.building import Batch, Building, Findings
 from isotone.structures.ranking.keys import HIGHEST, LOWEST
 from isotone.structures.ranking.mending import SIZES, Mending, Sizes

@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 
 from isotone.errors import Contended, RankingIncomplete
 from isotone.model.calls import Calls
-from isotone.model.carrying import pause_after
+from isotone.model.declaring.table import Table
 from isotone.model.steps import Steps
-from isotone.model.table import Table
+from isotone.model.writing.carrying import pause_after
 from isotone.structures.operation import kept_in
 from isotone.structures.ranking.nodes import (
     ROOT,

@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Any
 
 from isotone.errors import UsageError
+from isotone.model.declaring.table import Table
 from isotone.model.steps import Steps
-from isotone.model.table import Table
 from isotone.structures.operation import S, operation
 from isotone.structures.sorted_set.bounds import MemberRange, Number, ScoreRange, score_of
 from isotone.structures.sorted_set.expiry import Expires

@@ -13,9 +13,9 @@ from typing import Final
 
 from isotone.errors import UsageError
 from isotone.model.calls import Calls
+from isotone.model.declaring.fields import Attr, expires, field
+from isotone.model.declaring.keys import Key
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, expires, field
-from isotone.model.keys import Key
 from isotone.model.steps import Steps
 
 Expires = datetime | bool | None

@@ -19,12 +19,12 @@ from typing import Any, Final, NamedTuple
 
 from isotone.errors import InvalidCursor, UsageError
 from isotone.model.calls import Calls
-from isotone.model.components import raw
-from isotone.model.conditions import Condition
+from isotone.model.declaring.components import raw
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.fields import Attr, expires, field
+from isotone.model.declaring.keys import Index, Key
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, expires, field
-from isotone.model.keys import Index, Key
-from isotone.model.patterns import Pattern, Query
+from isotone.model.reading.patterns import Pattern, Query
 from isotone.model.steps import Steps
 from isotone.structures.sorted_set.bounds import (
     EVERYTHING,

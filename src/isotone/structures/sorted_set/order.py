@@ -12,9 +12,9 @@ from decimal import Decimal
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from isotone.errors import Contended, WriteRefused
-from isotone.model.carrying import pause_after
 from isotone.model.steps import Steps
-from isotone.model.transactions import Transaction
+from isotone.model.writing.carrying import pause_after
+from isotone.model.writing.transactions import Transaction
 from isotone.structures.ranking.keys import (
     HIGHEST,
     LOWEST,

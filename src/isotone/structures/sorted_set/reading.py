@@ -12,10 +12,10 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from isotone.errors import RankingIncomplete, UsageError
-from isotone.model.carrying import pause_after
-from isotone.model.patterns import Query
+from isotone.model.declaring.table import Local, Number, Table
+from isotone.model.reading.patterns import Query
 from isotone.model.steps import Steps
-from isotone.model.table import Local, Number, Table
+from isotone.model.writing.carrying import pause_after
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 from isotone.structures.ranking.ranking import Ranking
 from isotone.structures.sorted_set import bounds

@@ -12,11 +12,11 @@ from datetime import datetime
 from decimal import Decimal
 
 from isotone.errors import NotFound
-from isotone.model import changes as kinds
 from isotone.model.calls import Calls
-from isotone.model.carrying import pause_after
+from isotone.model.declaring import changes as kinds
 from isotone.model.steps import Steps
-from isotone.model.transactions import Transaction
+from isotone.model.writing.carrying import pause_after
+from isotone.model.writing.transactions import Transaction
 from isotone.structures.sorted_set.bounds import EXACT, Window, plain, storable
 from isotone.structures.sorted_set.expiry import Expiry
 from isotone.structures.sorted_set.members import EVERY_SCORE, Members, Scored, SortedSetMember

@@ -11,10 +11,10 @@ from decimal import Decimal
 
 from isotone.errors import Contended, TransactionFailed, UsageError
 from isotone.model.calls import Calls
-from isotone.model.carrying import pause_after
-from isotone.model.conditions import all_of
+from isotone.model.declaring.conditions import all_of
 from isotone.model.steps import Steps
-from isotone.model.transactions import Transaction
+from isotone.model.writing.carrying import pause_after
+from isotone.model.writing.transactions import Transaction
 from isotone.structures.exact import added
 from isotone.structures.time_series.entries import TimeSeriesPoint, TimeSeriesRollUp, floor
 from isotone.structures.time_series.reading import equal

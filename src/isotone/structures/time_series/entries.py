@@ -13,10 +13,10 @@ from decimal import Decimal
 from typing import Final
 
 from isotone.errors import UsageError
-from isotone.model.components import raw
+from isotone.model.declaring.components import raw
+from isotone.model.declaring.fields import Attr, expires, field
+from isotone.model.declaring.keys import Key
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, expires, field
-from isotone.model.keys import Key
 from isotone.structures.exact import added, stored
 from isotone.structures.windows import instant
 

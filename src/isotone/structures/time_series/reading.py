@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from isotone.model.calls import Calls
-from isotone.model.conditions import Condition
-from isotone.model.stats import Stats
+from isotone.model.declaring.conditions import Condition
+from isotone.model.reading.stats import Stats
 from isotone.model.steps import Steps
 from isotone.structures.merging import Behind, Marks, Stream, merged, total
 from isotone.structures.time_series.entries import (

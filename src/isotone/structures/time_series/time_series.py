@@ -19,8 +19,8 @@ from decimal import Decimal
 from typing import Final
 
 from isotone.errors import UsageError
+from isotone.model.declaring.table import Table
 from isotone.model.steps import Steps
-from isotone.model.table import Table
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 from isotone.structures.time_series.correcting import TimeSeriesCorrecting
 from isotone.structures.time_series.entries import (

@@ -18,11 +18,11 @@ from typing import Any, Final, NamedTuple
 
 from isotone.errors import AlreadyExists, Contended, TransactionFailed
 from isotone.model.calls import Calls
-from isotone.model.carrying import pause_after
-from isotone.model.changes import Change
-from isotone.model.conditions import Condition, all_of
+from isotone.model.declaring.changes import Change
+from isotone.model.declaring.conditions import Condition, all_of
 from isotone.model.steps import Steps
-from isotone.model.transactions import Transaction
+from isotone.model.writing.carrying import pause_after
+from isotone.model.writing.transactions import Transaction
 from isotone.structures.time_series.entries import (
     PER_BUCKET,
     Point,

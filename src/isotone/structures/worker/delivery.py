@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from isotone.model.events import Event
 from isotone.model.steps import is_passing
 from isotone.model.store import Store
+from isotone.model.tables.events import Event
 from isotone.structures.worker.entities import WorkerEffect
 from isotone.structures.worker.handlers import Context, Handler, Handlers
 from isotone.structures.worker.letters import DeadLetters

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from isotone.model.declaring.fields import Attr, created, expires, field
+from isotone.model.declaring.keys import Key
 from isotone.model.entity import Entity
-from isotone.model.fields import Attr, created, expires, field
-from isotone.model.keys import Key
 
 
 class WorkerStart(Entity):

@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from isotone.errors import AlreadyExists, ConditionFailed
-from isotone.model.changes import Change
-from isotone.model.conditions import Condition
+from isotone.model.declaring.changes import Change
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.table import Table
 from isotone.model.steps import Steps
 from isotone.model.store import Store
-from isotone.model.streaming import Shard
-from isotone.model.table import Table
+from isotone.model.tables.streaming import Shard
 from isotone.structures.operation import Structure, operation
 from isotone.structures.worker.entities import WorkerEffect, WorkerLease, WorkerStart
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from isotone.errors import UsageError
-from isotone.model.events import Event
+from isotone.model.declaring.table import Table
 from isotone.model.steps import Steps
 from isotone.model.store import Store
-from isotone.model.table import Table
+from isotone.model.tables.events import Event
 from isotone.structures.operation import Structure, operation
 from isotone.structures.worker.entities import WorkerDeadLetter
 

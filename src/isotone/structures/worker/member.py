@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from isotone.errors import IsotoneError
-from isotone.model import streaming
 from isotone.model.steps import is_passing
 from isotone.model.store import Store
+from isotone.model.tables import streaming
 from isotone.structures.worker.delivery import Delivery
 from isotone.structures.worker.entities import WorkerDeadLetter, WorkerLease
 from isotone.structures.worker.leases import Leases

@@ -12,10 +12,10 @@ from isotone.errors import (
     ResourceNotFoundException,
     TrimmedDataAccessException,
 )
-from isotone.model import streaming
-from isotone.model.events import Event
+from isotone.model.declaring.table import Table
 from isotone.model.store import Store
-from isotone.model.table import Table
+from isotone.model.tables import streaming
+from isotone.model.tables.events import Event
 from isotone.structures.worker.entities import OWN, WorkerLease
 from isotone.structures.worker.leases import Leases
 

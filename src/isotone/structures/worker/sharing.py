@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from isotone.model.streaming import Shard
+from isotone.model.tables.streaming import Shard
 from isotone.structures.worker.entities import WorkerLease
 
 

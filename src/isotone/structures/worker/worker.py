@@ -24,10 +24,10 @@ from copy import copy
 from typing import Any, Self, TypeVar, overload
 
 from isotone.errors import UsageError
+from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
-from isotone.model.events import Event, EventKind
 from isotone.model.store import Store
-from isotone.model.table import Table
+from isotone.model.tables.events import Event, EventKind
 from isotone.structures.worker.entities import WorkerDeadLetter
 from isotone.structures.worker.handlers import KINDS, Context, Handler, Handlers
 from isotone.structures.worker.letters import DeadLetters

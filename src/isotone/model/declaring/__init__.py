@@ -1,0 +1,1 @@
+"""What a class statement declares: fields, keys, tables, and the schema that is made of them."""

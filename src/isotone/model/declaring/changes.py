@@ -1,0 +1,140 @@
+"""Changes of fields: what `Order.total.add(1)` is, and how it becomes an update expression."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from isotone.errors import UsageError
+from isotone.expressions import nodes
+from isotone.values.json import to_wire
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.fields import Attr
+
+PathElements = tuple[str | int, ...]
+
+
+class Change(ABC):
+    """One change of one field, or of something inside it."""
+
+    field: Attr[Any]
+    path: PathElements
+
+    @abstractmethod
+    def action(self) -> nodes.Action:
+        """The change as an action of an update expression."""
+
+    @property
+    def known(self) -> Any:
+        """The field's value after the change, where it follows from the change alone."""
+        raise UsageError(f"the new value of {self.field.name!r} is known only to the database")
+
+    @property
+    def is_known(self) -> bool:
+        """Whether `known` can tell."""
+        return False
+
+    def _path(self) -> nodes.Path:
+        path: nodes.Path = self.field.path(*self.path)
+        return path
+
+    def _literal(self, value: Any) -> nodes.Literal:
+        return nodes.Literal(self.field.encode_at(self.path, value))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Set(Change):
+    """Set a field to a value."""
+
+    field: Attr[Any]
+    value: Any
+    path: PathElements = ()
+
+    def action(self) -> nodes.Action:
+        return nodes.Set(self._path(), self._literal(self.value))
+
+    @property
+    def is_known(self) -> bool:
+        return not self.path
+
+    @property
+    def known(self) -> Any:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetDefault(Change):
+    """Set a field that is not there yet."""
+
+    field: Attr[Any]
+    value: Any
+    path: PathElements = ()
+
+    def action(self) -> nodes.Action:
+        current = nodes.Call("if_not_exists", (self._path(), self._literal(self.value)))
+        return nodes.Set(self._path(), current)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Remove(Change):
+    """Take an attribute away."""
+
+    field: Attr[Any]
+    path: PathElements = ()
+
+    def action(self) -> nodes.Action:
+        return nodes.Remove(self._path())
+
+    @property
+    def is_known(self) -> bool:
+        return not self.path
+
+    @property
+    def known(self) -> Any:
+        return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Add(Change):
+    """Add to a number, or members to a set."""
+
+    field: Attr[Any]
+    value: Any
+    path: PathElements = ()
+
+    def action(self) -> nodes.Action:
+        path, added = self._path(), self._literal(self.value)
+        if self.path and "N" in added.value:  # AWS documents ADD for whole attributes alone
+            now = nodes.Call("if_not_exists", (path, nodes.Literal(to_wire(0))))
+            return nodes.Set(path, nodes.Arithmetic("+", now, added))
+        return nodes.Add(path, added)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Discard(Change):
+    """Take members out of a set."""
+
+    field: Attr[Any]
+    value: Any
+    path: PathElements = ()
+
+    def action(self) -> nodes.Action:
+        return nodes.Delete(self._path(), self._literal(self.value))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extend(Change):
+    """Put elements at an end of a list."""
+
+    field: Attr[Any]
+    values: Any
+    path: PathElements = ()
+    at_end: bool = True
+
+    def action(self) -> nodes.Action:
+        added = nodes.Literal(self.field.encode_at(self.path, list(self.values)))
+        now = nodes.Call("if_not_exists", (self._path(), nodes.Literal(to_wire([]))))
+        operands = (now, added) if self.at_end else (added, now)
+        return nodes.Set(self._path(), nodes.Call("list_append", operands))

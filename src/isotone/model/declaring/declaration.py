@@ -1,0 +1,248 @@
+"""From a class statement to a schema: types resolved, keys bound, mistakes found."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import typing
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, get_args, get_origin
+
+from isotone.errors import UsageError
+from isotone.model.declaring import former
+from isotone.model.declaring.fields import Attr
+from isotone.model.declaring.keys import BoundKey, Key, Slot, StringSlot, bind_key
+from isotone.model.declaring.schema import VERSION_ATTRIBUTE, EntitySchema, Upgrade
+from isotone.model.declaring.table import Table
+from isotone.model.writing import uniqueness
+
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+
+
+def declare(entity: type[Entity], table: Table, tag: str, version: int) -> EntitySchema:
+    """The schema of an entity class; raises `UsageError` for a declaration that cannot work."""
+    try:
+        fields = _fields(entity, table)
+        keys = {key.name: bind_key(key, table) for key in _members(entity, Key).values()}
+        _check_primary(keys)
+        schema = EntitySchema(entity, table, tag, fields, keys, version, _upgrades(entity, version))
+        _check_keys(schema)
+        _check_neighbours(schema)
+        uniqueness.check(schema)
+        former.check(schema)
+    except UsageError as error:
+        raise UsageError(f"{entity.__name__}: {error}") from None
+    _enter(schema)
+    return schema
+
+
+def _check_primary(keys: dict[str, BoundKey]) -> None:
+    if all(key.index is not None for key in keys.values()):
+        raise UsageError(
+            "it has no primary key, by which it would be found; declare one: "
+            'primary = Key("CUSTOMER", customer_id).sort("ORDER", number)'
+        )
+
+
+def _enter(schema: EntitySchema) -> None:
+    """Make the entity known to its table; refused where it would stand between a parent and its children."""
+    entities = schema.table.entities
+    before = entities.get(schema.tag)
+    entities[schema.tag] = schema
+    try:
+        for collection in schema.table.collections.values():
+            collection.check_places()
+    except UsageError as error:
+        del entities[schema.tag]
+        if before is not None:
+            entities[schema.tag] = before
+        raise UsageError(f"{schema.entity.__name__}: {error}") from None
+
+
+def _members(entity: type, kind: type[Any]) -> dict[str, Any]:
+    """The members of a kind that the class and its bases have, in the order of their definition."""
+    found: dict[str, Any] = {}
+    for base in reversed(entity.__mro__):
+        found.update({name: each for name, each in vars(base).items() if isinstance(each, kind)})
+    return found
+
+
+def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
+    fields: dict[str, Attr[Any]] = _members(entity, Attr)
+    hints = _hints(entity)
+    for name, field in fields.items():
+        hint = hints.get(name)
+        if get_origin(hint) is not Attr:
+            raise UsageError(
+                f"field {name!r} has no type; declare it as `{name}: Attr[…] = field(…)`"
+            )
+        if field.annotation is None:
+            field.bind(get_args(hint)[0])
+        if field.options.role == "expires":
+            _check_expiry(field, table)
+    undeclared = [
+        name for name, hint in hints.items() if get_origin(hint) is Attr and name not in fields
+    ]
+    if undeclared:
+        raise UsageError(
+            f"field {undeclared[0]!r} is not declared; write `= field()` behind its type"
+        )
+    _check_plain(entity, hints)
+    return fields
+
+
+def _check_plain(entity: type[Entity], hints: dict[str, Any]) -> None:
+    """Refuse `total: int` and `total: int = 0`: what is no `Attr` would be kept nowhere."""
+    for name in inspect.get_annotations(entity):
+        kind = get_origin(hints[name]) or hints[name]
+        if kind not in (Attr, typing.ClassVar) and not name.startswith("_"):
+            raise UsageError(
+                f"{name!r} is no field, so it would not be stored; declare it as "
+                f"`{name}: Attr[…] = field(…)`, or as a ClassVar[…] where it belongs to the class"
+            )
+
+
+def _check_expiry(field: Attr[Any], table: Table) -> None:
+    """A table has one TimeToLive attribute, and the field that says when to expire lives there."""
+    declared = field.options.name is not None or field.attribute != field.name
+    if not declared:  # by this class, or by another one with the same base
+        field.attribute = table.ttl
+    elif field.attribute != table.ttl:
+        raise UsageError(
+            f"field {field.name!r} expires items by {field.attribute!r}, as its name= or a class with the "
+            f"same base says, but the table by {table.ttl!r}; declare Table(ttl={field.attribute!r})"
+        )
+
+
+def _hints(entity: type[Entity]) -> dict[str, Any]:
+    """The annotations with their names resolved, also those of the function the class stands in."""
+    try:
+        return typing.get_type_hints(entity, localns=_names_around(), include_extras=True)
+    except NameError as error:
+        raise UsageError(
+            f"a field's type is not known: {error}; import it, outside of `if TYPE_CHECKING`"
+        ) from None
+
+
+def _names_around() -> dict[str, Any]:
+    """The local names where the class statement stands."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
+        "isotone.model."
+    ):
+        frame = frame.f_back
+    return dict(frame.f_locals)
+
+
+def _upgrades(entity: type[Entity], version: int) -> dict[int, Upgrade]:
+    found: dict[int, Upgrade] = {}
+    for member in _members(entity, staticmethod).values():
+        step = getattr(member.__func__, "__upgrades__", None)
+        if step is not None:
+            found[step] = member.__func__
+    missing = [step for step in range(1, version) if step not in found]
+    if missing:
+        raise UsageError(
+            f"version {version} has no upgrade from version {missing[0]}; "
+            f"add a static method marked @upgrade({missing[0]})"
+        )
+    return found
+
+
+def _check_keys(schema: EntitySchema) -> None:
+    primary = [key.name for key in schema.keys.values() if key.index is None]
+    if len(primary) > 1:
+        raise UsageError(
+            f"{' and '.join(primary)} are both primary keys; an index is made by Index(…)"
+        )
+    used: dict[str | None, str] = {}
+    for key in schema.keys.values():
+        if key.index in used:
+            raise UsageError(f"{used[key.index]!r} and {key.name!r} both use index {key.index!r}")
+        used[key.index] = key.name
+        for slot in key.slots:
+            _check_attribute(schema, key, slot)
+        _check_local(schema, key)
+    _check_attributes_are_unique(schema)
+
+
+def _check_local(schema: EntitySchema, key: BoundKey) -> None:
+    """A local index shares the table's partition key, and what it is made of."""
+    if key.index is None or schema.table.indexes[key.index].kind != "local":
+        return
+    if list(map(_form, key.partition)) != list(map(_form, schema.primary.partition)):
+        raise UsageError(
+            f"key {key.name!r} is on a local index, which has the partition key of the table; group it "
+            f"by the same parts as {schema.primary.name!r}"
+        )
+
+
+def _form(slot: Slot) -> tuple[object, list[str]]:
+    """What a slot writes: equal for slots that always write the same."""
+    template = slot.template if isinstance(slot, StringSlot) else None
+    return template, [component.field.name for component in slot.components]
+
+
+def _check_attribute(schema: EntitySchema, key: BoundKey, slot: Any) -> None:
+    """A key attribute may be a field of the same name only where it carries that field as it is."""
+    if not isinstance(slot, StringSlot):
+        return
+    for field in schema.fields.values():
+        if field.attribute == slot.attribute.name:
+            raise UsageError(
+                f"key {key.name!r} writes attribute {slot.attribute.name!r}, which is also field "
+                f"{field.name!r}; give the field another attribute: field(name=…)"
+            )
+
+
+def _check_attributes_are_unique(schema: EntitySchema) -> None:
+    taken: dict[str, str] = {schema.table.tag: "the entity's tag", VERSION_ATTRIBUTE: "the version"}
+    for field in schema.fields.values():
+        if field.attribute in taken:
+            raise UsageError(
+                f"fields {field.name!r} and {taken[field.attribute]} share attribute {field.attribute!r}"
+            )
+        taken[field.attribute] = repr(field.name)
+
+
+def _check_neighbours(schema: EntitySchema) -> None:
+    """Refuse a primary key that another entity of the table could write as well."""
+    for tag, other in tuple(schema.table.entities.items()):  # other threads define entities as well
+        if tag == schema.tag:
+            continue  # a class that is defined anew, in a notebook or a reloaded module
+        reason = _collision(schema.primary, other.primary)
+        if reason is not None:
+            raise UsageError(
+                f"its primary key could be that of a {tag} too: {reason}; give one of them another "
+                "literal, in the place where they have the same"
+            )
+        _check_overloading(schema, other)
+
+
+def _check_overloading(schema: EntitySchema, other: EntitySchema) -> None:
+    """Refuse a second kind in an index that was declared for one."""
+    taken = {key.index for key in other.indexes}
+    for key in schema.indexes:
+        if key.index in taken and schema.table.indexes[str(key.index)].one_kind:
+            raise UsageError(
+                f"index {key.index!r} is declared with one_kind=True and has {other.tag} already; "
+                "declare another index"
+            )
+
+
+def _collision(one: BoundKey, other: BoundKey) -> str | None:
+    """Why two keys can be the same, or None where some slot tells them apart."""
+    reasons = []
+    for slot, its in _pairs(one, other):
+        if not (isinstance(slot, StringSlot) and isinstance(its, StringSlot)):
+            continue
+        reason = slot.template.is_ambiguous_with(its.template)
+        if reason is None:
+            return None
+        reasons.append(reason)
+    return "; ".join(reasons) or "nothing in the keys tells them apart"
+
+
+def _pairs(one: BoundKey, other: BoundKey) -> Iterator[tuple[Any, Any]]:
+    yield from zip(one.slots, other.slots, strict=False)

@@ -1,0 +1,380 @@
+"""Fields: `total: Attr[Decimal] = field()` is a Decimal on an entity, and a name on its class.
+
+On an instance `order.total` is the value. On the class `Order.total` is the `Attr` itself, whose
+comparisons make conditions (`Order.total > 3`), whose methods make changes (`Order.total.add(1)`), and
+which keys are built from. Type checkers see all three through the descriptor's overloads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from datetime import tzinfo
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overload
+
+from isotone.errors import UsageError
+from isotone.expressions import nodes
+from isotone.model.declaring import changes
+from isotone.model.declaring.conditions import (
+    Comparison,
+    Condition,
+    Named,
+    PathElements,
+    Test,
+    checked,
+    listed,
+)
+from isotone.model.declaring.inner import Inner, Size
+from isotone.model.declaring.wire import (
+    WireType,
+    epoch_type,
+    expiry_type,
+    plain,
+    wire_type,
+    zoned_type,
+)
+from isotone.values.json import to_wire
+from isotone.values.types import AttributeValue
+
+T = TypeVar("T")
+Role = Literal["plain", "computed", "version", "expires", "created", "updated"]
+
+MISSING: Final[Any] = type("MISSING", (), {"__repr__": lambda _: "MISSING"})()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a declaration says about its field, besides its type."""
+
+    default: Any = MISSING
+    default_factory: Callable[[], Any] | None = None
+    name: str | None = None
+    role: Role = "plain"
+    compute: Callable[[Any], Any] | None = None
+    min: int | None = None
+    max: Any = None
+    scale: int | None = None
+    precision: Literal["seconds", "milliseconds", "microseconds"] = "microseconds"
+    case: Literal["upper", "lower", "casefold"] | None = None
+    alert: float = 0.3
+    epoch: bool = False
+    zone: tzinfo | None = None
+    unique: bool | tuple[Any, ...] = False
+    was: Any = None
+    description: str | None = None
+
+    @property
+    def has_default(self) -> bool:
+        """Whether there is a fixed default."""
+        return self.default is not MISSING
+
+    @property
+    def required(self) -> bool:
+        """Whether the constructor insists on a value."""
+        is_given = self.role in ("plain", "expires")
+        return is_given and not self.has_default and self.default_factory is None
+
+
+class Attr(Named, Generic[T]):
+    """A field of an entity.
+
+    Made by `field()` and its siblings, never directly. `name` is the Python name, `attribute` the
+    name in the item.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.name = ""
+        self.attribute = options.name or ""
+        self.annotation: Any = None
+        self._wire: WireType | None = None
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        if not self.name:
+            self.name = name
+            self.attribute = self.options.name or name
+
+    @overload
+    def __get__(self: Attr[Decimal], instance: None, owner: Any) -> DecimalAttr[Decimal]: ...
+    @overload
+    def __get__(
+        self: Attr[Decimal | None], instance: None, owner: Any
+    ) -> DecimalAttr[Decimal | None]: ...
+    @overload
+    def __get__(self, instance: None, owner: Any) -> Attr[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: Any) -> T: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        # An instance keeps its values in its __dict__, which comes before a descriptor that has no
+        # __set__ at run time; so only the class, or an instance that lacks the value, gets here.
+        if instance is None:
+            return self
+        raise AttributeError(f"{type(instance).__name__} was read without its field {self.name!r}")
+
+    if TYPE_CHECKING:
+
+        def __set__(self, instance: Any, value: T) -> None: ...
+
+    # The type
+
+    def bind(self, annotation: Any) -> None:
+        """Take note of the declared type; called once, when the class is defined."""
+        self.annotation = annotation
+
+    @property
+    def wire(self) -> WireType:
+        """How values are written in an item."""
+        if self._wire is None:
+            self._wire = self._wire_type()
+        return self._wire
+
+    def _wire_type(self) -> WireType:
+        if self.options.role == "expires":
+            return expiry_type(self.annotation)
+        if self.options.epoch:
+            return epoch_type(self.annotation)
+        if self.options.zone is not None:
+            return zoned_type(self.annotation, self.options.zone)
+        return wire_type(self.annotation)
+
+    def encode(self, value: Any) -> AttributeValue:
+        """A value as the item has it; raises `UsageError` that names the field."""
+        try:
+            return self.wire.encode(value)
+        except UsageError as error:
+            raise self.named(error) from None
+
+    def named(self, error: UsageError) -> UsageError:
+        """The error with the field's name before it."""
+        return UsageError(f"field {self.name!r}: {error}")
+
+    def encode_at(self, path: PathElements, value: Any) -> AttributeValue:
+        """A value somewhere inside the field, where only its own type is known."""
+        return to_wire(plain(value)) if path else self.encode(value)
+
+    def path(self, *inner: str | int) -> nodes.Path:
+        """Where the field lies in an item."""
+        return nodes.Path((self.attribute, *inner))
+
+    def __repr__(self) -> str:
+        return f"<field {self.name}>"
+
+    # Conditions
+
+    def __eq__(self, other: T) -> Condition:  # type: ignore[override] # makes a condition
+        return self._compare("=", other)
+
+    def __ne__(self, other: T) -> Condition:  # type: ignore[override] # makes a condition
+        return self._compare("<>", other)
+
+    def __lt__(self, other: T) -> Condition:
+        return self._compare("<", other)
+
+    def __le__(self, other: T) -> Condition:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: T) -> Condition:
+        return self._compare(">", other)
+
+    def __ge__(self, other: T) -> Condition:
+        return self._compare(">=", other)
+
+    __hash__ = object.__hash__
+
+    def between(self, low: T, high: T) -> Condition:
+        """Between two values, both included."""
+        return self._compare("between", low, high)
+
+    def is_in(self, values: Iterable[T]) -> Condition:
+        """Equal to one of up to a hundred values."""
+        return self._compare("in", *listed(self, values))
+
+    def begins_with(self, prefix: str | bytes) -> Condition:
+        """A text or bytes that begins so."""
+        if not isinstance(prefix, str | bytes):
+            raise UsageError(
+                f"field {self.name!r}: begins_with takes a text or bytes, not {prefix!r}; "
+                "for a range of other values use between"
+            )
+        self._check_kind("begins_with", ("S", "B"), "between(…)")
+        return Comparison(self, "begins_with", (prefix,))
+
+    def contains(self, value: Any) -> Condition:
+        """A text that contains another, or a list or set that has a member."""
+        self._check_kind("contains", ("S", "B", "L", "SS", "NS", "BS"), "a comparison")
+        return Test(self, "contains", (to_wire(plain(*checked(self, value))),))
+
+    def exists(self) -> Condition:
+        """The item has the attribute."""
+        return Test(self, "attribute_exists")
+
+    def missing(self) -> Condition:
+        """The item does not have the attribute."""
+        return Test(self, "attribute_not_exists")
+
+    @property
+    def size(self) -> Size:
+        """The field's size: characters, bytes or members; compare it with a number."""
+        self._check_kind("size", ("S", "B", "L", "M", "SS", "NS", "BS"), "a comparison of itself")
+        return Size(self)
+
+    def __getitem__(self, element: str | int) -> Inner:
+        """Something inside the field: a list's element or a map's member."""
+        return Inner(self, (element,))
+
+    @property
+    def _says_none(self) -> bool:
+        """Whether None is written, as NULL: where absence means another default."""
+        options = self.options
+        return options.default_factory is not None or options.default not in (MISSING, None)
+
+    def _check_kind(self, what: str, codes: Collection[str], instead: str) -> None:
+        """Raise where no value of the field could satisfy what is asked, which DynamoDB calls no error."""
+        code = None if self.annotation is None else self.wire.code
+        if code is not None and code not in codes:
+            raise UsageError(
+                f"field {self.name!r} is kept as {code}, of which {what} is never true; write {instead}"
+            )
+
+    def _compare(self, operator: str, *values: Any) -> Condition:
+        checked(self, *values)
+        if any(value is None for value in values):
+            if operator in ("=", "<>") and self._says_none:
+                return Comparison(self, operator, values)
+            if operator == "=":
+                return self.missing()
+            if operator == "<>":
+                return self.exists()
+            raise UsageError(f"field {self.name!r} cannot be compared with None by {operator}")
+        if self.annotation is not None:  # in the class statement itself the type is not known yet
+            for value in values:
+                self.encode(value)  # a wrong type is the caller's mistake, and known here
+        return Comparison(self, operator, values)
+
+    # Changes
+
+    def set(self, value: T) -> changes.Change:
+        """Set the field; None removes it."""
+        if value is None:
+            return changes.Remove(self)
+        return changes.Set(self, value)
+
+    def set_default(self, value: T) -> changes.Change:
+        """Set the field where the item does not have it yet."""
+        return changes.SetDefault(self, value)
+
+    def remove(self) -> changes.Change:
+        """Take the attribute away."""
+        return changes.Remove(self)
+
+    def add(self, value: T) -> changes.Change:
+        """Add to a number (counting from 0), or members to a set; one atomic write."""
+        return changes.Add(self, value)
+
+    def discard(self, value: T) -> changes.Change:
+        """Take members out of a set."""
+        return changes.Discard(self, value)
+
+    def append(self, values: T) -> changes.Change:
+        """Put elements at the end of a list, which is made where there is none."""
+        return changes.Extend(self, values, at_end=True)
+
+    def prepend(self, values: T) -> changes.Change:
+        """Put elements at the beginning of a list, which is made where there is none."""
+        return changes.Extend(self, values, at_end=False)
+
+
+class DecimalAttr(Attr[T]):
+    """A field of Decimals as type checkers see it on its class: it goes together with whole numbers."""
+
+    if TYPE_CHECKING:
+
+        def __eq__(self, other: T | int) -> Condition: ...  # type: ignore[override] # makes a condition
+        def __ne__(self, other: T | int) -> Condition: ...  # type: ignore[override] # makes a condition
+        def __lt__(self, other: T | int) -> Condition: ...
+        def __le__(self, other: T | int) -> Condition: ...
+        def __gt__(self, other: T | int) -> Condition: ...
+        def __ge__(self, other: T | int) -> Condition: ...
+        def between(self, low: T | int, high: T | int) -> Condition: ...
+        def is_in(self, values: Iterable[T | int]) -> Condition: ...
+        def set(self, value: T | int) -> changes.Change: ...
+        def set_default(self, value: T | int) -> changes.Change: ...
+        def add(self, value: T | int) -> changes.Change: ...
+
+
+def field(
+    *,
+    default: Any = MISSING,
+    default_factory: Callable[[], Any] | None = None,
+    name: str | None = None,
+    min: int | None = None,  # noqa: A002 - the word that users know
+    max: Any = None,  # noqa: A002
+    scale: int | None = None,
+    precision: Literal["seconds", "milliseconds", "microseconds"] = "microseconds",
+    case: Literal["upper", "lower", "casefold"] | None = None,
+    alert: float = 0.3,
+    epoch: bool = False,
+    zone: tzinfo | None = None,
+    unique: bool | tuple[Attr[Any], ...] = False,
+    was: Any = None,
+    description: str | None = None,
+) -> Any:
+    """Declare a field of an entity.
+
+    `default`, `default_factory`: what an entity has that was made without it. `name`: the attribute's
+    name in the item, where it is not the field's. `max` (and `min`, below 0): the range of a number,
+    from which its width in a string key follows; `scale`: its decimal places there. `alert`: the
+    share of `max` at which a number in a key is reported, while there is time to widen. `precision`:
+    of a datetime in a key. `case`: how a text in a key is normalised; the field itself keeps the case
+    that it was given. `epoch`: write a datetime as seconds since the epoch, to
+    the microsecond. `zone`: that of texts without one, which items have already. `unique`: no two
+    entities of the kind have the same value, or, with a tuple of fields, none that agree in those
+    fields as well; items that are there already claim their values when they are moved to where they are.
+    `was`: the former `max`, while keys are being widened (`store.widen`).
+    """
+    return Attr(
+        Options(
+            default=default,
+            default_factory=default_factory,
+            name=name,
+            min=min,
+            max=max,
+            scale=scale,
+            precision=precision,
+            case=case,
+            alert=alert,
+            epoch=epoch,
+            zone=zone,
+            unique=unique,
+            was=was,
+            description=description,
+        )
+    )
+
+
+def computed(
+    compute: Callable[[Any], Any], *, name: str | None = None, init: Literal[False] = False
+) -> Any:
+    """Declare a field that is computed from the entity whenever it is written."""
+    return Attr(Options(role="computed", compute=compute, name=name))
+
+
+def version(*, name: str | None = None, init: Literal[False] = False) -> Any:
+    """Declare the field by which concurrent writes are noticed: each put raises it by one."""
+    return Attr(Options(role="version", default=0, name=name))
+
+
+def expires(*, default: Any = MISSING, name: str | None = None) -> Any:
+    """Declare the datetime at which the item expires, to the second (the table's TimeToLive attribute)."""
+    return Attr(Options(role="expires", default=default, name=name))
+
+
+def created(*, name: str | None = None, init: Literal[False] = False) -> Any:
+    """Declare the datetime at which the item was first written; set by the library."""
+    return Attr(Options(role="created", default=None, name=name))
+
+
+def updated(*, name: str | None = None, init: Literal[False] = False) -> Any:
+    """Declare the datetime at which the item was last written; set by the library."""
+    return Attr(Options(role="updated", default=None, name=name))

@@ -1,0 +1,166 @@
+"""Tables as the library sees them: the names and types of key attributes, and which entities live there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+from isotone import limits
+from isotone.errors import UsageError
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.reading.collections import Collection
+
+KeyType = Literal["S", "N", "B"]
+Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
+StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAttribute:
+    """An attribute that is (part of) a key: string unless made by `Number` or `Binary`."""
+
+    name: str
+    type: KeyType = "S"
+
+
+def Number(name: str) -> KeyAttribute:  # noqa: N802 - reads as the type that it declares
+    """A key attribute that holds numbers: `Table("readings", partition="device", sort=Number("at"))`."""
+    return KeyAttribute(name, "N")
+
+
+def Binary(name: str) -> KeyAttribute:  # noqa: N802
+    """A key attribute that holds bytes."""
+    return KeyAttribute(name, "B")
+
+
+KeyName = str | KeyAttribute
+KeyNames = KeyName | tuple[KeyName, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLayout:
+    """The key attributes of a table or an index."""
+
+    partition: tuple[KeyAttribute, ...]
+    sort: tuple[KeyAttribute, ...] = ()
+
+    @property
+    def attributes(self) -> tuple[KeyAttribute, ...]:
+        return self.partition + self.sort
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a part of the key is made of several attributes (global indexes alone)."""
+        return len(self.partition) > 1 or len(self.sort) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLayout:
+    """A secondary index of a table."""
+
+    kind: Literal["global", "local"]
+    keys: KeyLayout
+    projection: Projection = "ALL"
+    one_kind: bool = False
+
+
+def Global(  # noqa: N802
+    partition: KeyNames,
+    sort: KeyNames = None,
+    *,
+    projection: Projection = "ALL",
+    one_kind: bool = False,
+) -> IndexLayout:
+    """A global secondary index; up to four attributes in each part of its key.
+
+    `one_kind` keeps it for a single entity, so that scanning the index reads that kind alone.
+    """
+    layout = KeyLayout(_attributes(partition), _attributes(sort))
+    for part in (layout.partition, layout.sort):
+        if len(part) > limits.INDEX_KEY_PARTS:
+            raise UsageError(
+                f"a part of an index key has at most {limits.INDEX_KEY_PARTS} attributes, not {len(part)}"
+            )
+    return IndexLayout("global", layout, projection, one_kind)
+
+
+def Local(sort: KeyName, *, projection: Projection = "ALL") -> IndexLayout:  # noqa: N802
+    """A local secondary index: the table's partition key with another sort key."""
+    return IndexLayout("local", KeyLayout((), _attributes(sort)), projection)
+
+
+def _attributes(names: KeyNames) -> tuple[KeyAttribute, ...]:
+    if names is None:
+        return ()
+    each = names if isinstance(names, tuple) else (names,)
+    return tuple(name if isinstance(name, KeyAttribute) else KeyAttribute(name) for name in each)
+
+
+_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
+
+
+def _check_name(what: str, name: str) -> None:
+    if _NAME.fullmatch(name) is None and not name.startswith("arn:"):
+        raise UsageError(
+            f"{name!r} cannot name {what}: DynamoDB's names have 3 to 255 letters (a-z, A-Z), "
+            "digits, and _ . -"
+        )
+
+
+@dataclass(eq=False)
+class Table:
+    """One table, which may hold many kinds of entities.
+
+    >>> shop = Table("shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+    `tag` is the attribute by which entities are told apart when they are read, `ttl` the one by which
+    items expire. `stream` says what the table's stream of changes shows besides keys, if it has one.
+    """
+
+    name: str
+    partition: KeyName = "PK"
+    sort: KeyName | None = "SK"
+    indexes: Mapping[str, IndexLayout] = field(default_factory=dict)
+    tag: str = "_type"
+    ttl: str = "_expires"
+    stream: StreamView | None = None
+
+    def __post_init__(self) -> None:
+        _check_name("a table", self.name)
+        if self.stream is not None and self.stream not in get_args(StreamView):
+            raise UsageError(
+                f"{self.stream!r} is no view of a stream; there are {', '.join(get_args(StreamView))}"
+            )
+        for name in self.indexes:
+            _check_name("an index", name)
+        self.keys = KeyLayout(_attributes(self.partition), _attributes(self.sort))
+        self.entities: dict[str, EntitySchema] = {}
+        """The entities that were defined on this table, by tag."""
+        self.collections: dict[str, Collection[Any, Any]] = {}
+        """Parents with children that are read together, by name."""
+        self.layouts = {name: self._layout(index) for name, index in self.indexes.items()}
+
+    def _layout(self, index: IndexLayout) -> KeyLayout:
+        if index.kind == "global":
+            return index.keys
+        return KeyLayout(self.keys.partition, index.keys.sort)
+
+    def layout(self, index: str | None) -> KeyLayout:
+        """The key attributes of the table, or of an index; raises `UsageError` for an unknown one."""
+        if index is None:
+            return self.keys
+        try:
+            return self.layouts[index]
+        except KeyError:
+            known = ", ".join(self.layouts) or "none"
+            raise UsageError(
+                f"table {self.name!r} declares no index {index!r} (it has: {known}); "
+                f"add it to Table(indexes={{...}})"
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r})"

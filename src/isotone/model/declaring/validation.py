@@ -1,0 +1,181 @@
+"""pydantic's part: values that come from outside are validated against the declared types.
+
+The validators are built when they are first needed, so that defining an entity costs little, and
+`import isotone` nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Optional, get_args, get_origin
+
+from isotone.errors import UsageError
+from isotone.model.declaring.annotations import is_optional, named
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.fields import Attr
+
+
+class InvalidEntity(UsageError):
+    """Values that do not fit the fields; `errors` has pydantic's account of each."""
+
+    def __init__(self, message: str, errors: list[Any]) -> None:
+        super().__init__(message)
+        self.errors = errors
+
+
+class Validator:
+    """Validates the fields of one entity."""
+
+    def __init__(self, entity: str, fields: Mapping[str, Attr[Any]]) -> None:
+        self._entity = entity
+        self._fields = fields
+
+    def all(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Values for every field, validated; raises `InvalidEntity` that lists all that is wrong."""
+        if not values.keys() <= self._fields.keys():
+            raise self._unknown(sorted(values.keys() - self._fields.keys()))
+        missing = [name for name in self._required if name not in values]
+        if missing or len(values) == len(self._fields):
+            return self._validated(values, missing)
+        valid = self._validated(values, missing)
+        for name, field in self._fields.items():
+            if name not in valid:
+                valid[name] = default_of(field)
+        return valid
+
+    def one(self, name: str, value: Any) -> Any:
+        """One field's value, validated."""
+        return self._validated({name: value}, ())[name]
+
+    def _validated(self, values: Mapping[str, Any], missing: Sequence[str]) -> dict[str, Any]:
+        """The values as the declared types have them; complains of the missing ones as well."""
+        found: list[tuple[str, str]] = [(name, "is missing") for name in missing]
+        try:
+            valid = self._validate(values)
+        except _pydantic().ValidationError as error:
+            found += [_complaint(each, values) for each in error.errors()]
+        if not found:
+            return valid
+        order = list(self._fields)
+        found.sort(key=lambda each: order.index(each[0].partition("[")[0]))
+        raise InvalidEntity(
+            f"{self._entity}: " + "; ".join(f"{name} {what}" for name, what in found),
+            [{"field": name, "error": what} for name, what in found],
+        )
+
+    @cached_property
+    def _required(self) -> list[str]:
+        return [
+            name
+            for name, field in self._fields.items()
+            if field.options.required and not is_optional(field.annotation)
+        ]
+
+    @cached_property
+    def _validate(self) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+        """pydantic's validator of all fields at once, any of which may be left out."""
+        import typing_extensions
+
+        shape: Any = (
+            typing_extensions.TypedDict
+        )  # made at run time, which type checkers do not follow
+        accepted = {name: _accepted(field) for name, field in self._fields.items()}
+        adapter = _pydantic().TypeAdapter(shape(self._entity, accepted, total=False))
+        validate: Callable[[Mapping[str, Any]], dict[str, Any]] = adapter.validator.validate_python
+        return validate
+
+    def _unknown(self, names: list[str]) -> InvalidEntity:
+        hints = []
+        for name in names:
+            close = difflib.get_close_matches(name, self._fields, n=1)
+            hints.append(f"{name!r}" + (f" (did you mean {close[0]!r}?)" if close else ""))
+        return InvalidEntity(
+            f"{self._entity} has no field {', '.join(hints)}",
+            [{"field": name, "error": "unknown"} for name in names],
+        )
+
+
+def _complaint(error: Any, values: Mapping[str, Any]) -> tuple[str, str]:
+    """Which field one of pydantic's errors is about, and what it says."""
+    name, *inner = error["loc"]
+    place = name + "".join(f"[{part!r}]" for part in inner)
+    return place, f"is {values[name]!r}: {_OURS.get(error['type'], error['msg'])}"
+
+
+# What we say instead of pydantic, by the type of its error.
+_OURS: Final = {
+    "timezone_aware": (
+        "it has no time zone, so it names no instant; write datetime(…, tzinfo=UTC), "
+        "in a text a Z or an offset behind the time, and now as datetime.now(UTC)"
+    )
+}
+
+
+def _pydantic() -> Any:
+    """pydantic, which is loaded when the first entity is made."""
+    import pydantic
+
+    return pydantic
+
+
+def default_of(field: Attr[Any]) -> Any:
+    """What an entity has that was made without a value for the field."""
+    options = field.options
+    if options.default_factory is not None:
+        return options.default_factory()
+    return options.default if options.has_default else None
+
+
+def _accepted(field: Attr[Any]) -> Any:
+    """The type that a field's values may have; None, where the library fills it in."""
+    accepted: Any = _aware(field.annotation)
+    if field.options.role == "plain":
+        return accepted
+    optional: Any = Optional[accepted]  # noqa: UP045
+    if field.options.role != "expires":
+        return optional
+    from pydantic import AfterValidator
+
+    return typing.Annotated[optional, AfterValidator(_to_the_second)]
+
+
+def _to_the_second(value: datetime | None) -> datetime | None:
+    """An expiry as TimeToLive knows it, so that nothing follows from a part that is not stored."""
+    return None if value is None else value.replace(microsecond=0)
+
+
+def _exact(value: Any) -> Any:
+    """Refuse a float for a Decimal: 0.1 + 0.2 is not 0.3."""
+    if isinstance(value, float):
+        from pydantic_core import PydanticCustomError
+
+        raise PydanticCustomError(
+            "float_for_decimal",
+            "a float is not exact; write Decimal('1.1') or a text, and read JSON by "
+            "json.loads(…, parse_float=Decimal)",
+        )
+    return value
+
+
+def _aware(annotation: Any) -> Any:
+    """The annotation with datetimes that name an instant and exact Decimals, also in what it has inside."""
+    from pydantic import AwareDatetime, BeforeValidator
+
+    annotation = named(annotation)
+    if annotation is datetime:
+        return AwareDatetime
+    if annotation is Decimal:
+        return typing.Annotated[Decimal, BeforeValidator(_exact)]
+    origin, inner = get_origin(annotation), tuple(map(_aware, get_args(annotation)))
+    if origin is None or inner == get_args(annotation):
+        return annotation
+    if origin in (typing.Union, types.UnionType):
+        return typing.Union[inner]  # noqa: UP007 - made at run time
+    return typing.Annotated[inner] if origin is typing.Annotated else origin[inner]

@@ -1,0 +1,317 @@
+"""Item collections of several kinds: a parent that stands before, behind or between its children.
+
+    class Organization(Entity, table=app):
+        name: Attr[str] = field()
+        primary = Key("ORG", name).sort("ORG", name)
+
+    class Team(Entity, table=app):
+        primary = Organization.primary.children(organization).before("TEAM", name)     # #TEAM#…
+
+    class User(Entity, table=app):
+        primary = Organization.primary.children(organization).after("USER", name)      # USER#…
+
+    Organization.primary.with_children(User.primary).where(Organization.name == "BERKSHIRE")
+
+A kind's place follows from the literal that its sort key begins with. Where that would sort on the wrong
+side of the parent it is given a prefix: `#` sorts below every letter and digit, `~` above. One query
+reads a parent and the kind next to it, starting from the parent, and reads no item of another kind; a
+collection in which another kind stands between them is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Union
+
+from isotone.codec import readable
+from isotone.errors import Unanswerable, UsageError
+from isotone.model.declaring.components import Component, Part
+from isotone.model.declaring.conditions import Comparison, Condition
+from isotone.model.declaring.fields import Attr
+from isotone.model.declaring.keys import BoundKey, Index, Key, StringSlot
+from isotone.model.declaring.schema import EntitySchema
+from isotone.model.reading.bounds import KeyBounds, bounds, flat
+from isotone.model.reading.intervals import Restriction, hull, interval_of, lies_before
+from isotone.model.reading.patterns import Pattern, Query
+from isotone.model.reading.requests import owner_of
+from isotone.model.reading.stats import Stats
+
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+
+P = TypeVar("P", bound="Entity")
+C = TypeVar("C", bound="Entity")
+P_co = TypeVar("P_co", bound="Entity", covariant=True)
+C_co = TypeVar("C_co", bound="Entity", covariant=True)
+
+_LOWEST: Final = "#"
+_HIGHEST: Final = "~"
+
+
+class Children:
+    """Makes the keys of entities that live in the collections of another one."""
+
+    def __init__(self, parent: Pattern[Any], fields: tuple[Attr[Any], ...]) -> None:
+        self._parent = parent
+        self._declared = _declared(parent)
+        self._partition = tuple(_substituted(parent, self._declared.partition, fields))
+
+    def before(self, *parts: Part) -> Key:
+        """A key that sorts its entities before the parent."""
+        return self._key(parts, _LOWEST, lambda own, parent: self._beyond(own) <= parent)
+
+    def after(self, *parts: Part) -> Key:
+        """A key that sorts its entities behind the parent."""
+        return self._key(parts, _HIGHEST, lambda own, parent: self._beyond(parent) <= own)
+
+    def _beyond(self, literal: str) -> str:
+        """What is above all keys that begin with a literal."""
+        return readable.beyond(literal + self._declared.sort_separator)
+
+    def _key(self, parts: tuple[Part, ...], prefix: str, is_placed: Any) -> Key:
+        parent = _leading_literal(self._declared.sorted_by, f"the sort key of {self._parent}")
+        own = _leading_literal(parts, "the sort key of its children")
+        if not is_placed(own, parent):
+            own = prefix + own
+        if not is_placed(own, parent):
+            raise UsageError(
+                f"nothing of this kind can stand on that side of {parent!r}, with which the sort key "
+                f"of {self._parent} begins; let that begin with a letter"
+            )
+        index, separator = self._parent.key.index, self._declared.separator
+        if index is None:
+            key = Key(*self._partition, separator=separator)
+        else:
+            key = Index(index, *self._partition, separator=separator)
+        return key.sort(own, *parts[1:], separator=self._declared.sort_separator)
+
+
+def _declared(pattern: Pattern[Any]) -> Key:
+    """The key as the class statement has it."""
+    for base in pattern.entity.__mro__:
+        key = vars(base).get(pattern.key.name)
+        if isinstance(key, Key):
+            return key
+    raise UsageError(f"{pattern} is not declared by a key")
+
+
+def _substituted(
+    pattern: Pattern[Any], parts: tuple[Part, ...], fields: tuple[Attr[Any], ...]
+) -> Iterable[Part]:
+    """The parts with other fields in the places of the pattern's own."""
+    places = [part for part in parts if not isinstance(part, str)]
+    if len(places) != len(fields):
+        names = ", ".join(_component(part).field.name for part in places) or "nothing"
+        raise UsageError(
+            f"{pattern} groups by {names}, so its children need {len(places)} fields in their place, "
+            f"not {len(fields)}"
+        )
+    rest = iter(fields)
+    return [
+        part if isinstance(part, str) else replace(_component(part), field=next(rest))
+        for part in parts
+    ]
+
+
+def _component(part: Any) -> Component:
+    return part if isinstance(part, Component) else Component(part)
+
+
+def _leading_literal(parts: tuple[Part, ...], what: str) -> str:
+    if parts and isinstance(parts[0], str):
+        return parts[0]
+    raise UsageError(f"{what} has to begin with a literal, by which the kinds are kept apart")
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FamilyQuery(Query[Union[P_co, C_co]], Generic[P_co, C_co]):  # noqa: UP007 - evaluated at run time
+    """A parent and its children in one range, read from the parent outwards."""
+
+    parent: EntitySchema
+    outward: bool | None
+
+    @property
+    def begins_with_parent(self) -> bool:
+        """Whether the parent comes first in the direction of reading."""
+        return self.outward is not None and self.backward == self.outward
+
+
+@dataclass(frozen=True, slots=True)
+class Family(Generic[P_co, C_co]):
+    """A parent, if it is there, and its children in their order."""
+
+    parent: P_co | None
+    children: list[C_co]
+    stats: Stats
+
+    def __iter__(self) -> Iterator[P_co | C_co]:
+        """The parent, and then its children."""
+        if self.parent is not None:
+            yield self.parent
+        yield from self.children
+
+
+class Collection(Generic[P, C]):
+    """A parent and some kinds of its children, to be read by one query."""
+
+    def __init__(self, parent: Pattern[P], children: tuple[Pattern[Any], ...]) -> None:
+        self._parent = parent
+        self._children = children
+        for child in children:
+            _check_partition(parent.key, child)
+        self._ranges = [_whole(each) for each in (parent, *children)]
+        self.check_places()
+        parent.schema.table.collections[str(self)] = self
+
+    def where(self, *conditions: Condition) -> FamilyQuery[P, C]:
+        """The family of one parent: `==` for what groups it, and how far to go among the children.
+
+        A condition on a child's field has to begin next to the parent, because the range is one.
+        """
+        of_parent, of_child = self._sorted(conditions)
+        own = bounds(self._parent.key, of_parent)
+        partition = own.restrictions[: len(self._parent.key.partition)]
+        range_, free, is_empty = own.restrictions[-1], own.free, own.is_empty
+        for child in self._children:
+            inherited = self._inherited(child, of_parent)
+            found = bounds(child.key, [*inherited, *of_child[child.schema.tag]])
+            if is_empty or found.is_empty:
+                is_empty = True
+                break
+            if of_child[child.schema.tag]:
+                self._check_reach(child, found, bounds(child.key, inherited))
+            range_, free = _joined(range_, found.restrictions[-1]), found.free
+        return FamilyQuery(
+            name=str(self),
+            schemas=(self._parent.schema, *(child.schema for child in self._children)),
+            keys=(self._parent.key, *(child.key for child in self._children)),
+            bounds=KeyBounds((*partition, range_), free, is_empty),
+            asked=conditions,
+            backward=bool(self._outward),
+            parent=self._parent.schema,
+            outward=self._outward,
+        )
+
+    def __str__(self) -> str:
+        return f"{self._parent} with " + " and ".join(map(str, self._children))
+
+    @property
+    def _outward(self) -> bool | None:
+        """Whether one reads backwards to begin at the parent; None where children are on both sides."""
+        parent, *children = self._ranges
+        sides = {lies_before(child, parent) for child in children}
+        return sides.pop() if len(sides) == 1 else None
+
+    def _sorted(
+        self, conditions: tuple[Condition, ...]
+    ) -> tuple[list[Condition], dict[str, list[Condition]]]:
+        schemas = (self._parent.schema, *(child.schema for child in self._children))
+        found: dict[str, list[Condition]] = {schema.tag: [] for schema in schemas}
+        for condition in flat(conditions):
+            found[owner_of(condition, schemas).tag].append(condition)
+        return found.pop(self._parent.schema.tag), found
+
+    def _inherited(self, child: Pattern[Any], conditions: list[Condition]) -> list[Condition]:
+        """What is asked of the parent's group, asked of the child's."""
+        equal = {c.field.name: c for c in conditions if isinstance(c, Comparison)}
+        found: dict[str, Condition] = {}
+        for slot, its in zip(self._parent.key.partition, child.key.partition, strict=True):
+            for ours, theirs in zip(slot.components, its.components, strict=True):
+                values = equal[ours.field.name].values
+                found[theirs.field.name] = Comparison(theirs.field, "=", values)
+        return list(found.values())
+
+    def _check_reach(self, child: Pattern[Any], asked: KeyBounds, whole: KeyBounds) -> None:
+        """The range among the children has to begin next to the parent."""
+        reached, all_ = (interval_of(each.restrictions[-1]) for each in (asked, whole))
+        is_before = lies_before(whole.restrictions[-1], self._ranges[0])
+        if reached.high == all_.high if is_before else reached.low == all_.low:
+            return
+        raise Unanswerable(
+            f"the {child.entity.__name__} items that are asked for do not begin next to the "
+            f"{self._parent.entity.__name__}, so one range would read others as well; "
+            f"read them by {child} on their own"
+        )
+
+    def check_places(self) -> None:
+        """Raise `UsageError` for a kind that stands between those that are read together."""
+        schemas = self._parent.schema.table.entities
+        for place, one in enumerate(self._ranges):
+            for other in self._ranges[place + 1 :]:
+                if not (lies_before(one, other) or lies_before(other, one)):
+                    raise UsageError(f"{self}: their keys interleave; declare them by children(…)")
+        reach = self._ranges[0]
+        for range_ in self._ranges[1:]:
+            reach = _joined(reach, range_)
+        own = {self._parent.schema.tag, *(child.schema.tag for child in self._children)}
+        for schema in schemas.values():
+            self._check_stranger(schema, own, reach)
+
+    def _check_stranger(self, schema: EntitySchema, own: set[str], reach: Restriction) -> None:
+        if schema.tag in own:
+            return
+        for key in schema.keys.values():
+            if key.index != self._parent.key.index or not _may_share(self._parent.key, key):
+                continue
+            range_ = _range_of(key)
+            if range_ is None or not (lies_before(range_, reach) or lies_before(reach, range_)):
+                raise UsageError(
+                    f"{self} would read {schema.tag} items too, whose keys lie between; put that kind "
+                    "on the other side of the parent, or in another index"
+                )
+
+
+def _joined(one: Restriction, other: Restriction) -> Restriction:
+    """The range from one to the other; both have ends, because they begin with literals."""
+    found = hull(one, other)
+    assert found is not None
+    return found
+
+
+def _check_partition(parent: BoundKey, child: Pattern[Any]) -> None:
+    """A child's group has to be written exactly as its parent's."""
+    if child.key.index != parent.index:
+        raise UsageError(f"{child} is not on the same index as its parent's key")
+    for slot, its in zip(parent.partition, child.key.partition, strict=True):
+        same = isinstance(slot, StringSlot) is isinstance(its, StringSlot)
+        if same and isinstance(slot, StringSlot) and isinstance(its, StringSlot):
+            same = slot.template == its.template
+        if not same:
+            raise UsageError(
+                f"{child} groups its items otherwise than its parent, so they are not in one "
+                "collection; declare its key by children(…), on fields of the same types"
+            )
+
+
+def _whole(pattern: Pattern[Any]) -> Restriction:
+    found = _range_of(pattern.key)
+    if found is None:
+        raise UsageError(
+            f"{pattern}: a collection of several kinds needs string sort keys that begin with literals"
+        )
+    return found
+
+
+def _range_of(key: BoundKey) -> Restriction | None:
+    """Where all items of a key lie in their collection; None where that is anywhere."""
+    slot = key.sort[0] if len(key.sort) == 1 else None
+    if not isinstance(slot, StringSlot):
+        return None
+    selection = slot.template.select()
+    if selection.operator is None:
+        return None
+    texts = tuple({"S": text} for text in selection.operands)
+    return Restriction(slot.attribute.name, selection.operator, texts)
+
+
+def _may_share(one: BoundKey, other: BoundKey) -> bool:
+    """Whether items of two keys can be in one collection."""
+    for slot, its in zip(one.partition, other.partition, strict=True):
+        if (
+            isinstance(slot, StringSlot)
+            and isinstance(its, StringSlot)
+            and slot.template.is_ambiguous_with(its.template) is None
+        ):
+            return False
+    return True

@@ -1,0 +1,383 @@
+"""Reading: the steps of `get`, `page`, `iterate`, `first`, `all`, `count` and the rest.
+
+Each is a generator of requests (`steps`) that returns its result. A read goes on over as many requests
+as it takes: DynamoDB ends each at 1 MB, and filters drop what they drop, so an empty answer says
+nothing. What bounds a read is what its query declares: results, units, requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+
+from isotone import limits
+from isotone.clock import Clock, SystemClock
+from isotone.errors import TooLarge, TooMany, UsageError
+from isotone.model.reading import requests
+from isotone.model.reading.advice import waste_of
+from isotone.model.reading.collecting import Pace, Traversal, collect, continued, is_spent, spent
+from isotone.model.reading.collections import Family, FamilyQuery
+from isotone.model.reading.cursors import Position, Signer
+from isotone.model.reading.fetching import FetchProgress, fetch
+from isotone.model.reading.patterns import Query, Read, Scan, position
+from isotone.model.reading.snapshot import Snapshot
+from isotone.model.reading.stats import Meter, Report, Stats, warn
+from isotone.model.steps import Call, Steps
+from isotone.model.writing import widening
+from isotone.model.writing.writing import identify
+from isotone.values.size import item_size
+from isotone.values.types import Item
+
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+
+E = TypeVar("E", bound="Entity")
+P = TypeVar("P", bound="Entity")
+C = TypeVar("C", bound="Entity")
+E_co = TypeVar("E_co", bound="Entity", covariant=True)
+
+_MEASURING: Final = 16  # requests that find out how large a collection is that is too large
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[E_co]):
+    """Some results of a query in their order, and how to get to those after and before.
+
+    `cursor` is None where nothing follows, `previous` where nothing came before. After a full page that is
+    the last one an empty page follows: to know that nothing does, an item more would be read each time.
+    """
+
+    items: list[E_co]
+    cursor: str | None
+    previous: str | None
+    stats: Stats
+
+    def __iter__(self) -> Iterator[E_co]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+class Reader:
+    """The reads of one store: what it needs for them is a clock, a signer of cursors and an ear."""
+
+    def __init__(
+        self, signer: Signer, clock: Clock | None = None, report: Report | None = warn
+    ) -> None:
+        self.signer = signer
+        self._clock = clock or SystemClock()
+        self._report = report
+
+    def get(
+        self, entity: type[E], values: dict[str, Any], *, consistent: bool = False
+    ) -> Steps[E | None]:
+        """The entity with this primary key; None where there is none, or it has expired."""
+        schema = entity.__schema__
+        request: dict[str, Any] = {
+            "TableName": schema.table.name,
+            "Key": identify(schema, values),
+        }
+        if consistent:
+            request["ConsistentRead"] = True
+        item = (yield Call("GetItem", request)).get("Item")
+        if item is None:
+            item = yield from widening.get_former(schema, request["Key"], consistent=consistent)
+        return self.entity_of(entity, item)
+
+    def entity_of(self, entity: type[E], item: Item | None) -> E | None:
+        """The entity of an item that was read by its key; None where it is none, or has expired."""
+        if item is None:
+            return None
+        schema = entity.__schema__
+        expires = schema.by_role.get("expires")
+        if expires is not None and requests.has_expired(
+            item.get(expires.attribute), self._clock.now()
+        ):
+            return None
+        if item.get(schema.table.tag, {"S": schema.tag}) != {"S": schema.tag}:
+            return None
+        return cast(E, schema.from_item(item, insists=True))
+
+    def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
+        """Exactly `size` results, fewer only at the end or where the query's bounds are reached."""
+        _check(read)
+        _check_unlimited(read, "a page has a size")
+        widening.check_settled(read)
+        if type(size) is not int or size < 1:
+            raise UsageError(f"a page of size {size!r} has no place for anything; give 1 or more")
+        if read.is_empty:
+            return Page([], None, None, Stats())
+        request = read.request()
+        at = Position("forward", None) if cursor is None else self.signer.read(cursor, request)
+        meter = Meter(read.is_consistent)
+        # Backwards one more is read, which tells whether this is the first page.
+        spare = 1 if at.direction == "back" else 0
+        found, end = yield from self._collect(_turned(read, at), size + spare, at.key, meter)
+        if spare and len(found) > size:
+            del found[size:]
+            end = position(read, found[-1][1])
+            meter.returned = size
+        self._judge(read, meter)
+        ahead, behind = _surroundings(read, found, at, end)
+
+        def written(place: Position | None) -> str | None:
+            return None if place is None else self.signer.write(place, request)
+
+        items = [each for each, _ in (reversed(found) if at.direction == "back" else found)]
+        return Page(cast("list[E]", items), written(ahead), written(behind), meter.stats())
+
+    def cursor_behind(self, query: Query[Any], values: Mapping[str, Any]) -> str:
+        """The cursor of the page behind an entity of which the fields of its keys are given."""
+        (schema,) = query.schemas
+        place = {**schema.primary_key(values), **schema.key_attributes(query.keys[0], values, {})}
+        return self.signer.write(Position("forward", position(query, place)), query.request())
+
+    def first(self, read: Read[E]) -> Steps[E | None]:
+        """The first result; None where there is none."""
+        _check(read)
+        if widening.former_query(read) is not None:
+            return next(iter((yield from self.all(read))), None)
+        meter = Meter(read.is_consistent)
+        found, end = yield from self._collect(read, 1, None, meter)
+        self._judge(read, meter)
+        if not found and end is not None:
+            raise spent(read, meter)
+        return cast(E, found[0][0]) if found else None
+
+    def all(self, read: Read[E], *, at_most: int | None = None) -> Steps[list[E]]:
+        """All results; raises `TooMany` where there are more than `at_most`."""
+        _check(read)
+        former = widening.former_query(read)
+        if former is None:
+            return (yield from self._all(read, at_most))
+        old = yield from self._all(former, None)
+        new = yield from self._all(widening.whole(read), None)
+        both = widening.merged(cast("Query[E]", read), old, new)
+        if at_most is not None and len(both) > at_most:
+            raise TooMany(f"{read.name} has {len(both)} results, more than {at_most}", Stats())
+        return both
+
+    def _all(self, read: Read[E], at_most: int | None) -> Steps[list[E]]:
+        wanted = read.most_results
+        if at_most is not None and at_most < 0:
+            raise UsageError(f"at_most={at_most} allows no result; give 0 or more")
+        if at_most is not None and (wanted is None or wanted > at_most):
+            wanted = at_most + 1
+        meter = Meter(read.is_consistent)
+        found, end = yield from self._collect(read, wanted, None, meter)
+        self._judge(read, meter)
+        if at_most is not None and len(found) > at_most:
+            raise TooMany(
+                f"{read.name} has more than {at_most} results; read them with iterate or page, or "
+                "take the first of them with limit(…)",
+                meter.stats(),
+            )
+        if meter.exhausted and end is not None:
+            raise spent(read, meter)
+        return [cast(E, each) for each, _ in found]
+
+    def count(self, read: Read[E]) -> Steps[int]:
+        """How many results there are; costs as much as reading them."""
+        _check(read)
+        if read.is_empty:
+            return 0
+        if widening.former_query(read) is not None:
+            return len((yield from self.all(read)))
+        if not requests.can_be_counted(read):
+            return len((yield from self.all(read.select())))
+        request = requests.counting(read, self._clock.now())
+        meter, start, most = Meter(read.is_consistent), None, read.most_results
+        pace = Pace(read, meter)
+        while meter.requests == 0 or start is not None:
+            missing = None if most is None else most - meter.returned
+            limit = pace.next(missing, meter.returned)
+            response = yield Call(read.operation, continued(request, start, limit))
+            meter.count(response)
+            meter.returned += response["Count"]
+            if most is not None and meter.returned >= most:
+                meter.returned = most
+                break
+            start = response.get("LastEvaluatedKey")
+            if start is not None and is_spent(read, meter):
+                raise spent(read, meter)
+        self._judge(read, meter)
+        return meter.returned
+
+    def family(
+        self, query: FamilyQuery[P, C], *, children: int | None = None
+    ) -> Steps[Family[P, C]]:
+        """A parent and the children nearest to it, at most so many, in one read.
+
+        Raises `UsageError` where there are several parents among what was read.
+        """
+        _check(query, FamilyQuery)
+        if not query.begins_with_parent and children is not None:
+            raise UsageError(
+                f"{query.name} does not begin with the parent in this direction, so a number of "
+                "children would be those farthest from it; leave the direction as it is"
+            )
+        _check_unlimited(query, "a family has a number of children")
+        if children is not None and children < 0:
+            raise UsageError(
+                f"a family has no {children} children; give 0 or more, or None for all"
+            )
+        widening.check_settled(query)
+        wanted = None if children is None else children + 1
+        meter = Meter(query.is_consistent)
+        found, end = yield from self._collect(query, wanted, None, meter)
+        self._judge(query, meter)
+        if meter.exhausted and end is not None:
+            raise spent(query, meter)
+        entities = [each for each, _ in found]
+        parents = [each for each in entities if each.__schema__ is query.parent]
+        if len(parents) > 1:
+            raise UsageError(
+                f"{query.name} has several {query.parent.tag} in one collection, so it is no family of "
+                "one; read them with all, iterate or page, or each kind by its own key"
+            )
+        others = [each for each in entities if each.__schema__ is not query.parent][:children]
+        return Family(cast(Any, parents[0] if parents else None), cast(Any, others), meter.stats())
+
+    def get_many(
+        self,
+        entity: type[E],
+        keys: Iterable[Mapping[str, Any]],
+        *,
+        consistent: bool = False,
+        progress: FetchProgress | None = None,
+    ) -> Steps[list[E | None]]:
+        """The entities with these primary keys, in the order of the keys; None for each that is not there.
+
+        A hundred to a request. What the service leaves out is asked for again, after growing pauses;
+        raises `BatchIncomplete` where it keeps doing so.
+        """
+        schema = entity.__schema__
+        wanted = [identify(schema, key) for key in keys]
+        items = yield from fetch(schema.table, wanted, consistent=consistent, progress=progress)
+        for place, key in enumerate(wanted):
+            if items[place] is None:
+                items[place] = yield from widening.get_former(schema, key, consistent=consistent)
+        return [self.entity_of(entity, item) for item in items]
+
+    def load(self, read: Read[E], *, at_most: int = limits.MB) -> Steps[Snapshot[E]]:
+        """A small collection as a whole, to be filtered and sorted in memory.
+
+        Raises `TooLarge` with its size where that is more than `at_most` bytes.
+        """
+        _check(read)
+        _check_unlimited(read, "a snapshot has the whole of a collection")
+        widening.check_settled(read)
+        meter, size, start = Meter(read.is_consistent), 0, None
+        found: list[requests.Found] = []
+        request = None if read.is_empty else read.request()
+        while request is not None and (start is not None or meter.requests == 0):
+            response = yield Call(read.operation, continued(request, start, None))
+            meter.count(response)
+            size += sum(map(item_size, response["Items"]))
+            start = response.get("LastEvaluatedKey")
+            if size > at_most:
+                yield from self._refuse(read, size, meter, start, at_most)
+            if start is not None and is_spent(read, meter):
+                raise spent(read, meter)
+            found += read.takes.entities(response["Items"], self._clock.now())
+        meter.returned = len(found)
+        entities, items = [cast(E, each) for each, _ in found], [item for _, item in found]
+        return Snapshot(entities, items, size, is_whole=read.takes.is_whole)
+
+    def _refuse(
+        self, read: Read[Any], size: int, meter: Meter, start: Item | None, at_most: int
+    ) -> Steps[None]:
+        """Measure what is beyond the limit by counting it, a few requests further, and raise."""
+        everything = replace(read, filters=(), selected=None).request()
+        request, scanned = {**everything, "Select": "COUNT"}, meter.scanned
+        for _ in range(_MEASURING):
+            if start is None:
+                break
+            response = yield Call(read.operation, continued(request, start, None))
+            meter.count(response)
+            start = response.get("LastEvaluatedKey")
+        whole = size * meter.scanned // max(scanned, 1)
+        about = "more than" if start is not None else "about" if whole > size else "just"
+        raise TooLarge(
+            f"{read.name} has {about} {whole / limits.MB:.1f} MB in {meter.scanned} items, and at most "
+            f"{at_most / limits.MB:.1f} MB are filtered in memory; read it by a key, or page through it",
+            meter.stats(),
+        )
+
+    def traverse(self, read: Read[E]) -> Traversal[E]:
+        """The results one request's worth at a time, for whoever iterates over all of them."""
+        _check(read)
+        widening.check_settled(read)
+        return Traversal(read, self._clock, self._judge)
+
+    def segments(self, read: Scan[E], count: int) -> list[Traversal[E]]:
+        """As many parts of a scan, each to be read on its own, at the same time."""
+        _check(read, Scan)
+        _check_parallel(read, count)
+        return [self.traverse(read.segment(number, of=count)) for number in range(count)]
+
+    # What they are made of
+
+    def _collect(
+        self, read: Read[Any], wanted: int | None, start: Item | None, meter: Meter
+    ) -> Steps[tuple[list[requests.Found], Item | None]]:
+        return collect(read, wanted, start, meter, self._clock)
+
+    def _judge(self, read: Read[Any], meter: Meter) -> None:
+        stats = meter.stats()
+        if self._report is not None and stats.is_wasteful:
+            self._report(waste_of(read, stats))
+
+
+def _check(read: object, kind: type[Read[Any]] = Read) -> None:
+    """Refuse what is no query; type checkers see it, and others may not use one."""
+    if not isinstance(read, kind):
+        raise UsageError(f"{read!r} does not say what to read; write {_SUCH_AS[kind]}")
+
+
+_SUCH_AS: Final[Mapping[Any, str]] = {
+    Read: "a query, such as Order.primary.where(…) or, for everything, Order.primary.scan()",
+    Scan: "a scan, such as Order.primary.scan(); a query is read by iterate, all or page",
+    FamilyQuery: "a query, such as Parent.primary.with_children(Child.primary).where(…)",
+}
+
+
+def _check_unlimited(read: Read[Any], why: str) -> None:
+    if read.most_results is not None:
+        raise UsageError(f"{why}; leave limit(…) to iterate, all and first")
+
+
+def _check_parallel(read: Scan[Any], count: int) -> None:
+    """Refuse what would hold for each part of a scan instead of the whole."""
+    if count < 1:
+        raise UsageError(f"a scan in {count} segments reads nothing; give 1 or more")
+    if read.part is not None:
+        raise UsageError(f"{read.name} is one segment already; iterate over it")
+    if (read.most_results, read.most_units, read.most_requests) != (None, None, None):
+        raise UsageError(
+            f"{read.name} is read in {count} segments, for each of which its bounds would hold; iterate "
+            "over it, or leave limit(…), max_units(…) and max_requests(…)"
+        )
+
+
+def _turned(read: Read[E], at: Position) -> Read[E]:
+    """The read in the direction in which the page is to be collected."""
+    if at.direction == "forward":
+        return read
+    if not isinstance(read, Query):
+        raise UsageError("a scan has no order, so there is no page before")
+    return read.reversed()
+
+
+def _surroundings(
+    read: Read[Any], found: list[requests.Found], at: Position, end: Item | None
+) -> tuple[Position | None, Position | None]:
+    """Where the page after this one begins and where the one before, as far as there are such."""
+    far = None if end is None else Position(at.direction, end)
+    near: Position | None = None
+    if isinstance(read, Query) and (at.key is not None or at.direction == "back"):
+        opposite: Any = "back" if at.direction == "forward" else "forward"
+        near = Position(opposite, position(read, found[0][1]) if found else None)
+    return (far, near) if at.direction == "forward" else (near, far)

@@ -1,0 +1,86 @@
+"""Several reads at the same time: the segments of a parallel scan, with one account of their cost.
+
+Each segment reads one request ahead at most, so that a slow consumer is not buried.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TypeVar
+
+from isotone.backends.interface import AsyncBackend, Backend
+from isotone.model.entity import Entity
+from isotone.model.reading.collecting import Traversal
+from isotone.model.reading.stats import Stats
+from isotone.model.steps import run, run_async
+
+E = TypeVar("E", bound=Entity)
+
+Progress = Callable[[Stats], None]
+
+
+def together(
+    segments: Sequence[Traversal[E]], backend: Backend, progress: Progress | None = None
+) -> Iterator[E]:
+    """What the segments read, as it arrives; `progress` is told of the whole cost after each request."""
+    with ThreadPoolExecutor(len(segments), thread_name_prefix="isotone-scan") as pool:
+        waiting: dict[Future[list[E]], Traversal[E]] = {
+            pool.submit(run, each.step(), backend): each for each in segments
+        }
+        try:
+            while waiting:
+                for done in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    segment = waiting.pop(done)
+                    found = done.result()
+                    if not segment.is_over:
+                        waiting[pool.submit(run, segment.step(), backend)] = segment
+                    _tell(segments, progress)
+                    yield from found
+        finally:
+            for each in waiting:
+                each.cancel()
+
+
+async def together_async(
+    segments: Sequence[Traversal[E]], backend: AsyncBackend, progress: Progress | None = None
+) -> AsyncIterator[E]:
+    """The same, awaited."""
+
+    def begin(segment: Traversal[E]) -> asyncio.Task[list[E]]:
+        return asyncio.ensure_future(run_async(segment.step(), backend))
+
+    waiting = {begin(each): each for each in segments}
+    try:
+        while waiting:
+            finished, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for done in finished:
+                segment = waiting.pop(done)
+                found = done.result()
+                if not segment.is_over:
+                    waiting[begin(segment)] = segment
+                _tell(segments, progress)
+                for entity in found:
+                    yield entity
+    finally:
+        for each in waiting:
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+def _tell(segments: Sequence[Traversal[E]], progress: Progress | None) -> None:
+    if progress is not None:
+        progress(sum_of([segment.stats for segment in segments]))
+
+
+def sum_of(all_stats: Sequence[Stats]) -> Stats:
+    """The cost of several reads together."""
+    return Stats(
+        sum(each.scanned for each in all_stats),
+        sum(each.returned for each in all_stats),
+        sum(each.units for each in all_stats),
+        sum(each.requests for each in all_stats),
+        sum(each.bytes for each in all_stats),
+        any(each.exhausted for each in all_stats),
+    )

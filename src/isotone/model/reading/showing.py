@@ -1,0 +1,173 @@
+"""Entities as a table of text, in the order in which they come, with the keys that put them there.
+
+>>> isotone.show(store.all(Order.by_status.where(…)), by=Order.by_status)  # doctest: +SKIP
+GSI1PK           GSI1SK                                 customer_id  number  status
+───────────────  ─────────────────────────────────────  ───────────  ──────  ─────────
+CUSTOMER#2b5a41  CANCELLED#2019-07-01T00:00:00.000000Z  2b5a41          157  CANCELLED
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from decimal import Context, Decimal
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from isotone.errors import UsageError
+from isotone.model.declaring.fields import Attr
+from isotone.model.declaring.wire import instant_text
+from isotone.values.types import Item
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.keys import BoundKey
+    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.entity import Entity
+    from isotone.model.reading.patterns import Pattern
+
+_WIDEST: Final = 48  # cells of a column; what is longer is cut
+_EXACT: Final = Context(prec=38)
+_WIDE: Final = frozenset("WF")
+
+
+def show(
+    entities: Iterable[Entity],
+    *fields: Attr[Any],
+    by: Pattern[Any] | None = None,
+    file: TextIO | None = None,
+) -> None:
+    """Print entities as a table: a column for each of the fields, or for their keys and all fields.
+
+    `by` is the key whose attributes are shown, the primary one unless an index is given. Raises
+    `UsageError` for what is no sequence of entities, such as a query that nobody has read.
+    """
+    print(table_text(_shown(entities), fields, by), file=file)
+
+
+def _shown(entities: Any) -> list[Entity]:
+    """The entities to be shown; refuses what has none in it, with what to write instead."""
+    from isotone.model.entity import Entity
+    from isotone.model.reading.patterns import Read
+
+    if isinstance(entities, Read):
+        raise UsageError(f"{entities!r} is not read yet; write show(store.all(query))")
+    if isinstance(entities, Entity):
+        raise UsageError(f"show takes several entities; write show([{type(entities).__name__}(…)])")
+    found = list(entities) if isinstance(entities, Iterable) else [entities]
+    strange = [each for each in found if not isinstance(each, Entity)]
+    if strange:
+        raise UsageError(f"{strange[0]!r} is no entity; show takes what store.all(query) gives")
+    return found
+
+
+def table_text(
+    entities: Sequence[Entity], fields: Sequence[Attr[Any]] = (), by: Pattern[Any] | None = None
+) -> str:
+    """The lines of the table, under a header; "(nothing)" where there are no entities."""
+    if not entities:
+        return "(nothing)"
+    names = [each.name for each in fields]
+    rows = [_of_fields(each, names) if fields else _of_keys(each, by) for each in entities]
+    if not fields:
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        if len({each.__schema__.tag for each in entities}) == 1:
+            names.remove(entities[0].__schema__.table.tag)
+    numbers = {
+        name for name in names if all(_is_number(row.get(name)) for row in rows if name in row)
+    }
+    cells = [[_cell(row.get(name)) for name in names] for row in rows]
+    return _aligned(names, cells, [name in numbers for name in names])
+
+
+def _of_fields(entity: Entity, names: Sequence[str]) -> dict[str, Any]:
+    return {name: entity.__dict__.get(name) for name in names}
+
+
+def _of_keys(entity: Entity, by: Pattern[Any] | None) -> dict[str, Any]:
+    """The key attributes, the kind, and the fields that were read and that no key attribute shows already."""
+    schema = entity.__schema__
+    index = None if by is None else by.key.index
+    row: dict[str, Any] = {}
+    for name, value in _key_attributes(entity, _key_on(schema, index)).items():
+        ((code, text),) = value.items()
+        row[name] = Decimal(str(text)) if code == "N" else text
+    row[schema.table.tag] = schema.tag
+    for field in schema.fields.values():
+        if field.attribute not in row and field.name in entity.__dict__:
+            row[field.name] = entity.__dict__[field.name]
+    return row
+
+
+def _key_on(schema: EntitySchema, index: str | None) -> BoundKey:
+    for key in schema.keys.values():
+        if key.index == index:
+            return key
+    raise UsageError(f"{schema.tag} has no key on index {index!r}, so it cannot be shown by it")
+
+
+def _key_attributes(entity: Entity, key: BoundKey) -> Item:
+    found: Item = {}
+    for slot in key.slots:
+        value = slot.encode(entity.__dict__)
+        if value is not None:
+            found[slot.attribute.name] = value
+    return found
+
+
+# Cells
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float | Decimal) and value is not True)
+
+
+def _cell(value: Any) -> str:
+    text = _text(value)
+    shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+    if _width(shown) <= _WIDEST:
+        return shown
+    while _width(shown) > _WIDEST - 1:
+        shown = shown[: min(len(shown) - 1, _WIDEST - 1)]
+    return shown + "…"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return instant_text(value)
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, Decimal):
+        plain = format(value, "f")
+        return plain if len(plain) <= _WIDEST else str(value.normalize(_EXACT))
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)
+
+
+def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
+    widths = [max(map(_width, column)) for column in zip(header, *rows, strict=True)]
+    rule = ["─" * width for width in widths]
+    return "\n".join(_line(row, widths, right) for row in (header, rule, *rows))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    padded = []
+    for cell, width, to_the_right in zip(cells, widths, right, strict=True):
+        padding = " " * (width - _width(cell))
+        padded.append(padding + cell if to_the_right else cell + padding)
+    return "  ".join(padded).rstrip()
+
+
+def _width(text: str) -> int:
+    """The cells that a text takes on a terminal."""
+    return sum(
+        0
+        if unicodedata.combining(each)
+        else 2
+        if unicodedata.east_asian_width(each) in _WIDE
+        else 1
+        for each in text
+    )

@@ -1,0 +1,184 @@
+"""A small collection in memory: loaded once, then filtered, sorted and shown by any attribute.
+
+Under a megabyte, one read costs less than the indexes that every order and every filter would need.
+Conditions mean here what they mean in the database, because they judge the very items that it sent.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from isotone.errors import UsageError
+from isotone.expressions import Condition as Predicate
+from isotone.model.declaring.components import Component, component_of, declared_values
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.fields import Attr
+from isotone.model.reading.showing import table_text
+from isotone.values.types import Item
+
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+
+E = TypeVar("E", bound="Entity")
+T = TypeVar("T")
+
+
+class Snapshot(Sequence[E], Generic[E]):
+    """Entities as they were when they were loaded; `size` is what their items have in bytes.
+
+    Every method gives a new one. Items that are not whole are entries of an index that lacks attributes.
+    """
+
+    def __init__(
+        self, entities: list[E], items: list[Item], size: int, *, is_whole: bool = True
+    ) -> None:
+        self._entities = entities
+        self._items = items
+        self._is_whole = is_whole
+        self.size = size
+
+    @overload
+    def __getitem__(self, place: int) -> E: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[E]: ...
+    def __getitem__(self, place: int | slice) -> E | list[E]:
+        return self._entities[place]
+
+    def __len__(self) -> int:
+        return len(self._entities)
+
+    def __iter__(self) -> Iterator[E]:
+        return iter(self._entities)
+
+    def where(self, *conditions: Condition) -> Snapshot[E]:
+        """Those that satisfy the conditions, as the database would judge their items. O(n), nothing is read.
+
+        A condition on the fields of one kind is satisfied by that kind alone. Raises `UsageError` for one
+        on a field that was not loaded.
+        """
+        judges = [self._judge(condition) for condition in conditions]
+        return self._of(
+            place for place in range(len(self)) if all(judge(place) for judge in judges)
+        )
+
+    def sorted_by(self, *parts: Attr[Any] | Component) -> Snapshot[E]:
+        """In the order that fields have in a key, the most significant first.
+
+        `desc(field)` turns one round, `in_order(field)` takes the order of its declaration. Entities
+        without a value come last.
+        """
+        places = list(range(len(self)))
+        for part in reversed(parts):
+            component = component_of(part)
+            rank, value = _rank(component), self._values(component.field.name)
+            known, unknown = self._by_presence(places, component.field.name)
+            try:
+                known.sort(key=lambda place: rank(value(place)), reverse=component.descending)
+            except TypeError:
+                raise _orderless(component.field) from None
+            places = known + unknown
+        return self._of(places)
+
+    def group_by(self, field: Attr[T]) -> dict[T, list[E]]:
+        """The entities of each value, in the order of their first appearance."""
+        groups: dict[T, list[E]] = {}
+        for each in self:
+            groups.setdefault(getattr(each, field.name), []).append(each)
+        return groups
+
+    def gaps(self, start: Attr[T], end: Attr[T], *, between: tuple[T, T]) -> list[tuple[T, T]]:
+        """What the intervals from `start` to `end` leave free within bounds: a calendar's free slots."""
+        reached, last = between
+        free: list[tuple[T, T]] = []
+        for each in self.sorted_by(start):
+            begins: Any = getattr(each, start.name)
+            ends: Any = getattr(each, end.name)
+            if begins >= last:
+                break
+            if begins > reached:
+                free.append((reached, begins))
+            reached = max(reached, ends)
+        if reached < last:  # type: ignore[operator] # T has an order where gaps make sense
+            free.append((reached, last))
+        return free
+
+    def table(self, *fields: Attr[Any]) -> str:
+        """The entities as lines of text, a column for each field (all of them, unless some are named)."""
+        if not fields and self._entities:
+            fields = tuple(self._entities[0].__schema__.fields.values())
+        return table_text(self._entities, fields)
+
+    def _of(self, places: Any) -> Snapshot[E]:
+        kept = list(places)
+        return Snapshot(
+            [self._entities[place] for place in kept],
+            [self._items[place] for place in kept],
+            self.size,
+            is_whole=self._is_whole,
+        )
+
+    def _judge(self, condition: Condition) -> Callable[[int], bool]:
+        """Whether the entity in a place satisfies a condition."""
+        if not isinstance(condition, Condition):
+            raise UsageError(
+                f"{condition!r} is no condition; write one such as Order.number == 157"
+            )
+        fields = list(condition.fields())
+        owners = {
+            schema
+            for schema in {each.__schema__ for each in self._entities}
+            if all(schema.fields.get(each.name) is each for each in fields)
+        }
+        names = ", ".join(dict.fromkeys(each.name for each in fields))
+        if self._entities and not owners:
+            raise UsageError(
+                f"nothing that was loaded has the field {names}; ask by its own fields"
+            )
+        matches = Predicate.from_node(condition.node()).matches
+
+        def judge(place: int) -> bool:
+            entity, item = self._entities[place], self._items[place]
+            if entity.__schema__ not in owners:
+                return False
+            for each in fields:
+                if each.name not in entity.__dict__:
+                    raise UsageError(f"the field {each.name!r} was not loaded; select it as well")
+                is_told = each.options.required or not self._is_whole
+                if is_told and each.attribute not in item:  # by the key
+                    item = {**item, **entity.__schema__.encoded(each, entity.__dict__[each.name])}
+            return matches(item, {})
+
+        return judge
+
+    def _values(self, name: str) -> Callable[[int], Any]:
+        return lambda place: getattr(self._entities[place], name)
+
+    def _by_presence(self, places: list[int], name: str) -> tuple[list[int], list[int]]:
+        value = self._values(name)
+        try:
+            known = [place for place in places if value(place) is not None]
+        except AttributeError:
+            raise UsageError(f"not every entity that was loaded has a field {name!r}") from None
+        return known, [place for place in places if value(place) is None]
+
+    def __repr__(self) -> str:
+        return f"<snapshot of {len(self)} entities, {self.size} bytes>"
+
+
+def _rank(component: Component) -> Callable[[Any], Any]:
+    """What a value is sorted by: as in a key, an enum by its value and a text in its case there."""
+    field = component.field
+    if field.wire.python in (set, frozenset):
+        raise _orderless(field)  # which Python would compare by inclusion
+    if component.form == "declared order":
+        return {choice: place for place, choice in enumerate(declared_values(field))}.__getitem__
+    if field.options.case is not None:
+        return operator.methodcaller(field.options.case)
+    return lambda value: value.value if isinstance(value, Enum) else value
+
+
+def _orderless(field: Attr[Any]) -> UsageError:
+    return UsageError(f"the values of {field.name!r} have no order; sort by another field")

@@ -1,0 +1,1 @@
+"""Tables made and compared with their declarations, and their streams of changes."""

@@ -1,0 +1,387 @@
+"""Tables from declarations: made where they are missing, compared where they are there.
+
+What a `Table` and its entities declare becomes the request that makes it. A table that exists is never
+changed by being looked at: `differences` says in words where it is not as declared, and `add_indexes`
+adds the global indexes that it lacks, one after the other, as the service wants it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from isotone.backends.interface import Response
+from isotone.errors import (
+    ResourceInUseException,
+    ResourceNotFoundException,
+    TableDiffers,
+    UsageError,
+)
+from isotone.model.declaring.table import IndexLayout, KeyAttribute, KeyLayout, Projection, Table
+from isotone.model.steps import Call, Pause, Steps
+from isotone.model.tables import streaming
+from isotone.model.tables.expiring import ensure_expiry, expiry_difference
+
+_FIRST_PAUSE: Final = 0.05  # seconds; what is made at once is not waited for
+_LONGEST_PAUSE: Final = 5.0
+_PASSING: Final = {
+    "CREATING",
+    "UPDATING",
+    "DELETING",
+    "ACTIVE",
+}  # statuses that change by themselves
+
+
+class Throughput(NamedTuple):
+    """Provisioned units a second, for the table and each of its global indexes."""
+
+    read: int
+    write: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something about a table that is not as declared: `what` in words, `index` where it is one's."""
+
+    table: str
+    index: str | None
+    what: str
+
+    def __str__(self) -> str:
+        of = f"index {self.index!r} of table" if self.index else "table"
+        return f"{of} {self.table!r} {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProgress:
+    """How far an index is that is being filled: the items in it, of those in the table."""
+
+    table: str
+    index: str
+    status: str
+    items: int
+    of_items: int
+
+
+Progress = Callable[[IndexProgress], None]
+
+
+def _check_tables(call: str, given: Sequence[Any]) -> None:
+    """Raise `UsageError` for what is no table, with what to write."""
+    if not given:
+        raise UsageError(f"{call}() is given no table; name each: {call}(shop)")
+    for each in given:
+        if isinstance(each, Table):
+            continue
+        if (schema := getattr(each, "__schema__", None)) is not None:
+            raise UsageError(
+                f"{call}({schema.tag}) is given an entity; a table may hold several kinds, so give the "
+                f"table itself: that of {schema.tag} is Table({schema.table.name!r})"
+            )
+        if isinstance(each, list | tuple | set | frozenset):
+            raise UsageError(f"{call} takes tables one by one; write {call}(*tables)")
+        raise UsageError(f"{call} takes tables, isotone.Table(…), not {each!r}")
+
+
+# Steps
+
+
+def create_tables(
+    tables: Sequence[Table], throughput: Throughput | None = None
+) -> Steps[list[str]]:
+    """Make the tables that are missing, with their indexes and expiry; the names of those made.
+
+    All are asked for before any is waited for. Raises `TableDiffers` where one exists otherwise.
+    """
+    _check_tables("create_tables", tables)
+    made = []
+    for table in tables:
+        if (yield from _create(table, throughput)):
+            made.append(table.name)  # noqa: PERF401 - a comprehension cannot yield
+    found: list[Difference] = []
+    for table in tables:
+        description = yield from _wait_until_active(table)
+        if table.name not in made:
+            found += _compare(table, description)
+            found += yield from _compare_expiry(table, may_lack=True)
+    if found:
+        raise TableDiffers(found)
+    for table in tables:
+        yield from ensure_expiry(table)
+        yield from streaming.ensure_stream(table)
+    return made
+
+
+def differences(tables: Sequence[Table]) -> Steps[list[Difference]]:
+    """Where the tables are not as declared; nothing is changed."""
+    _check_tables("differences", tables)
+    found: list[Difference] = []
+    for table in tables:
+        description = yield from _describe(table)
+        if description is None:
+            found.append(Difference(table.name, None, "does not exist"))
+            continue
+        found += _compare(table, description)
+        found += yield from _compare_expiry(table)
+        if table.stream and not streaming.view_of(description):
+            found.append(Difference(table.name, None, f"has no stream, declared is {table.stream}"))
+    return found
+
+
+def add_indexes(
+    tables: Sequence[Table], throughput: Throughput | None = None, progress: Progress | None = None
+) -> Steps[list[str]]:
+    """Add the declared global indexes that the tables lack, and wait until each is filled."""
+    _check_tables("add_indexes", tables)
+    added = []
+    for table in tables:
+        description = yield from _wait_until_active(table)
+        present = _indexes(description)
+        for name, index in table.indexes.items():
+            if name in present:
+                continue
+            if index.kind == "local":
+                raise UsageError(
+                    f"index {name!r} of table {table.name!r} is local, and a local index is made with "
+                    "its table only; declare a Global one, or make the table anew"
+                )
+            yield from _add_index(table, name, index, throughput, progress)
+            added.append(name)
+    return added
+
+
+def drop_tables(tables: Sequence[Table]) -> Steps[list[str]]:
+    """Delete the tables with all that they hold; the names of those that were there."""
+    _check_tables("drop_tables", tables)
+    dropped = []
+    for table in tables:
+        if (yield from _drop(table)):
+            dropped.append(table)  # noqa: PERF401 - a comprehension cannot yield
+    for table in dropped:
+        pause = _FIRST_PAUSE
+        while (yield from _describe(table)) is not None:
+            pause = yield from _wait(pause)
+    return [table.name for table in dropped]
+
+
+def _drop(table: Table) -> Steps[bool]:
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            yield Call("DeleteTable", {"TableName": table.name})
+        except ResourceNotFoundException:
+            return False
+        except ResourceInUseException:  # it is being made, changed or deleted
+            pause = yield from _wait(pause)
+        else:
+            return True
+
+
+def _create(table: Table, throughput: Throughput | None) -> Steps[bool]:
+    pause = _FIRST_PAUSE
+    while (description := (yield from _describe(table))) is not None:
+        if description.get("TableStatus") != "DELETING":
+            return False
+        pause = yield from _wait(pause)
+    try:
+        yield Call("CreateTable", table_request(table, throughput))
+    except ResourceInUseException:
+        return False  # another process was faster
+    return True
+
+
+def _describe(table: Table) -> Steps[Response | None]:
+    try:
+        response = yield Call("DescribeTable", {"TableName": table.name})
+    except ResourceNotFoundException:
+        return None
+    description: Response = response["Table"]
+    return description
+
+
+def _wait_until_active(table: Table) -> Steps[Response]:
+    pause = _FIRST_PAUSE
+    while True:
+        description = yield from _describe(table)
+        if description is None:
+            raise UsageError(f"table {table.name!r} does not exist; create_tables() makes it")
+        statuses = [each.get("IndexStatus", "ACTIVE") for each in _indexes(description).values()]
+        statuses.append(description.get("TableStatus", "ACTIVE"))
+        if set(statuses) == {"ACTIVE"}:
+            return description
+        if stuck := sorted(set(statuses) - _PASSING):
+            raise UsageError(
+                f"table {table.name!r} is {', '.join(stuck)}, which no waiting changes"
+            )
+        pause = yield from _wait(pause)
+
+
+def _wait(pause: float) -> Steps[float]:
+    yield Pause(pause)
+    return min(pause * 2, _LONGEST_PAUSE)
+
+
+def _add_index(
+    table: Table,
+    name: str,
+    index: IndexLayout,
+    throughput: Throughput | None,
+    progress: Progress | None,
+) -> Steps[None]:
+    keys = table.layout(name)
+    create = {**_index_request(name, keys, index.projection), **_throughput_request(throughput)}
+    yield Call(
+        "UpdateTable",
+        {
+            "TableName": table.name,
+            "AttributeDefinitions": _definitions([table.keys, keys]),
+            "GlobalSecondaryIndexUpdates": [{"Create": create}],
+        },
+    )
+    pause = _FIRST_PAUSE
+    while True:
+        description = yield from _describe(table)
+        if description is None:
+            raise UsageError(f"table {table.name!r} was deleted before index {name!r} was filled")
+        state = _indexes(description).get(name, {})
+        if progress is not None:
+            progress(_progress(table, name, state, description))
+        if state.get("IndexStatus") == "ACTIVE":
+            return
+        pause = yield from _wait(pause)
+
+
+def _progress(table: Table, name: str, state: Response, description: Response) -> IndexProgress:
+    return IndexProgress(
+        table.name,
+        name,
+        state.get("IndexStatus", "CREATING"),
+        state.get("ItemCount", 0),
+        description.get("ItemCount", 0),
+    )
+
+
+# Declaration to request
+
+
+def table_request(table: Table, throughput: Throughput | None = None) -> dict[str, Any]:
+    """The CreateTable request of a table; on demand unless units are given."""
+    request: dict[str, Any] = {
+        "TableName": table.name,
+        "AttributeDefinitions": _definitions([table.keys, *table.layouts.values()]),
+        "KeySchema": key_schema(table.keys),
+        "BillingMode": "PROVISIONED" if throughput else "PAY_PER_REQUEST",
+        **_throughput_request(throughput),
+        **streaming.specification(table),
+    }
+    for member, kind in (("LocalSecondaryIndexes", "local"), ("GlobalSecondaryIndexes", "global")):
+        indexes = [
+            _index_request(name, table.layout(name), index.projection)
+            | (_throughput_request(throughput) if kind == "global" else {})
+            for name, index in table.indexes.items()
+            if index.kind == kind
+        ]
+        if indexes:
+            request[member] = indexes
+    return request
+
+
+def key_schema(keys: KeyLayout) -> list[dict[str, str]]:
+    """A key in the API's form: HASH for each partition attribute, RANGE for each sort attribute."""
+    return [{"AttributeName": each.name, "KeyType": "HASH"} for each in keys.partition] + [
+        {"AttributeName": each.name, "KeyType": "RANGE"} for each in keys.sort
+    ]
+
+
+def _definitions(layouts: Sequence[KeyLayout]) -> list[dict[str, str]]:
+    found: dict[str, KeyAttribute] = {}
+    for attribute in (each for layout in layouts for each in layout.attributes):
+        if found.setdefault(attribute.name, attribute).type != attribute.type:
+            raise UsageError(
+                f"key attribute {attribute.name!r} is declared as {found[attribute.name].type} "
+                f"and as {attribute.type}; an attribute has one type in all keys"
+            )
+    return [{"AttributeName": each.name, "AttributeType": each.type} for each in found.values()]
+
+
+def _index_request(name: str, keys: KeyLayout, projection: Projection) -> dict[str, Any]:
+    return {"IndexName": name, "KeySchema": key_schema(keys), "Projection": _projection(projection)}
+
+
+def _projection(projection: Projection) -> dict[str, Any]:
+    if isinstance(projection, str):
+        return {"ProjectionType": projection}
+    return {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(projection)}
+
+
+def _throughput_request(throughput: Throughput | None) -> dict[str, Any]:
+    if throughput is None:
+        return {}
+    units = {"ReadCapacityUnits": throughput.read, "WriteCapacityUnits": throughput.write}
+    return {"ProvisionedThroughput": units}
+
+
+# Comparison
+
+
+def _compare(table: Table, description: Response) -> Iterator[Difference]:
+    types = {
+        each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]
+    }
+    for what in _compare_keys(table.keys, description, types):
+        yield Difference(table.name, None, what)
+    view = streaming.view_of(description)
+    if table.stream and view and view != table.stream:
+        yield Difference(table.name, None, f"has a stream of {view}, declared is {table.stream}")
+    present = _indexes(description)
+    for name, index in table.indexes.items():
+        if name not in present:
+            yield Difference(table.name, name, "does not exist")
+            continue
+        for what in _compare_keys(table.layout(name), present[name], types):
+            yield Difference(table.name, name, what)
+        for what in _compare_projection(index.projection, present[name]["Projection"]):
+            yield Difference(table.name, name, what)
+
+
+def _compare_expiry(table: Table, *, may_lack: bool = False) -> Steps[list[Difference]]:
+    what = yield from expiry_difference(table, may_lack=may_lack)
+    return [Difference(table.name, None, what)] if what else []
+
+
+def _indexes(description: Response) -> dict[str, Response]:
+    return {
+        index["IndexName"]: index
+        for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
+        for index in description.get(member) or ()
+    }
+
+
+def _compare_keys(keys: KeyLayout, actual: Response, types: Mapping[str, str]) -> Iterator[str]:
+    has, wanted = _key_text(actual["KeySchema"]), _key_text(key_schema(keys))
+    if has != wanted:
+        yield f"has the key {has}, declared is {wanted}"
+        return
+    for attribute in keys.attributes:
+        if types.get(attribute.name) != attribute.type:
+            yield (
+                f"has {attribute.name!r} as {types.get(attribute.name)}, "
+                f"declared is {attribute.type}"
+            )
+
+
+def _key_text(schema: Sequence[Mapping[str, str]]) -> str:
+    return ", ".join(f"{each['AttributeName']} ({each['KeyType']})" for each in schema)
+
+
+def _compare_projection(wanted: Projection, actual: Response) -> Iterator[str]:
+    kind = actual.get("ProjectionType", "ALL")
+    has = tuple(sorted(actual.get("NonKeyAttributes") or ())) if kind == "INCLUDE" else kind
+    declared = wanted if isinstance(wanted, str) else tuple(sorted(wanted))
+    if has != declared:
+        yield f"projects {_listed(has)}, declared is {_listed(declared)}"
+
+
+def _listed(projection: Projection) -> str:
+    return projection if isinstance(projection, str) else ", ".join(projection)

@@ -1,0 +1,178 @@
+"""What follows from a change: which index keys and computed fields, and from which values.
+
+An index key must always be what a fresh put would write. So a change of any field that an index key is
+made of, or that decides whether the entity is in the index at all, brings the whole key with it. The
+values that this takes are looked up in a `Known`, which remembers what was asked of it, and stops the
+derivation at a value that it does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from isotone.model.declaring.conditions import All, Comparison, Condition, Test
+from isotone.model.declaring.keys import BoundKey, NativeSlot
+from isotone.model.declaring.schema import EntitySchema
+from isotone.values.types import Item
+
+
+class Unknown(LookupError):
+    """A value is needed that is not known without reading the item."""
+
+
+class Known(dict[str, Any]):
+    """Values of fields by name; a field that is not among them is `Unknown`, never None."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.used: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a field, noted as used; raises `Unknown`."""
+        self.used.add(name)
+        try:
+            return self[name]
+        except KeyError:
+            raise Unknown(name) from None
+
+
+class Derived(NamedTuple):
+    """Attributes to write and to remove besides those of the changed fields."""
+
+    attributes: Item
+    removed: frozenset[str]
+
+
+def derive(schema: EntitySchema, known: Known, changed: set[str]) -> Derived:
+    """What follows from a change of these fields; raises `Unknown`.
+
+    `known` holds the values after the change, and afterwards those of the computed fields as well.
+    """
+    if not (schema.indexes or schema.computations):
+        return Derived({}, frozenset())
+    for name in schema.computations:
+        known[name] = _compute(schema, name, known)
+    affected = _affected(schema, changed | schema.computations.keys())
+    keys = [key for key in affected if not _is_written_by_fields(schema, key)]
+    attributes: Item = {}
+    for key in keys:
+        attributes.update(schema.key_attributes(key, known, _judged(schema, key, known)))
+    kept = _kept(schema)
+    attributes = {name: value for name, value in attributes.items() if name not in kept}
+    removed = {slot.attribute.name for key in keys for slot in key.slots} - kept
+    for name in schema.computations:
+        field = schema.fields[name]
+        attributes.update(schema.encoded(field, known[name]))
+        removed.add(field.attribute)
+    return Derived(attributes, frozenset(removed - attributes.keys()))
+
+
+def told_by(condition: Condition | None) -> dict[str, Any]:
+    """The values of fields that a condition insists on."""
+    found: dict[str, Any] = {}
+    for each in _conjuncts(condition):
+        if isinstance(each, Comparison) and each.operator == "=" and not each.path:
+            found[each.field.name] = each.values[0]
+        elif isinstance(each, Test) and each.function == "attribute_not_exists" and not each.path:
+            found[each.field.name] = EntitySchema.absent(each.field)
+    return found
+
+
+def _conjuncts(condition: Condition | None) -> Iterator[Condition]:
+    if isinstance(condition, All):
+        yield from condition.operands
+    elif condition is not None:
+        yield condition
+
+
+def _affected(schema: EntitySchema, changed: set[str]) -> list[BoundKey]:
+    """The index keys to write anew: those made of the fields, and those that share an attribute with them."""
+    found = [key for key in schema.indexes if _depends(schema, key) & changed]
+    attributes = {slot.attribute.name for key in found for slot in key.slots}
+    attributes -= _primary_attributes(schema)
+    return [
+        key
+        for key in schema.indexes
+        if key in found or any(slot.attribute.name in attributes for slot in key.slots)
+    ]
+
+
+@lru_cache(maxsize=4096)
+def _depends(schema: EntitySchema, key: BoundKey) -> frozenset[str]:
+    """The fields on which a key's derived attributes depend.
+
+    A field that an entity always has, and that is itself the key attribute, is not among them: writing
+    the field has written the key.
+    """
+    names = {field.name for field in key.when.fields()} if key.when is not None else set()
+    for slot in key.slots:
+        for component in slot.components:
+            field = component.field
+            is_the_key = isinstance(slot, NativeSlot) and field.attribute == slot.attribute.name
+            if not is_the_key or schema.is_optional(field):
+                names.add(field.name)
+    return frozenset(names)
+
+
+@lru_cache(maxsize=4096)
+def _is_written_by_fields(schema: EntitySchema, key: BoundKey) -> bool:
+    """Whether an index key is numbers of the entity's own, besides what the primary key has: nothing follows."""
+    own = {field.attribute for field in schema.fields.values()}
+    return all(
+        slot.attribute.name in _primary_attributes(schema)
+        or (slot.attribute.type == "N" and slot.attribute.name in own)
+        for slot in key.slots
+    )
+
+
+@lru_cache(maxsize=512)
+def _primary_attributes(schema: EntitySchema) -> frozenset[str]:
+    return frozenset(each.name for each in schema.table.keys.attributes)
+
+
+@lru_cache(maxsize=512)
+def _kept(schema: EntitySchema) -> frozenset[str]:
+    """Attributes that stay when an entity leaves an index: those of fields, and the primary key."""
+    return _primary_attributes(schema) | {field.attribute for field in schema.fields.values()}
+
+
+def _judged(schema: EntitySchema, key: BoundKey, known: Known) -> Item:
+    """The part of the item that decides whether the entity is in the index."""
+    item: Item = {}
+    if key.when is not None:
+        for field in key.when.fields():
+            item.update(schema.encoded(field, known.get(field.name)))
+    return item
+
+
+# Computed fields
+
+
+def _compute(schema: EntitySchema, name: str, known: Known) -> Any:
+    entity = _watched(schema)()
+    object.__setattr__(entity, "_known", known)
+    return schema.computations[name](entity)
+
+
+@lru_cache(maxsize=512)
+def _watched(schema: EntitySchema) -> type[Any]:
+    """A kind of the entity that looks its values up in a `Known`."""
+    fields = schema.fields.keys()
+
+    # The base is known at run time only, which type checkers do not follow.
+    class Watched(schema.entity):  # type: ignore[misc, name-defined]
+        """Values that are known, looked at by a computation."""
+
+        def __init__(self) -> None: ...
+
+        def __getattribute__(self, name: str) -> Any:
+            known = object.__getattribute__(self, "__dict__").get("_known")
+            if name in fields:
+                return known.get(name)
+            if name == "__dict__":
+                return {each: known.get(each) for each in fields}
+            return object.__getattribute__(self, name)
+
+    return Watched

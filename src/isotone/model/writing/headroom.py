@@ -1,0 +1,132 @@
+"""Head-room: a number that comes near the width declared for it in a key is reported, in time to widen.
+
+The first value of a field beyond its `alert` share of the maximum (30 % unless declared otherwise) is
+reported once per process and key: as a `HeadroomWarning`, as a `HeadroomNotice` to every listener, and in
+`headroom_notices()`, for metrics.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isotone.codec.readable.interface import Measured
+from isotone.model.declaring.keys import StringSlot
+from isotone.model.warning import warn_caller
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.schema import EntitySchema
+
+
+class HeadroomWarning(UserWarning):
+    """A number in a key has used up so much of its declared width that the keys should be widened."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadroomNotice:
+    """A value that came near the maximum declared for its place in a key."""
+
+    entity: str
+    key: str
+    field: str
+    value: Any
+    maximum: Any
+    share: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.entity}.{self.field} has reached {self.value}, {self.share:.0%} of the {self.maximum} "
+            f"that key {self.key!r} has room for; declare a larger max with was={self.maximum}, "
+            "and widen the keys that exist"
+        )
+
+
+class Gauge(NamedTuple):
+    """One number in one key, and when to report it."""
+
+    key: str
+    field: str
+    outward: Callable[[Any], Any]
+    codec: Measured[Any]
+    alert: float
+    maximum: Any
+
+
+Listener = Callable[[HeadroomNotice], None]
+
+_lock = threading.Lock()
+_listeners: list[Listener] = []
+_notices: dict[tuple[str, str, str, str], HeadroomNotice] = {}
+
+
+def on_headroom(listener: Listener) -> Callable[[], None]:
+    """Call `listener` with every notice from now on; gives a function that ends it.
+
+    It runs in the thread of the write, before that is sent; what it raises reaches the caller.
+    """
+    _listeners.append(listener)
+
+    def end() -> None:
+        with contextlib.suppress(ValueError):  # it was ended before
+            _listeners.remove(listener)
+
+    return end
+
+
+def headroom_notices() -> list[HeadroomNotice]:
+    """What was reported in this process, for metrics."""
+    return list(_notices.values())
+
+
+def forget() -> None:
+    """Begin anew, as a new process does; for tests."""
+    _notices.clear()
+
+
+def watch(schema: EntitySchema, values: Mapping[str, Any]) -> None:
+    """Report whichever of the values have come near the width of their place. O(numbers in keys)."""
+    for gauge in _gauges(schema):
+        value = values.get(gauge.field)
+        if value is None:
+            continue
+        share = gauge.codec.share(gauge.outward(value))
+        if share >= gauge.alert:
+            _report(schema, gauge, value, share)
+
+
+def _report(schema: EntitySchema, gauge: Gauge, value: Any, share: float) -> None:
+    place = (schema.table.name, schema.tag, gauge.key, gauge.field)
+    notice = HeadroomNotice(schema.tag, gauge.key, gauge.field, value, gauge.maximum, share)
+    with _lock:
+        if place in _notices:
+            return
+        _notices[place] = notice
+    for listener in tuple(_listeners):
+        listener(notice)
+    warn_caller(HeadroomWarning(str(notice)))
+
+
+@lru_cache(maxsize=512)
+def _gauges(schema: EntitySchema) -> tuple[Gauge, ...]:
+    """The numbers of declared width in the keys of an entity."""
+    return tuple(
+        Gauge(
+            key.name,
+            component.field.name,
+            partial(slot.outward, place),
+            codec,
+            component.field.options.alert,
+            component.field.options.max,
+        )
+        for key in schema.keys.values()
+        for slot in key.slots
+        if isinstance(slot, StringSlot)
+        for place, (component, codec) in enumerate(
+            zip(slot.components, slot.template.codecs, strict=True)
+        )
+        if isinstance(codec, Measured)
+    )

@@ -1,0 +1,247 @@
+"""Transactions: writes to several entities, of any kinds and tables, that are made together or not at all.
+
+    with store.transaction() as t:
+        account = t.get(Account, number="1")
+        t.update(Account, Account.balance.add(-10), number="1", when=Account.balance >= 10)
+        t.create(Transfer(…))
+        t.check(Customer, Customer.blocked == False, id="c1")
+
+The calls collect; `commit` sends. What was read within a transaction must be unchanged when it is
+committed. Nothing is sent where the block ends by an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
+
+from isotone import limits
+from isotone.backends.interface import Request, Response
+from isotone.clock import Clock
+from isotone.errors import Contended, TransactionCanceledException, UsageError
+from isotone.expressions import nodes
+from isotone.model.declaring.changes import Change
+from isotone.model.declaring.conditions import Condition
+from isotone.model.rendering import absent, unchanged
+from isotone.model.steps import Call, Steps
+from isotone.model.writing.carrying import (
+    ATTEMPTS,
+    bring,
+    carry_out_together,
+    pause_after,
+    place_of,
+    reasons_of,
+)
+from isotone.model.writing.moving import Move
+from isotone.model.writing.saving import Check, Delete, Put
+from isotone.model.writing.stored import entity_of, is_gone, key_of, schema_of
+from isotone.model.writing.updating import Update
+from isotone.model.writing.upserting import Upsert
+from isotone.model.writing.writing import Write, read_item
+from isotone.values.types import Item
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.entity import Entity
+
+E = TypeVar("E", bound="Entity")
+
+
+class Collected:
+    """Writes that are collected, and then made together or not at all; who reads and sends adds that."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._writes: list[Write[Any]] = []
+        self._read: dict[bytes, _Read] = {}
+        self._is_over = False
+
+    # Collecting
+
+    def put(self, entity: Entity, *, when: Condition | None = None) -> None:
+        """Write an entity over whatever has its primary key."""
+        self._add(Put(entity, when))
+
+    def create(self, entity: Entity) -> None:
+        """Write an entity that must not be there yet."""
+        self._add(Put(entity, None, "absence"))
+
+    def replace(self, entity: Entity, *, when: Condition | None = None) -> None:
+        """Write over an entity that must be there."""
+        self._add(Put(entity, when, "presence"))
+
+    def delete(
+        self, target: type[Entity] | Entity, /, *, when: Condition | None = None, **key: Any
+    ) -> None:
+        """Delete an entity, by its key's fields or itself."""
+        self._add(Delete(target, key, when))
+
+    def update(
+        self,
+        target: type[Entity] | Entity,
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> None:
+        """Change some fields of an entity that must be there."""
+        self._add(Update(target, changes, key, when))
+
+    def upsert(
+        self, entity: type[Entity], /, *changes: Change, when: Condition | None = None, **key: Any
+    ) -> None:
+        """Change some fields of an entity, which begins with its defaults where there is none."""
+        self._add(Upsert(entity, changes, key, when))
+
+    def move(
+        self,
+        target: type[Entity] | Entity,
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> None:
+        """Change the primary key of an entity that must be there."""
+        self._add(Move(target, changes, key, when))
+
+    def check(self, target: type[Entity] | Entity, condition: Condition, /, **key: Any) -> None:
+        """Insist on a condition on an entity that the transaction does not write."""
+        self._add(Check(target, key, condition))
+
+    def _add(self, write: Write[Any]) -> None:
+        self._check_open()
+        self._writes.append(write)
+
+    def _check_open(self) -> None:
+        if self._is_over:
+            raise UsageError("the transaction is over; begin another with store.transaction()")
+
+    # Reading
+
+    def _reading(self, entity: type[E], key: Mapping[str, Any]) -> Steps[E | None]:
+        self._check_open()
+        schema = schema_of(entity)
+        where = key_of(entity, key)
+        place = place_of(schema, where)
+        if any(place == place_of(write.schema, write.key) for write in self._writes):
+            raise UsageError(
+                f"the transaction has a write of this {schema.tag} already, which is made at its end, so get "
+                "would not see it: get first, and write then"
+            )
+        yield from bring(schema, where, self._clock)
+        item = yield from read_item(schema, where)
+        self._read[place] = _Read(entity, key, item)
+        return cast("E | None", _alive(schema, item, self._clock))
+
+    # The end
+
+    def _committing(self) -> Steps[None]:
+        self._check_open()
+        self._is_over = True
+        for write in self._writes:
+            write.prepare()
+        checks = self._hold_what_was_read()
+        if self._writes:
+            yield from carry_out_together([*self._writes, *checks], self._clock)
+
+    def _hold_what_was_read(self) -> list[Check]:
+        """Have the writes insist on what was read where they write; gives a check for each place else."""
+        unwritten = dict(self._read)
+        for write in self._writes:
+            if here := unwritten.pop(place_of(write.schema, write.key), None):
+                write.further = here.as_seen()
+            if write.target is None:
+                continue
+            if there := unwritten.pop(place_of(write.schema, write.target), None):
+                write.at_target = there.as_seen()
+        checks = []
+        for read in unwritten.values():
+            checks.append(check := Check(read.entity, read.key))
+            check.further = read.as_seen()
+        return checks
+
+
+class Transaction(Collected):
+    """A transaction whose reads and end are steps, for what is built of them."""
+
+    def get(self, entity: type[E], key: Mapping[str, Any]) -> Steps[E | None]:
+        """An entity, which must be unchanged when the transaction is committed. Cost: a consistent read."""
+        return self._reading(entity, key)
+
+    def commit(self) -> Steps[None]:
+        """Make all writes or none; raises `TransactionFailed` with the error of each refused write.
+
+        Cost: twice that of the writes by themselves, and a read for each that has to know its item.
+        """
+        return self._committing()
+
+
+class _Read(NamedTuple):
+    """What a transaction has read, and relies on."""
+
+    entity: type[Entity]
+    key: Mapping[str, Any]
+    item: Item | None
+
+    def as_seen(self) -> nodes.ConditionNode:
+        """The condition that it is unchanged."""
+        schema = self.entity.__schema__
+        if self.item is None:
+            return absent(schema.table.keys.attributes[0].name)
+        version = schema.by_role.get("version")
+        names = self.item if version is None else {version.attribute}
+        return cast("nodes.ConditionNode", unchanged(sorted(names), self.item))
+
+
+def _alive(schema: EntitySchema, item: Item | None, clock: Clock) -> Entity | None:
+    """The entity of an item; None where it has expired."""
+    gone = is_gone(schema, item, datetime.fromtimestamp(clock.now(), UTC))
+    return None if gone else entity_of(schema, item, insists=True)
+
+
+_READS: Final = limits.TRANSACTION_ITEMS
+
+
+def get_together(
+    targets: Sequence[tuple[type[Entity], Mapping[str, Any]]], clock: Clock
+) -> Steps[list[Entity | None]]:
+    """Several entities as they are at one moment, in order; None for each that is not there, or has expired.
+
+    Cost: twice that of consistent reads. Raises `UsageError` for more than a hundred.
+    """
+    wanted = [(schema_of(entity), key_of(entity, key)) for entity, key in targets]
+    places = [place_of(schema, key) for schema, key in wanted]
+    gets = {
+        place: {"Get": {"TableName": schema.table.name, "Key": key}}
+        for place, (schema, key) in zip(places, wanted, strict=True)
+    }
+    if len(gets) > _READS:
+        raise UsageError(f"a transaction reads at most {_READS} items, not {len(gets)}")
+    for schema, key in wanted:
+        yield from bring(schema, key, clock)
+    answers = dict(zip(gets, (yield from _read_together(list(gets.values()))), strict=True))
+    return [
+        _alive(schema, answers[place].get("Item"), clock)
+        for place, (schema, _) in zip(places, wanted, strict=True)
+    ]
+
+
+def _read_together(gets: Sequence[Request]) -> Steps[list[Response]]:
+    """The answers of one TransactGetItems, which the service refuses while the items are written."""
+    if not gets:
+        return []
+    for attempt in range(ATTEMPTS):
+        try:
+            response = yield Call("TransactGetItems", {"TransactItems": gets})
+        except TransactionCanceledException as error:
+            if not any(reasons_of(error)):
+                raise
+            yield pause_after(attempt)
+        else:
+            answers: list[Response] = response["Responses"]
+            return answers
+    raise Contended(
+        f"others wrote the items that are read together during each of {ATTEMPTS} attempts; "
+        "try again later"
+    )

@@ -1,0 +1,200 @@
+"""Unique values: a marker item for each, written in one transaction with the entity that has it.
+
+DynamoDB keeps nothing unique but primary keys. So each unique value gets an item whose primary key is
+made of the value (`_unique#User#email#ann@example.com`), whose tag is `_unique`, and whose `_owner` is the
+primary key of the entity that has it. It is written with the entity, and goes with it; it expires with it, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from isotone import limits
+from isotone.codec import readable
+from isotone.errors import NotUnique, UsageError, WriteRefused
+from isotone.expressions import nodes
+from isotone.model.declaring.fields import Attr
+from isotone.model.rendering import absent, conjunction, equal, expired, expressions
+from isotone.model.writing.writing import Action
+from isotone.values.json import item_from_wire
+from isotone.values.types import AttributeValue, Item
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.table import Table
+
+MARK: Final = "_unique"
+_OWNER: Final = "_owner"
+
+
+def check(schema: EntitySchema) -> None:
+    """Refuse a declaration of unique fields that could not be kept; called at definition."""
+    for field in schema.unique:
+        for each in (field, *_scope(field)):
+            if each.wire.code not in ("S", "N", "B"):
+                raise UsageError(
+                    f"field {each.name!r} cannot be unique: it is no text, number or bytes"
+                )
+    if schema.unique and any(key.type != "S" for key in schema.table.keys.attributes):
+        raise UsageError(
+            f"field {schema.unique[0].name!r} cannot be unique in {schema.table!r}: "
+            "the items that keep it so need a primary key of strings"
+        )
+    if schema.unique and _OWNER in _attributes_of(schema.table):
+        raise UsageError(
+            f"field {schema.unique[0].name!r} cannot be unique in {schema.table!r}: the items that keep it "
+            f"so have an attribute {_OWNER!r} of their own; give the table's another name"
+        )
+
+
+def _attributes_of(table: Table) -> set[str]:
+    """The attributes that have a meaning in each item of a table."""
+    layouts = [table.keys, *map(table.layout, table.indexes)]
+    return {table.tag, table.ttl, *(each.name for layout in layouts for each in layout.attributes)}
+
+
+def fields_of(schema: EntitySchema) -> list[Attr[Any]]:
+    """The fields on which the markers of an entity depend."""
+    return [each for field in schema.unique for each in (field, *_scope(field))]
+
+
+def claims(schema: EntitySchema, values: Mapping[str, Any]) -> dict[str, Attr[Any]]:
+    """The markers that an entity of these values has, each with its field."""
+    found = {}
+    for field in schema.unique:
+        path = [_text(each, values.get(each.name)) for each in (*_scope(field), field)]
+        if None not in path:
+            text = "#".join((MARK, schema.tag, field.name, *map(str, path)))
+            _check_size(schema, field, text)
+            found[text] = field
+    return found
+
+
+def changes(
+    schema: EntitySchema,
+    owner: Item,
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+    now: datetime,
+    *,
+    former_owner: Item | None = None,
+) -> list[Action]:
+    """The actions that take the values of `after` and give up those of `before`."""
+    if not schema.unique:
+        return []
+    old = claims(schema, before) if before is not None else {}
+    new = claims(schema, after) if after is not None else {}
+    moved = former_owner is not None or "expires" in schema.by_role
+    kept = {} if moved else old
+    former = former_owner or owner
+    return [
+        _claim(schema, text, field, after or {}, (owner, former), now)
+        for text, field in new.items()
+        if text not in kept
+    ] + [_release(schema, text, former) for text in old if text not in new]
+
+
+def is_marker(key: Item) -> bool:
+    """Whether a primary key is that of a marker."""
+    return str(next(iter(key.values())).get("S", "")).startswith(f"{MARK}#")
+
+
+def _scope(field: Attr[Any]) -> tuple[Attr[Any], ...]:
+    unique = field.options.unique
+    return () if isinstance(unique, bool) else unique
+
+
+def _text(field: Attr[Any], value: Any) -> str | None:
+    """A value in a marker's key; None has none."""
+    if value is None:
+        return None
+    ((code, content),) = field.encode(value).items()
+    return readable.Text(field.options.case if code == "S" else None).encode(content)
+
+
+def _check_size(schema: EntitySchema, field: Attr[Any], text: str) -> None:
+    size = len(text.encode())
+    if size > limits.PARTITION_KEY_SIZE:
+        raise UsageError(
+            f"{schema.tag}: the value of {field.name!r} is too long to be kept unique; the item that "
+            f"keeps it so would have a key of {size} bytes, and DynamoDB takes {limits.PARTITION_KEY_SIZE}"
+        )
+
+
+def _key(schema: EntitySchema, text: str) -> Item:
+    partition, *sort = schema.table.keys.attributes
+    return {partition.name: {"S": text}, **{each.name: {"S": MARK} for each in sort}}
+
+
+def _claim(
+    schema: EntitySchema,
+    text: str,
+    field: Attr[Any],
+    values: Mapping[str, Any],
+    owners: tuple[Item, Item],
+    now: datetime,
+) -> Action:
+    owner, former = owners
+    key = _key(schema, text)
+    item: Item = {**key, schema.table.tag: {"S": MARK}, _OWNER: {"M": owner}}
+    expiry = schema.by_role.get("expires")
+    over: list[nodes.ConditionNode] = []
+    if expiry is not None:
+        over = [expired(expiry.attribute, now.timestamp())]
+        if values.get(expiry.name) is not None:
+            item[expiry.attribute] = expiry.encode(values[expiry.name])
+    free = nodes.Or((absent(next(iter(key))), *_owned(owner, former), *over))
+    members = {
+        "TableName": schema.table.name,
+        "Item": item,
+        **expressions(ConditionExpression=free),
+    }
+    return Action("Put", members, _taken(schema, field, values))
+
+
+def _release(schema: EntitySchema, text: str, owner: Item) -> Action:
+    key = _key(schema, text)
+    ours = nodes.Or((absent(next(iter(key))), *_owned(owner)))
+    members = {"TableName": schema.table.name, "Key": key, **expressions(ConditionExpression=ours)}
+    return Action("Delete", members, lambda _: None)
+
+
+def _owned(*owners: Item) -> list[nodes.ConditionNode]:
+    distinct: list[AttributeValue] = []
+    for owner in owners:
+        if {"M": owner} not in distinct:
+            distinct.append({"M": owner})
+    return [equal(_OWNER, owner) for owner in distinct]
+
+
+def _taken(schema: EntitySchema, field: Attr[Any], values: Mapping[str, Any]) -> Any:
+    def explain(marker: Item | None) -> WriteRefused | None:
+        if marker is None:
+            return None
+        owner = item_from_wire(marker[_OWNER]["M"])
+        value = values[field.name]
+        within = "".join(f" within {each.name} {values[each.name]!r}" for each in _scope(field))
+        return NotUnique(
+            f"{schema.tag}: {field.name} {value!r} is taken{within}, by {_described(owner)}",
+            field.name,
+            value,
+            owner,
+        )
+
+    return explain
+
+
+def _described(key: Mapping[str, Any]) -> str:
+    return ", ".join(str(value) for value in key.values())
+
+
+def pins(schema: EntitySchema, current: Item | None) -> nodes.ConditionNode | None:
+    """The condition that an item still has the unique values that it was seen with."""
+    if not schema.unique:
+        return None
+    if current is None:
+        return absent(schema.table.keys.attributes[0].name)
+    names = {field.attribute for field in fields_of(schema)}
+    return conjunction([equal(name, current.get(name)) for name in sorted(names)])
