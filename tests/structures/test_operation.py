@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import Any
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Literal
 
 import pytest
 
@@ -37,6 +40,10 @@ class Tallies(Structure[S]):
     def add_twice(self, name: str) -> Steps[int]:
         yield from self._add(name, 1)
         return (yield from self._add(name, 1))
+
+    @operation
+    def weigh(self, name: str, by: int) -> Steps[int]:
+        return (yield from self._add(name, by + 0))
 
     def _add(self, name: str, by: int) -> Steps[int]:
         yield from self.calls.create_tables(self.table)
@@ -102,3 +109,70 @@ def test_what_it_is_made_with_is_a_store_and_a_table(memory: Store) -> None:
         Tallies(wrong, Table("tallies"))
     with pytest.raises(errors.UsageError, match="is no table; write table=Tallies"):
         Tallies(memory, wrong)
+
+
+class Named(Tallies[S]):
+    """With options of many types."""
+
+    def __init__(
+        self,
+        store: S,
+        name: str,
+        *,
+        hold: float = 1.0,
+        window: Literal["hour", "day"] | timedelta = "day",
+        order: Callable[[str], str] = str,
+        table: Table | None = None,
+    ) -> None:
+        super().__init__(store, table or Table(name))
+        self.end = hold + 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"name": 3}, "Named(name=3): name takes str, not int"),
+        ({"hold": "60"}, "Named(hold='60'): hold takes float, not str"),
+        ({"hold": True}, "Named(hold=True): hold takes float, not bool"),
+        ({"hold": None}, "Named(hold=None): hold takes float, not None"),
+        (
+            {"window": "daily"},
+            "Named(window='daily'): window takes 'hour' | 'day' | timedelta, not str",
+        ),
+        ({"order": "up"}, "order takes Callable[[str], str], not str"),
+    ],
+)
+def test_options_of_a_wrong_type_are_named(
+    memory: Store, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(errors.UsageError, match=re.escape(said)):
+        Named(memory, **{"name": "tallies", **options})
+
+
+def test_options_of_the_right_type_are_taken(memory: Store) -> None:
+    for window in ("hour", timedelta(hours=3)):
+        Named(memory, "tallies", hold=60, window=window, order=str.casefold)  # type: ignore[arg-type] # a loop
+
+
+def test_an_argument_of_a_wrong_type_is_named_once_it_is_in_the_way(memory: Store) -> None:
+    slip: Any = Tallies(memory, Table("tallies"))
+    with pytest.raises(errors.UsageError, match=r"Tallies.rounds\(times='3'\): times takes int"):
+        slip.rounds("a", "3")
+    with pytest.raises(
+        errors.UsageError, match=r"Tallies.weigh\(by=\[1\]\): by takes int, not list"
+    ):
+        slip.weigh("a", [1])
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'name'"):
+        slip.add()
+
+
+def test_a_forgotten_await_is_told_by_its_name() -> None:
+    async def program() -> None:
+        async with isotone.aconnect() as store:
+            tallies: Any = Tallies(store, Table("tallies"))
+            with pytest.raises(errors.UsageError, match=r"Tallies.weigh\(by=\[1\]\): by takes int"):
+                await tallies.weigh("a", [1])
+            with pytest.warns(RuntimeWarning, match="'Tallies.add' was never awaited"):
+                tallies.add("a")
+
+    asyncio.run(program())

@@ -31,6 +31,7 @@ from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
 from isotone.model.steps import Steps
 from isotone.model.store import Store
+from isotone.structures.arguments import SLIPS, check, checked
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -60,13 +61,8 @@ class operation(Generic[P, R]):  # noqa: N801 - a decorator
     def __get__(self, structure: Structure[Any] | None, owner: type) -> Any:
         if structure is None:
             return self
-        function, run = self._function, structure.store.run
-
-        @functools.wraps(function)
-        def perform(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return run(function(structure, *args, **kwargs))
-
-        return perform
+        perform = _awaiting if isinstance(structure.store, AsyncStore) else _calling
+        return functools.update_wrapper(perform(structure, self._function), self._function)
 
 
 class iteration(Generic[P, R]):  # noqa: N801 - a decorator
@@ -92,6 +88,7 @@ class iteration(Generic[P, R]):  # noqa: N801 - a decorator
 
         @functools.wraps(function)
         def perform(*args: P.args, **kwargs: P.kwargs) -> Any:
+            check(function, _called(structure, function), (structure, *args), kwargs)
             return go_through(store, function(structure, *args, **kwargs))
 
         return perform
@@ -99,6 +96,11 @@ class iteration(Generic[P, R]):  # noqa: N801 - a decorator
 
 class Structure(Generic[S]):
     """What every structure has: a store, its calls as steps, and the table in which it lives."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = checked(cls.__init__)  # type: ignore[method-assign] # same signature
 
     def __init__(self, store: S, table: Table) -> None:
         if not isinstance(store, Store | AsyncStore):
@@ -138,6 +140,32 @@ def kept_in(table: Table, kind: type[E]) -> type[E]:
     if known is not None and issubclass(known.entity, kind):
         return known.entity
     return cast("type[E]", type(kind.__name__, (kind,), {}, table=table))
+
+
+def _calling(structure: Structure[Store], function: Callable[..., Any]) -> Callable[..., Any]:
+    def perform(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return structure.store.run(function(structure, *args, **kwargs))
+        except SLIPS:
+            check(function, _called(structure, function), (structure, *args), kwargs)
+            raise
+
+    return perform
+
+
+def _awaiting(structure: Structure[AsyncStore], function: Callable[..., Any]) -> Callable[..., Any]:
+    async def perform(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await structure.store.run(function(structure, *args, **kwargs))
+        except SLIPS:
+            check(function, _called(structure, function), (structure, *args), kwargs)
+            raise
+
+    return perform
+
+
+def _called(structure: Structure[Any], function: Callable[..., Any]) -> str:
+    return f"{type(structure).__name__}.{function.__name__}"
 
 
 def _waited(store: Store, batches: Batches[R]) -> Iterator[R]:
