@@ -1,6 +1,7 @@
 """Copy the figures of the last run, or of several, into docs/performance.md, below its line.
 
-python -m bench.page [JSON…]
+python -m bench.page                        the last run
+python -m bench.page [TITLE=]JSON…          several, each with what it is of: "the database=.peers/database.json"
 """
 
 from __future__ import annotations
@@ -17,27 +18,31 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 LINE = "<!-- figures -->"
 
 
-def rendered(found: dict[str, Any]) -> str:
+def rendered(found: dict[str, Any], title: str = "") -> str:
     """The run as Markdown: machine, versions, figures, targets."""
+    of = f" of {title}" if title else ""
     rows = [Row(**{name: row[name] for name in Row.__slots__}) for row in found["rows"]]
     targets = [Target(**{name: one[name] for name in Target.__slots__}) for one in found["targets"]]
     machine = found["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     effort = found["effort"]
-    text = table(rows, judged(targets, rows)).replace("\n\n", "\n\n## Targets\n\n")
+    text = table(rows, judged(targets, rows)).replace("\n\n", f"\n\n## Targets{of}\n\n")
     return (
-        f"\n## Figures\n\nMeasured {found['when']}, {effort['rounds']} rounds of {effort['seconds']} s, on {machine['cores']} cores of "
+        f"\n## Figures{of}\n\nMeasured {found['when']}, {effort['rounds']} rounds of {effort['seconds']} s, on {machine['cores']} cores of "
         f"{machine['processor']} ({machine['system']}), load average {machine['load']} at the beginning.\n\n"
         f"{versions}\n\n{text}\n"
     )
 
 
-def main(sources: list[Path]) -> None:
+def main(sources: list[str]) -> None:
     """Rewrite the page."""
     head = PAGE.read_text(encoding="utf-8").partition(LINE)[0]
-    figures = "".join(rendered(json.loads(source.read_text())) for source in sources)
+    figures = ""
+    for source in sources:
+        title, _, path = source.rpartition("=")
+        figures += rendered(json.loads(Path(path).read_text(encoding="utf-8")), title)
     PAGE.write_text(head + LINE + "\n" + figures, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main([Path(name) for name in sys.argv[1:] or [".peers/bench.json"]])
+    main(sys.argv[1:] or [".peers/bench.json"])

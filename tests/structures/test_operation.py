@@ -151,7 +151,7 @@ def test_options_of_a_wrong_type_are_named(
 
 def test_options_of_the_right_type_are_taken(memory: Store) -> None:
     for window in ("hour", timedelta(hours=3)):
-        Named(memory, "tallies", hold=60, window=window, order=str.casefold)  # type: ignore[arg-type] # a loop
+        Named(memory, "tallies", hold=60, window=window, order=str.casefold)
 
 
 def test_an_argument_of_a_wrong_type_is_named_once_it_is_in_the_way(memory: Store) -> None:
