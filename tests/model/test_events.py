@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import isotone
-from isotone import Attr, Entity, Event, Key, ManualClock, Store, Table, field
+from isotone import Attr, Entity, Event, Key, ManualClock, Store, Table, computed, field
 from isotone.engine.streams import upkeep
 from isotone.errors import TableDiffers, UsageError
+from isotone.model.declaring.validation import InvalidEntity
 from isotone.model.tables.streaming import Shard, in_order
 
 START = 1_800_000_000
@@ -118,6 +119,28 @@ def test_what_is_no_entity_is_an_event_all_the_same(
     database.client().put_item(TableName="notes", Item={**item, "_type": {"S": "Foreign"}})
     (event,) = store.changes(table)
     assert (event.kind, event.schema, event.after) == ("inserted", None, None)
+
+
+def test_a_field_that_is_missing_is_missed_aloud(store: Store, database: isotone.Database) -> None:
+    table = Table("notes", stream="NEW_IMAGE")
+
+    class Note(Entity, table=table):
+        topic: Attr[str] = field()
+        title: Attr[str] = field()
+        length: Attr[int] = computed(lambda note: len(note.topic))
+
+        primary = Key("TOPIC", topic).sort("NOTE")
+
+    store.create_tables(table)
+    key = {"PK": {"S": "TOPIC#a"}, "SK": {"S": "NOTE"}}
+    database.client().put_item(TableName="notes", Item=key)
+    database.client().put_item(TableName="notes", Item={**key, "title": {"S": "b"}})
+    lacking, whole = store.changes(table)
+    with pytest.raises(InvalidEntity, match="has no attribute 'title'"):
+        lacking.after  # noqa: B018 - reading it is what fails
+    assert lacking.keys == {"PK": "TOPIC#a", "SK": "NOTE"}
+    assert whole.after is not None
+    assert whole.after.length == 1  # type: ignore[attr-defined]
 
 
 def test_since_leaves_out_what_is_older(store: Store, clock: ManualClock) -> None:

@@ -63,6 +63,12 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
+def is_up(process: subprocess.Popen[str]) -> None:
+    """Wait for a line of `--metrics`, before which signals may find no handlers yet."""
+    assert process.stdout is not None
+    assert '"worker":"journal"' in process.stdout.readline()
+
+
 def test_killed_workers_lose_nothing_and_do_nothing_twice(file: Path) -> None:
     chance = random.Random(7)
     with isotone.connect(file, report=None) as store, contextlib.ExitStack() as stack:
@@ -71,7 +77,8 @@ def test_killed_workers_lose_nothing_and_do_nothing_twice(file: Path) -> None:
             return sum(map(len, journals(store).values()))
 
         def another() -> subprocess.Popen[str]:
-            return stack.enter_context(started(file, "--lease", "0.6", "--batch", "20"))
+            options = ("--metrics", "--lease", "0.6", "--batch", "20")
+            return stack.enter_context(started(file, *options))
 
         workers = [another(), another()]
         for kill in range(1, KILLS + 1):
@@ -83,6 +90,7 @@ def test_killed_workers_lose_nothing_and_do_nothing_twice(file: Path) -> None:
             workers.append(another())
         until(lambda: handled() >= len(AUTHORS) * POSTS)
         for worker in workers:
+            is_up(worker)  # the last one may be no further than its imports
             worker.send_signal(signal.SIGTERM)
             assert worker.wait(20) == 0
         assert journals(store) == {author: [*range(POSTS)] for author in AUTHORS}
@@ -93,8 +101,7 @@ def test_killed_workers_lose_nothing_and_do_nothing_twice(file: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_it_gracefully(file: Path, number: int) -> None:
     with isotone.connect(file, report=None) as store, started(file, "--metrics") as process:
-        assert process.stdout is not None
-        assert '"worker":"journal"' in process.stdout.readline()
+        is_up(process)
         process.send_signal(number)
         process.communicate(timeout=20)
         assert process.returncode == 0

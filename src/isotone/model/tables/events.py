@@ -92,7 +92,7 @@ class Event(Generic[E]):
         """The entity before the change.
 
         None where it was inserted, where the stream keeps no old images, and where it is none of the
-        table's entities.
+        table's entities. Raises `InvalidEntity` where a field is missing that has no default.
         """
         return self._entity("OldImage")
 
@@ -101,7 +101,7 @@ class Event(Generic[E]):
         """The entity after the change.
 
         None where it was removed, where the stream keeps no new images, and where it is none of the
-        table's entities.
+        table's entities. Raises `InvalidEntity` where a field is missing that has no default.
         """
         return self._entity("NewImage")
 
@@ -143,7 +143,7 @@ class Event(Generic[E]):
         image: Item | None = self._change.get(member)
         if image is None or self.schema is None:
             return None
-        return cast("E", self.schema.from_item(_mended(image)))
+        return cast("E", self.schema.from_item(_mended(image), insists=True))
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.keys!r} at {self.sequence}>"
