@@ -18,11 +18,13 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.structures.measuring import Measured
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store
 from isotone.errors import ConnectionFailed, InvalidCursor, OutOfRange, UsageError
 from isotone.server import running_server
+from isotone.structures.leaderboard.entry import Digits
 from isotone.structures.leaderboard.leaderboard import Leaderboard, ScoreEvent
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # the time of the fixtures' clock
@@ -95,7 +97,7 @@ class Recount:
 
 
 members = st.sampled_from([*"abcdefg", "a#1", "é x", "000187"])
-values = st.integers(0, 40) | st.decimals(0, 40, places=2)
+values = st.integers(-40, 40) | st.decimals(-40, 40, places=2)
 moments = st.integers(0, 44).map(lambda minutes: NOW + timedelta(minutes=minutes))
 events = st.builds(ScoreEvent, members, values, st.integers(1, 3), moments)
 options = st.fixed_dictionaries(
@@ -259,6 +261,67 @@ def test_a_sum_that_cannot_be_exact_is_refused(memory: Store) -> None:
     with pytest.raises(OutOfRange, match=r"the sum of 1.* and 1e-20 cannot be stored exactly"):
         board.record("a", Decimal("1e-20"))
     assert board.record("a", Decimal("1e-17")) == Decimal("1e20")
+
+
+@pytest.mark.parametrize(
+    ("digits", "scale", "texts"),
+    [
+        (1, 0, {-9: "-0", -8: "-1", -1: "-8", 0: "0", 1: "1", 9: "9"}),
+        (3, 2, {-1: "-998.99", Decimal("-0.01"): "-999.98", 0: "000.00", Decimal("0.5"): "000.50"}),
+        (6, 0, {-999_999: "-000000", -187: "-999812", 187: "000187"}),
+    ],
+)
+def test_the_text_of_a_score_sorts_as_the_score(
+    digits: int, scale: int, texts: dict[int | Decimal, str]
+) -> None:
+    form = Digits(digits, scale)
+    assert [form.text(Decimal(score)) for score in texts] == list(texts.values())
+    assert [form.score(text) for text in texts.values()] == list(texts)
+    assert sorted(texts.values()) == list(texts.values())
+
+
+@given(st.integers(1, 20), st.integers(0, 18), st.lists(st.decimals(-99, 99, places=3), max_size=9))
+def test_scores_sort_as_their_texts(whole: int, scale: int, scores: list[Decimal]) -> None:
+    form = Digits(whole, scale)
+    fitting = [score for score in scores if abs(score) < 10**whole - 1]
+    rounded = {form.text(score): form.score(form.text(score)) for score in fitting}
+    assert sorted(rounded, key=lambda text: rounded[text]) == sorted(rounded)
+    for score in fitting:
+        assert abs(rounded[form.text(score)] - score) <= Decimal(10) ** -scale / 2
+
+
+@pytest.mark.parametrize("ranked", [False, True])
+def test_a_board_of_profit_and_loss(store: Store, table_name: str, ranked: bool) -> None:
+    table = Leaderboard.layout(table_name)
+    board = Leaderboard(store, "p&l", scale=2, shards=2, ranked=ranked, table=table)
+    golf = Leaderboard(store, "golf", best="lowest", ranked=ranked, table=table)
+    board.create_table()
+    for member, value in {"ann": -250, "bo": 10, "cy": -3, "di": -250, "ed": 0}.items():
+        board.record(member, value)
+        golf.record(member, value)
+    assert board.record("ann", Decimal("-0.005")) == Decimal("-250.00")
+    assert board.record("cy", Decimal("2.995")) == 0
+    by_profit = [("bo", 1, 10), ("ed", 2, 0), ("cy", 2, 0), ("di", 4, -250), ("ann", 4, -250)]
+    assert sorted((each.member, each.rank, each.score) for each in board.top()) == sorted(by_profit)
+    assert [each.rank for each in board.around("ed", 3)][-2:] == [4, 4]
+    assert [each.score for each in golf.top()] == [-250, -250, -3, 0, 10]
+    assert rows([golf.standing("cy")]) == [(3, "cy", -3)]
+    assert golf.count() == 5
+
+
+@pytest.mark.parametrize("best", ["highest", "lowest"])
+def test_scores_of_many_digits_are_ranked_to_the_last(memory: Store, best: Any) -> None:
+    board = Leaderboard(memory, best=best, digits=38, ranked=True)
+    board.create_table()
+    large = 10**37
+    for member in range(3):
+        board.record(f"{member}", large + member)
+        board.record(f"-{member}", -large - member)
+    ranks = [(standing.rank, standing.score) for standing in board.top()]
+    assert [rank for rank, _ in ranks] == [1, 2, 3, 4, 5, 6]
+    for place, (_, score) in enumerate(ranks):
+        member = f"{'-' if score < 0 else ''}{abs(int(score)) - large}"
+        assert rows([board.standing(member)]) == [(place + 1, member, score)]
 
 
 # Time
@@ -457,6 +520,54 @@ def test_an_event_counts_once(store: Store, table_name: str) -> None:
         assert rows(board.top()) == [(1, "a", 7)]
 
 
+@pytest.mark.parametrize("kind", ["best", "last"])
+@pytest.mark.parametrize("history", [False, True])
+def test_the_best_and_the_last_take_one_write(kind: Any, history: bool) -> None:
+    seen: list[str] = []
+    watch = isotone.at_end(lambda observation: seen.append(observation.operation))
+    clock = ManualClock(NOW)
+    with isotone.connect(clock=clock, observe=[watch]) as store:
+        board = Leaderboard(store, score=kind, window="hour", history=history)
+        board.create_table()
+        clock.advance(timedelta(minutes=20))
+        for value, ago, score, expected in [
+            (3, 10, 3, ["UpdateItem", "PutItem"]),  # there was no entry
+            (5, 9, 5, ["UpdateItem"]),
+            (4, 10, 5, ["UpdateItem"]),  # worse, and older
+            (5, 9, 5, ["UpdateItem"]),
+        ]:
+            seen.clear()
+            at = NOW + timedelta(minutes=20 - ago)
+            assert board.record("a", value, at=at) == score
+            assert seen == expected
+        clock.advance(timedelta(hours=1))
+        seen.clear()
+        assert board.record("a", 1) == 1
+        assert seen == (["UpdateItem", "PutItem"] if history else ["UpdateItem"])
+        late = board.record("a", 9, at=NOW + timedelta(minutes=30))
+        assert late == (9 if history else None)
+        assert rows(board.top()) == [(1, "a", 1)]
+
+
+@pytest.mark.parametrize("kind", ["best", "last"])
+def test_values_that_overtake_each_other(store: Store, table_name: str, kind: Any) -> None:
+    """Some are written blindly, and some with a token, which takes a reading."""
+    table = Leaderboard.layout(table_name)
+    board = Leaderboard(store, score=kind, expire_after=timedelta(hours=2), table=table)
+    board.create_table()
+    values = random.Random(4).sample(range(-30, 30), 60)
+    events = [(f"{value % 3}", value, NOW + timedelta(seconds=value - 40)) for value in values]
+
+    def record(event: tuple[str, int, datetime]) -> None:
+        member, value, at = event
+        once = f"{value}" if value % 2 else None
+        board.record(member, value, at=at, once=once)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(record, events))
+    assert rows(board.top()) == [(1, "2", 29), (2, "1", 28), (3, "0", 27)]
+
+
 class Deaf:
     """Carries out every request, and loses the answers of some writes."""
 
@@ -646,7 +757,7 @@ def test_what_is_refused(memory: Store) -> None:
     for value in wrong:
         with pytest.raises(UsageError):
             board.record("a", value)
-    for value in (-1, 1000, Decimal("999.5")):
+    for value in (-1000, 1000, Decimal("999.5"), Decimal("-999.51")):
         with pytest.raises(OutOfRange, match="digits"):
             board.record("a", value)
     for far in ("1e400", "-1e400", "1e999999", "1e-140", "1." + "1" * 40):
@@ -690,34 +801,71 @@ def test_it_shares_a_table(memory: Store) -> None:
         assert board.count() == 2
 
 
-@pytest.mark.parametrize(
-    ("options", "record", "standing"),
-    [
-        ({}, ["GetItem", "PutItem"], ["GetItem", "Query"]),
-        ({"shards": 2}, ["GetItem", "PutItem"], ["GetItem", "Query", "Query"]),
-        (
-            {"ranked": True},
-            ["GetItem", "GetItem", "TransactWriteItems"],
-            ["GetItem", "TransactGetItems"],
-        ),
-    ],
-)
-def test_what_it_costs(options: dict[str, Any], record: list[str], standing: list[str]) -> None:
-    seen: list[str] = []
-    watch = isotone.at_end(lambda observation: seen.append(observation.operation))
-    with isotone.connect(observe=[watch]) as store:
-        board = Leaderboard(store, **options)
-        board.create_table()
-        for number in range(40):
-            board.record(f"{number}", number)
-        board.standing("7")
-        seen.clear()
-        board.record("7", 1)
-        assert seen == record
-        seen.clear()
-        board.standing("7")
-        assert seen == standing
-        seen.clear()
-        top = board.top(10)
-        assert len(seen) == board.board.shards
-        assert top.stats.scanned == 10 * board.board.shards
+# Costs, as the page tells them
+
+
+def test_what_it_costs() -> None:
+    with isotone.open() as database, isotone.connect(database) as inner:
+        measured = Measured(inner.backend)
+        store = isotone.connect(measured, clock=ManualClock(NOW))
+        options: dict[str, Any] = {"window": "hour", "history": True}
+        plain = Leaderboard(store, "plain", **options)
+        sharded = Leaderboard(store, "sharded", shards=3, **options)
+        ranked = Leaderboard(store, "ranked", ranked=True, **options)
+        plain.create_table()
+        for board in (plain, sharded, ranked):
+            board.record_many(ScoreEvent(f"{number:02}", number) for number in range(40))
+        measured.take()
+
+        plain.record("07", 1)
+        assert measured.take() == (1, 1, 2)
+        plain.record("07", 1, once="event:1")
+        assert measured.take() == (1, 2, 2)
+        plain.record_many([ScoreEvent("07", 1), ScoreEvent("08", 1), ScoreEvent("07", 1)])
+        assert measured.take() == (2, 2, 4)
+        ranked.record("07", 1)
+        read, written, requests = measured.take()
+        assert 2 <= read <= 3
+        assert 2 <= written <= 8
+        assert requests == 3
+
+        assert len(plain.top(10)) == 10
+        assert measured.take() == (10, 0, 1)
+        assert len(sharded.top(10)) == 10
+        assert measured.take() <= (10 * 3, 0, 3)
+        plain.standing("30")
+        assert measured.take() == (1 + 9, 0, 2)
+        sharded.standing("30")
+        assert measured.take() == (1 + 9, 0, 1 + 3)
+        ranked.standing("30")
+        assert measured.take() == (1 + 2, 0, 2)  # the tree has two levels
+        plain.around("30", 2)
+        assert measured.take() == (1 + 4 + 7 + 1, 0, 5)
+        sharded.around("30", 2)
+        read, written, requests = measured.take()
+        assert read <= 1 + 4 * 3 + 7 + 1
+        plain.count()
+        assert measured.take() == (40, 0, 1)
+        ranked.count()
+        assert measured.take() == (1, 0, 1)
+        plain.history("07", 24)
+        assert measured.take() == (24, 0, 1)
+        plain.remove("07")
+        assert measured.take() == (1, 1, 2)
+
+
+@pytest.mark.parametrize("shards", [1, 7])
+def test_the_top_ten_of_ten_thousand(memory: Store, shards: int) -> None:
+    board = Leaderboard(memory, "stores", score="last", best="lowest", shards=shards, digits=4)
+    board.create_table()
+    scores = random.Random(18).sample(range(10_000), 10_000)
+    board.record_many(ScoreEvent(f"{score:06}", score) for score in scores)
+    top = board.top(10)
+    assert [each.score for each in top] == list(range(10))
+    assert top.stats.scanned <= 10 * shards
+    assert top.stats.requests == shards
+    if shards == 1:
+        assert top.stats.scanned == 10
+    following = board.top(10, cursor=top.cursor)
+    assert [each.rank for each in following] == list(range(11, 21))
+    assert following.stats.scanned <= 10 * shards

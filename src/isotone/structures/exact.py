@@ -5,12 +5,27 @@ from __future__ import annotations
 from decimal import Context, Decimal, Inexact, InvalidOperation, Overflow, Subnormal
 from typing import Final
 
-from isotone.errors import OutOfRange
+from isotone.errors import OutOfRange, UsageError
 
 # What DynamoDB takes: 38 digits, from 1E-130 to 9.99…E+125.
 _STORED: Final = Context(
     prec=38, Emin=-130, Emax=125, traps=[Inexact, InvalidOperation, Overflow, Subnormal]
 )
+
+
+def exact(value: object, what: str, *, floats: bool = False) -> Decimal:
+    """A number as it is stored; of a float, where one is allowed, the digits that Python prints.
+
+    Raises `UsageError` for what is no number or has no place in an order, and `OutOfRange`.
+    """
+    kinds = (int, Decimal, float) if floats else (int, Decimal)
+    if isinstance(value, bool) or not isinstance(value, kinds):
+        words = " or a ".join(kind.__name__ for kind in kinds)
+        raise UsageError(f"{value!r} is a {type(value).__name__}, and {what} is an {words}")
+    found = Decimal(repr(value) if isinstance(value, float) else value)
+    if not found.is_finite():
+        raise UsageError(f"{value!r} is not {what}: it has no place in an order")
+    return stored(found)
 
 
 def stored(number: Decimal) -> Decimal:

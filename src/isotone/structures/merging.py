@@ -1,17 +1,20 @@
-"""Several ordered queries read as one: the first of all, and how to go on behind them.
+"""What is spread over several partitions: where each lies, and the first of all in their order.
 
-What is taken of each stream is always its beginning, so a place in every stream says where the next page
-begins: nothing is read twice, and nothing is left out.
+Something lies in the partition that a hash of its name gives. What is taken of each partition's stream is
+always its beginning, so a place in every stream says where the next page begins: nothing is given twice, and
+nothing is left out.
 """
 
 from __future__ import annotations
 
 import heapq
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Generic, TypeVar
 
+from isotone.errors import UsageError
 from isotone.model.calls import Calls
 from isotone.model.entity import Entity
 from isotone.model.reading.patterns import Query
@@ -57,6 +60,14 @@ class Merged(Generic[E]):
     def is_over(self) -> bool:
         """Whether nothing follows."""
         return all(place is AT_THE_END for place in self.behind)
+
+
+def shard_of(identity: str, shards: int) -> int:
+    """In which of so many partitions something lies; raises `UsageError` for what is no text."""
+    try:
+        return zlib.crc32(identity.encode()) % shards
+    except UnicodeEncodeError:
+        raise UsageError(f"{identity!r} is no text: it has half of a surrogate pair") from None
 
 
 def merged(

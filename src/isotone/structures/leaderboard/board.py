@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import zlib
-from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
 from isotone.errors import UsageError
 from isotone.model.calls import Calls
-from isotone.model.declaring.table import Table
 from isotone.model.reading.patterns import Query
+from isotone.model.steps import Steps
 from isotone.structures.leaderboard.entry import Best, Digits, Entry, LeaderboardToken, Score, Ties
+from isotone.structures.merging import shard_of
 from isotone.structures.ranking.keys import ranking_key
 from isotone.structures.ranking.ranking import Ranking
 from isotone.structures.windows import ALL_TIME, Window, Windows
@@ -24,12 +22,12 @@ _REMEMBERED: Final = 8  # windows of which the way to the leaves of their rankin
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """What a board was declared as; `has_groups` where its partitions have names of their own."""
+    """What a board was declared as, its entities in its table, and the calls of its store."""
 
-    name: str
+    calls: Calls
     entries: type[Any]
     tokens: type[LeaderboardToken]
-    has_groups: bool
+    name: str
     score: Score
     best: Best
     ties: Ties
@@ -38,54 +36,40 @@ class Board:
     keeps_history: bool
     expire_after: timedelta | None
     shards: int
+    is_ranked: bool
+    _rankings: dict[str, Ranking] = field(default_factory=dict)
+
+    def now(self) -> datetime:
+        """The time by the store's clock."""
+        return datetime.fromtimestamp(self.calls.clock.now(), UTC)
 
     # Keys
 
     def key(self, member: str, window: Window) -> dict[str, Any]:
         """The fields of the primary key of a member's entry; raises `UsageError` for what is no name."""
+        if not isinstance(member, str) or not member:
+            raise UsageError(
+                f"{member!r} names no member: a name is a text of one character or more"
+            )
         place = f"{window.label}#{member}" if self.keeps_history else member
-        return {**self.group(zlib.crc32(_bytes_of(member)) % self.shards), "place": place}
+        return {**self.group(shard_of(member, self.shards)), "place": place}
 
     def group(self, shard: int) -> dict[str, Any]:
         """The field that tells partitions apart, where there are several."""
-        if not self.has_groups:
-            return {}
-        return {"group": self.name if self.shards == 1 else f"{self.name}#{shard}"}
+        if self.shards > 1:
+            return {"group": f"{self.name}#{shard}"}
+        return {"group": self.name} if self.name else {}
 
     def query(
         self, shard: int, window: str, between: tuple[str, str] | None = None
     ) -> Query[Entry]:
         """The entries of a window in one shard, the best first; all, or those between two scores."""
         groups = [Entry.group == group for group in self.group(shard).values()]
-        prefix = f"{window}#"
-        which = (
-            Entry.order.begins_with(prefix)
-            if between is None
-            else Entry.order.between(prefix + between[0], prefix + between[1])
-        )
+        which = Entry.order.begins_with(f"{window}#")
+        if between is not None:
+            which = Entry.order.between(*(f"{window}#{score}" for score in between))
         found: Query[Entry] = self.entries.by_score.where(*groups, which)
         return found if self.best == "lowest" else found.reversed()
-
-    # Entries
-
-    def gone_at(self, window: Window, at: datetime) -> datetime | None:
-        """When an entry of a window expires, whose newest event was at an instant."""
-        if self.expire_after is None:
-            return None
-        return (at if window is ALL_TIME else window.end) + self.expire_after
-
-    def score_text(self, entry: Entry) -> str:
-        """The score of an entry as it is written in its order."""
-        return entry.order[len(entry.window) + 1 :]
-
-    def ranked_score(self, entry: Entry) -> Decimal:
-        """The score of an entry as its ranking has it: the best is the smallest."""
-        score = self.digits.score(self.score_text(entry))
-        return score if self.best == "lowest" else 0 - score
-
-    def ranking_key(self, entry: Entry) -> str:
-        """The key of an entry in the ranking of its window."""
-        return ranking_key(self.ranked_score(entry), entry.member)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -93,39 +77,51 @@ class Board:
         table = self.entries.__schema__.table.name
         return {"table": table, "board": self.name, "shards": self.shards, "best": self.best}
 
+    # Entries
 
-class Rankings:
-    """The rankings of the windows of a board; each object remembers the way to its leaves."""
-
-    def __init__(self, calls: Calls, table: Table, name: str) -> None:
-        self._make: Callable[[str], Ranking] = lambda window: Ranking(
-            calls, table, f"LEADERBOARD#{name}#{window}"
-        )
-        self._known: OrderedDict[str, Ranking] = OrderedDict()
-
-    def of(self, window: str) -> Ranking:
-        """The ranking of a window."""
-        found = self._known.pop(window, None) or self._make(window)
-        self._known[window] = found
-        if len(self._known) > _REMEMBERED:
-            self._known.popitem(last=False)
+    def find(self, member: str, window: Window) -> Steps[Entry | None]:
+        """The entry under a member's key; without history, of whichever window it has come to."""
+        key = self.key(member, window)
+        found: Entry | None = yield from self.calls.get(self.entries, consistent=True, **key)
         return found
 
-    def unknown(self, window: str) -> Ranking:
-        """The ranking of a window as one who has never seen it sees it."""
-        return self._make(window)
+    def gone_at(self, window: Window, at: datetime) -> datetime | None:
+        """When an entry of a window expires, whose newest event was at an instant."""
+        if self.expire_after is None:
+            return None
+        return (at if window is ALL_TIME else window.end) + self.expire_after
 
-    def forget(self, window: str) -> None:
-        """Look at a ranking anew: something in the way to its leaves has changed."""
-        self._known.pop(window, None)
+    def is_over(self, window: Window, at: datetime) -> bool:
+        """Whether an entry of a window, whose newest event was at an instant, has expired."""
+        gone_at = self.gone_at(window, at)
+        return gone_at is not None and gone_at <= self.now()
 
+    def score_text(self, entry: Entry) -> str:
+        """The score of an entry as it is written in its order."""
+        return entry.order[len(entry.window) + 1 :]
 
-def _bytes_of(member: str) -> bytes:
-    if not isinstance(member, str) or not member:
-        raise UsageError(f"{member!r} names no member: a name is a text of one character or more")
-    try:
-        return member.encode()
-    except UnicodeEncodeError:
-        raise UsageError(
-            f"{member!r} names no member: half of a surrogate pair is no text"
-        ) from None
+    def score_of(self, entry: Entry) -> Decimal:
+        """The score of an entry as it is ranked."""
+        return self.digits.score(self.score_text(entry))
+
+    # Ranks
+
+    def ranking(self, window: str, *, afresh: bool = False) -> Ranking:
+        """The ranking of a window, which remembers the way to its leaves; or one that has to find it again."""
+        found = None if afresh else self._rankings.get(window)
+        if found is None:
+            table = self.entries.__schema__.table
+            found = Ranking(self.calls, table, f"LEADERBOARD#{self.name}#{window}")
+            if len(self._rankings) >= _REMEMBERED:
+                self._rankings.clear()
+            self._rankings[window] = found
+        return found
+
+    def ranked_score(self, entry: Entry) -> Decimal:
+        """The score of an entry as its ranking has it: the best is the smallest."""
+        score = self.score_of(entry)
+        return score if self.best == "lowest" or not score else score.copy_negate()
+
+    def ranking_key(self, entry: Entry) -> str:
+        """The key of an entry in the ranking of its window."""
+        return ranking_key(self.ranked_score(entry), entry.member)

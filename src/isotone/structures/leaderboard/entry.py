@@ -1,30 +1,28 @@
 """What a leaderboard keeps of a member, and how scores are written in its index.
 
 A score stands in the index with a fixed number of digits, so that texts sort as numbers do: the average
-186.6 seconds of six digits is `000187`. What is kept beside it is exact: the sum and the count.
+186.6 seconds of six digits is `000187`. Below zero a minus comes first, and the digits say how far it is
+from the lowest score there is, so -187 is `-999812`. What is kept beside it is exact: the sum and the count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Literal
 
-from isotone.errors import OutOfRange, UsageError
+from isotone.errors import OutOfRange
 from isotone.model.declaring.components import raw
 from isotone.model.declaring.fields import Attr, expires, field, version
 from isotone.model.declaring.keys import Index, Key
 from isotone.model.entity import Entity
-from isotone.structures.exact import added, stored
+from isotone.structures.exact import added
 
 Score = Literal["sum", "average", "best", "last"]
 Best = Literal["highest", "lowest"]
 Ties = Literal["standard", "dense"]
-
-MOST_DIGITS: Final = 38
 
 
 class Entry(Entity):
@@ -79,29 +77,23 @@ class Tally:
     at: datetime
 
 
-def _sum(one: Tally, other: Tally) -> Tally:
+def joined(one: Tally, other: Tally, score: Score, best: Best) -> Tally:
+    """Two tallies as one; the first is the older one, and stays where both are as good."""
+    if score == "last":
+        return other if other.at >= one.at else one
+    if score == "best":
+        is_better = other.total > one.total if best == "highest" else other.total < one.total
+        return other if is_better else one
     return Tally(added(one.total, other.total), one.count + other.count, max(one.at, other.at))
-
-
-JOINS: Final[dict[tuple[Score, Best], Callable[[Tally, Tally], Tally]]] = {
-    ("sum", "highest"): _sum,
-    ("sum", "lowest"): _sum,
-    ("average", "highest"): _sum,
-    ("average", "lowest"): _sum,
-    ("best", "highest"): lambda one, other: other if other.total > one.total else one,
-    ("best", "lowest"): lambda one, other: other if other.total < one.total else one,
-    ("last", "highest"): lambda one, other: other if other.at >= one.at else one,
-    ("last", "lowest"): lambda one, other: other if other.at >= one.at else one,
-}
-"""How two tallies are joined into one; the first is the older one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Digits:
     """How a score is written: so many digits before the point, and so many behind it.
 
-    >>> Digits(6, 0).text(Fraction(373, 2)), Digits(3, 2).text(Fraction(2, 3))
-    ('000187', '000.67')
+    >>> digits = Digits(3, 2)
+    >>> digits.text(Fraction(2, 3)), digits.text(Decimal("-0.01")), digits.score("-999.98")
+    ('000.67', '-999.98', Decimal('-0.01'))
     """
 
     whole: int
@@ -110,22 +102,22 @@ class Digits:
     def text(self, score: Fraction | Decimal) -> str:
         """The score, rounded half up; raises `OutOfRange` for one that does not fit."""
         units = (Fraction(score) * 10**self.scale * 2 + 1) // 2
-        if not 0 <= units <= self._most:
+        if abs(units) > self._most:
             raise OutOfRange(
-                f"the score {Decimal(units).scaleb(-self.scale):g} does not fit into {self.whole} digits "
-                "without a sign; "
-                "give the board more digits=, or keep scores that are not negative"
+                f"the score {Decimal(units).scaleb(-self.scale):g} does not fit into {self.whole} digits; "
+                "give the board more digits="
             )
         return self._written(units)
 
     def score(self, text: str) -> Decimal:
         """The score of a text."""
-        return Decimal(text)
+        units = self._units(text)
+        return Decimal(text if units >= 0 else f"-{self._written(-units)}")
 
     def better(self, text: str, best: Best) -> tuple[str, str] | None:
         """The least and the greatest text of the scores that are better; None where none is."""
-        units = int(text.replace(".", ""))
-        low, high = (0, units - 1) if best == "lowest" else (units + 1, self._most)
+        units = self._units(text)
+        low, high = (-self._most, units - 1) if best == "lowest" else (units + 1, self._most)
         return (self._written(low), self._written(high)) if low <= high else None
 
     @property
@@ -133,17 +125,10 @@ class Digits:
         return int(10 ** (self.whole + self.scale)) - 1
 
     def _written(self, units: int) -> str:
-        text = f"{units:0{self.whole + self.scale}}"
-        return f"{text[: self.whole]}.{text[self.whole :]}" if self.scale else text
+        text = f"{units if units >= 0 else self._most + units:0{self.whole + self.scale}}"
+        text = f"{text[: self.whole]}.{text[self.whole :]}" if self.scale else text
+        return text if units >= 0 else f"-{text}"
 
-
-def exact(value: int | Decimal) -> Decimal:
-    """A value of an event; raises `UsageError` for floats, which are not what they look like, or `OutOfRange`."""
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        raise UsageError(
-            f"{value!r} is a {type(value).__name__}, and a score is an int or a Decimal"
-        )
-    found = Decimal(value)
-    if not found.is_finite():
-        raise UsageError(f"{value!r} is no score: it has no place in an order")
-    return stored(found)
+    def _units(self, text: str) -> int:
+        units = int(text.lstrip("-").replace(".", ""))
+        return units - self._most if text.startswith("-") else units

@@ -14,15 +14,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from decimal import Decimal
-from typing import Final, get_args
+from typing import Final
 
 from isotone.errors import OutOfRange, UsageError
 from isotone.model.declaring.table import Global, Table
 from isotone.model.reading.patterns import Query
 from isotone.model.steps import Steps
-from isotone.structures.leaderboard.board import Board, Rankings
+from isotone.structures.exact import exact
+from isotone.structures.leaderboard import reading, writing
+from isotone.structures.leaderboard.board import Board
 from isotone.structures.leaderboard.entry import (
-    MOST_DIGITS,
     Best,
     Digits,
     Entry,
@@ -32,12 +33,14 @@ from isotone.structures.leaderboard.entry import (
     Score,
     Tally,
     Ties,
-    exact,
+    joined,
 )
-from isotone.structures.leaderboard.reading import LeaderboardReading, Standing, Standings
-from isotone.structures.leaderboard.writing import LeaderboardWriting, Token, TooLate
+from isotone.structures.leaderboard.reading import Standing, Standings
+from isotone.structures.leaderboard.writing import Token, TooLate
 from isotone.structures.operation import S, Structure, operation
 from isotone.structures.windows import Every, Window, Windows, instant
+
+_MOST_DIGITS: Final = 38
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +90,16 @@ class Leaderboard(Structure[S]):
         table: Table | None = None,
     ) -> None:
         super().__init__(store, table or LEADERBOARDS)
-        _check(name, score, best, ties, shards, digits, scale)
+        _check(name, shards, digits, scale)
         if ranked and expire_after is not None and window == "all time":
             raise UsageError("the ranks of all time cannot expire; give the board a window")
         has_groups = name is not None or shards > 1
         self.windows = Windows(window, day_starts=day_starts, zone=zone)
         self.board = Board(
-            name=name or "",
+            calls=self.calls,
             entries=self.kept(NamedLeaderboardEntry if has_groups else LeaderboardEntry),
             tokens=self.kept(LeaderboardToken),
-            has_groups=has_groups,
+            name=name or "",
             score=score,
             best=best,
             ties=ties,
@@ -105,12 +108,9 @@ class Leaderboard(Structure[S]):
             keeps_history=history,
             expire_after=expire_after,
             shards=shards,
+            is_ranked=ranked,
         )
         self._ahead = ahead
-        rankings = Rankings(self.calls, self.table, self.board.name) if ranked else None
-        self._rankings = rankings
-        self._reading = LeaderboardReading(self.calls, self.board, rankings)
-        self._writing = LeaderboardWriting(self.calls, self.board, rankings)
 
     @staticmethod
     def layout(name: str = "leaderboards") -> Table:
@@ -144,10 +144,10 @@ class Leaderboard(Structure[S]):
         token = None if once is None else Token(once, remember)
         window = self.windows.at(tally.at)
         try:
-            entry = yield from self._writing.add(member, window, tally, token)
+            entry = yield from writing.add(self.board, member, window, tally, token)
         except TooLate:
             return None
-        return None if entry is None else self._score(entry)
+        return None if entry is None else self.board.score_of(entry)
 
     @operation
     def record_many(
@@ -169,7 +169,9 @@ class Leaderboard(Structure[S]):
         for event in events:
             tally = self._tally(event)
             of = event.member, self.windows.at(tally.at), event.at is not None
-            tallies[of] = self._writing.join(tallies[of], tally) if of in tallies else tally
+            if of in tallies:
+                tally = joined(tallies[of], tally, self.board.score, self.board.best)
+            tallies[of] = tally
             numbers[of] += 1
         late, refused = 0, None
         for of, tally in sorted(tallies.items(), key=lambda each: each[0][1].start):
@@ -178,7 +180,7 @@ class Leaderboard(Structure[S]):
             text = f"{once}#{window.label if has_time else 'NOW'}#{member}"
             token = None if once is None else Token(text, remember)
             try:
-                yield from self._writing.add(member, window, tally, token)
+                yield from writing.add(self.board, member, window, tally, token)
             except TooLate:
                 late += numbers[of]
             except OutOfRange as error:
@@ -190,26 +192,26 @@ class Leaderboard(Structure[S]):
     @operation
     def remove(self, member: str, *, at: datetime | None = None) -> Steps[bool]:
         """Take a member off the board; of one with history, off a window. Cost: a read and a write."""
-        return (yield from self._writing.remove(member, self._window(at)))
+        return (yield from writing.remove(self.board, member, self._window(at)))
 
     @operation
     def drop_ranks(self, *, at: datetime) -> Steps[None]:
         """Delete the ranks of a window that is over, of a board that is `ranked`: they do not expire."""
-        if self._rankings is not None:
-            yield from self._rankings.of(self._window(at).label).clear()
+        if self.board.is_ranked:
+            yield from self.board.ranking(self._window(at).label).clear()
 
     def _tally(self, event: ScoreEvent) -> Tally:
         if event.count < 1:
             raise UsageError(f"an event counts for 1 or more, not for {event.count}")
         count = event.count if self.board.score in ("sum", "average") else 1
-        now = self._now()
+        now = self.board.now()
         at = now if event.at is None else instant(event.at)
         if at > now + self._ahead:
             raise UsageError(
                 f"the event of {event.member!r} at {at} is ahead of the clock, which shows {now}; set the "
                 "clock that it comes from, or make the board with a longer ahead="
             )
-        return Tally(exact(event.value), count, at)
+        return Tally(exact(event.value, "a score"), count, at)
 
     # Reading
 
@@ -229,10 +231,8 @@ class Leaderboard(Structure[S]):
 
         Cost: one query that reads `size` items; over several shards, one each: `stats` tells.
         """
-        if cursor is not None:
-            window = None if at is None else self._window(at).label
-            return (yield from self._reading.further(cursor, size, window))
-        return (yield from self._reading.first(self._window(at).label, size))
+        window = self._window(at).label if cursor is None or at is not None else None
+        return (yield from reading.page(self.board, window, size, cursor))
 
     @operation
     def standing(self, member: str, *, at: datetime | None = None) -> Steps[Standing | None]:
@@ -241,7 +241,8 @@ class Leaderboard(Structure[S]):
         Cost: a read, and a count of all that are better, which reads them, or, where the board is `ranked`
         and the ties are standard, an item for each level of a tree.
         """
-        return (yield from self._reading.standing(member, self._window(at)))
+        entry = yield from self._find(member, at)
+        return None if entry is None else (yield from reading.standing(self.board, entry))
 
     @operation
     def around(
@@ -251,16 +252,16 @@ class Leaderboard(Structure[S]):
 
         Cost: a read, two queries of `number` items for each shard, and the rank of the first of them.
         """
-        return (yield from self._reading.around(member, self._window(at), number))
+        entry = yield from self._find(member, at)
+        return [] if entry is None else (yield from reading.around(self.board, entry, number))
 
     @operation
     def count(self, *, at: datetime | None = None) -> Steps[int]:
         """How many members are on the board in a window. Cost: a read of all of them; `ranked`, of one item."""
         window = self._window(at)
-        gone_at = self.board.gone_at(window, self._now())
-        if gone_at is not None and gone_at <= self._now():
+        if self.board.is_over(window, self.board.now()):
             return 0  # whatever is not deleted yet
-        return (yield from self._reading.count(window.label))
+        return (yield from reading.count(self.board, window.label))
 
     @operation
     def history(
@@ -271,38 +272,32 @@ class Leaderboard(Structure[S]):
             raise UsageError(
                 "the board keeps only the newest window of each member; make it with history=True"
             )
-        found = self.windows.last(windows, at or self._now())
+        found = self.windows.last(windows, at or self.board.now())
         keys = [self.board.key(member, window) for window in found]
         entries = yield from self.calls.get_many(self.board.entries, keys)
-        scores = [None if entry is None else self._score(entry) for entry in entries]
+        scores = [None if entry is None else self.board.score_of(entry) for entry in entries]
         return list(zip(found, scores, strict=True))
 
-    def _score(self, entry: Entry) -> Decimal:
-        return self.board.digits.score(self.board.score_text(entry))
+    def _find(self, member: str, at: datetime | None) -> Steps[Entry | None]:
+        """The entry of a member in the window of an instant."""
+        window = self._window(at)
+        entry = yield from self.board.find(member, window)
+        return entry if entry is not None and entry.window == window.label else None
 
     def _window(self, at: datetime | None) -> Window:
-        return self.windows.at(at or self._now())
-
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self.now(), UTC)
+        return self.windows.at(at or self.board.now())
 
 
 LEADERBOARDS: Final = Leaderboard.layout()
 
 
-def _check(
-    name: str | None, score: str, best: str, ties: str, shards: int, digits: int, scale: int
-) -> None:
+def _check(name: str | None, shards: int, digits: int, scale: int) -> None:
     if name is not None and (not name or "#" in name):
         raise UsageError(
             f"{name!r} cannot name a board: a name has one character or more, and no #"
         )
-    choices = (("score", score, Score), ("best", best, Best), ("ties", ties, Ties))
-    for option, value, known in choices:
-        if value not in get_args(known):
-            raise UsageError(f"{option}={value!r} is none of {', '.join(get_args(known))}")
     for what, least, number in (("shards", 1, shards), ("digits", 1, digits), ("scale", 0, scale)):
         if number < least:
             raise UsageError(f"a board has {what}={least} or more, not {number}")
-    if digits + scale > MOST_DIGITS:
-        raise UsageError(f"a score has at most {MOST_DIGITS} digits, not {digits} and {scale}")
+    if digits + scale > _MOST_DIGITS:
+        raise UsageError(f"a score has at most {_MOST_DIGITS} digits, not {digits} and {scale}")

@@ -2,26 +2,24 @@
 
 A board is one partition, or several (shards) over which members are spread by a hash of their names. Each
 has its entries in order; what is first of all is merged from what is first in each. A cursor holds the
-place in every shard behind which the next page begins, so that nothing is read twice.
+place in every shard behind which the next page begins, and what rank has been given last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import takewhile
-from typing import Final, overload
+from typing import Final, NamedTuple, overload
 
 from isotone.errors import InvalidCursor
-from isotone.model.calls import Calls
 from isotone.model.reading.stats import Stats
 from isotone.model.steps import Steps
-from isotone.structures.leaderboard.board import Board, Rankings
-from isotone.structures.leaderboard.entry import Entry, Ties
+from isotone.structures.leaderboard.board import Board
+from isotone.structures.leaderboard.entry import Entry
 from isotone.structures.merging import Behind, Marks, Merged, Stream, merged
 from isotone.structures.ranking.keys import after_score, before_score
-from isotone.structures.windows import Window
 
 _MARKS: Final[Marks[Entry]] = Marks(
     of=lambda entry: (entry.order, entry.place),
@@ -63,155 +61,129 @@ class Standings(Sequence[Standing]):
         return len(self.items)
 
 
-class Numbering:
-    """The ranks of members that come one after the other.
+class Place(NamedTuple):
+    """How far one has come on a board: behind so many, the last of whom had this rank and this order."""
 
-    After `taken` members, of whom the last had this rank and this order.
-    """
-
-    def __init__(self, ties: Ties, taken: int = 0, rank: int = 0, order: str = "") -> None:
-        self._ties = ties
-        self.taken = taken
-        self.rank = rank
-        self.order = order
-
-    def next(self, order: str) -> int:
-        """The rank of the next one: that of the last where both have the same score."""
-        self.taken += 1
-        if order != self.order:
-            self.rank = self.taken if self._ties == "standard" else self.rank + 1
-            self.order = order
-        return self.rank
+    taken: int = 0
+    rank: int = 0
+    order: str = ""
 
 
-class LeaderboardReading:
-    """The steps that read a board."""
-
-    def __init__(self, calls: Calls, board: Board, rankings: Rankings | None) -> None:
-        self._calls = calls
-        self._board = board
-        self._rankings = rankings
-
-    def standing(self, member: str, window: Window) -> Steps[Standing | None]:
-        """Where a member stands in a window; None where it is not there."""
-        entry = yield from self._find(member, window)
-        return None if entry is None else self._seen((yield from self.rank(entry)), entry)
-
-    def around(self, member: str, window: Window, number: int) -> Steps[list[Standing]]:
-        """A member between its neighbours; nothing where it is not there."""
-        entry = yield from self._find(member, window)
-        return [] if entry is None else (yield from self._around(entry, number))
-
-    def _find(self, member: str, window: Window) -> Steps[Entry | None]:
-        key = self._board.key(member, window)
-        found: Entry | None = yield from self._calls.get(
-            self._board.entries, consistent=True, **key
-        )
-        return found if found is not None and found.window == window.label else None
-
-    def _seen(self, rank: int, entry: Entry) -> Standing:
-        score = self._board.digits.score(self._board.score_text(entry))
-        return Standing(rank, entry.member, score, entry.total, entry.count)
-
-    def first(self, window: str, size: int) -> Steps[Standings]:
-        """The best of a window. Cost: a query of `size` items for each shard."""
-        return (yield from self._page(window, size, (), Numbering(self._board.ties)))
-
-    def further(self, cursor: str, size: int, window: str | None) -> Steps[Standings]:
-        """Those behind a cursor; raises `InvalidCursor`."""
-        state = self._calls.unseal(cursor, **self._board.identity)
-        of, taken, rank, order, behind = state
+def page(board: Board, window: str | None, size: int, cursor: str | None) -> Steps[Standings]:
+    """The best of a window, or those behind a cursor. Cost: a query of `size` items for each shard."""
+    place, behind = Place(), list[Behind]()
+    if cursor is not None:
+        of, *state, behind = board.calls.unseal(cursor, **board.identity)
         if window not in (None, of):
             raise InvalidCursor(f"the cursor belongs to window {of}, not to {window}")
-        numbering = Numbering(self._board.ties, taken, rank, order)
-        return (yield from self._page(of, size, behind, numbering))
+        window, place = of, Place(*state)
+    assert window is not None
+    found = yield from _merged(board, window, size, behind)
+    items, place = _numbered(board, found.items, place)
+    further = None
+    if not found.is_over:
+        further = board.calls.seal([window, *place, found.behind], **board.identity)
+    return Standings(window, items, further, found.stats)
 
-    def _page(
-        self, window: str, size: int, behind: Sequence[Behind], numbering: Numbering
-    ) -> Steps[Standings]:
-        found = yield from self._merged(window, size, behind)
-        items = [self._seen(numbering.next(each.order), each) for each in found.items]
-        cursor = None
-        if not found.is_over:
-            state = [window, numbering.taken, numbering.rank, numbering.order, found.behind]
-            cursor = self._calls.seal(state, **self._board.identity)
-        return Standings(window, items, cursor, found.stats)
 
-    def _merged(
-        self, window: str, size: int, behind: Sequence[Behind], *, best_first: bool = True
-    ) -> Steps[Merged[Entry]]:
-        board, streams = self._board, []
-        for shard in range(board.shards):
-            query = board.query(shard, window)
-            streams.append(Stream(query if best_first else query.reversed(), board.group(shard)))
-        descending = (board.best == "highest") == best_first
-        return (
-            yield from merged(
-                self._calls, streams, _MARKS, size, behind=behind, descending=descending
-            )
-        )
+def standing(board: Board, entry: Entry) -> Steps[Standing]:
+    """Where an entry stands. Cost: that of its rank."""
+    place = Place(0, (yield from rank(board, entry)), entry.order)
+    (found,), _ = _numbered(board, [entry], place)
+    return found
 
-    # Ranks
 
-    def rank(self, entry: Entry) -> Steps[int]:
-        """The rank of an entry. Cost: that of a count of all that are better."""
-        board, text = self._board, self._board.score_text(entry)
-        if self._rankings is not None and board.ties == "standard":
-            score = board.ranked_score(entry)
-            return 1 + (yield from self._rankings.of(entry.window).rank(before_score(score)))
-        better = board.digits.better(text, board.best)
-        if better is None:
-            return 1
-        if board.ties == "dense":
-            return 1 + (yield from self._count_scores(entry.window, better))
-        return 1 + (yield from self._count(entry.window, better))
+def around(board: Board, entry: Entry, number: int) -> Steps[list[Standing]]:
+    """An entry between its neighbours. Cost: two queries of `number` items for each shard, and a rank."""
+    here = [_MARKS.of(entry)] * board.shards
+    behind = yield from _merged(board, entry.window, number, here)
+    ahead = yield from _merged(board, entry.window, number, here, best_first=False)
+    near = [*reversed(ahead.items), entry, *behind.items]
+    # The index may still have the member where it was, or have it where it is by now.
+    rows = [each for each in near if each is entry or each.member != entry.member]
+    found, _ = _numbered(board, rows, (yield from _before(board, rows)))
+    return found
 
-    def count(self, window: str) -> Steps[int]:
-        """How many there are. Cost: a read of all of them; of a ranking, of one item."""
-        if self._rankings is not None:
-            return (yield from self._rankings.of(window).size())
-        return (yield from self._count(window))
 
-    def _count_equal(self, entry: Entry) -> Steps[int]:
-        """How many have the score of an entry."""
-        if self._rankings is not None:
-            score = self._board.ranked_score(entry)
-            ranking = self._rankings.of(entry.window)
-            return (yield from ranking.count(before_score(score), after_score(score)))
-        text = self._board.score_text(entry)
-        return (yield from self._count(entry.window, (text, text)))
+def _before(board: Board, rows: Sequence[Entry]) -> Steps[Place]:
+    """The place before some rows, which begin anywhere on the board."""
+    first = rows[0]
+    first_rank = yield from rank(board, first)
+    equal = len(list(takewhile(lambda each: each.order == first.order, rows)))
+    ahead = 0  # entries before the first row, with its score
+    if equal < len(rows) and board.ties == "standard":
+        ahead = (yield from _count_equal(board, first)) - equal
+    return Place(first_rank - 1 + ahead, first_rank, first.order)
 
-    def _count(self, window: str, between: tuple[str, str] | None = None) -> Steps[int]:
-        """How many entries there are, all or between two scores."""
-        found = 0
-        for shard in range(self._board.shards):
-            found += yield from self._calls.count(self._board.query(shard, window, between))
-        return found
 
-    def _count_scores(self, window: str, between: tuple[str, str]) -> Steps[int]:
-        scores: set[str] = set()
-        for shard in range(self._board.shards):
-            query = self._board.query(shard, window, between).select(Entry.order)
-            scores.update(each.order for each in (yield from self._calls.all(query)))
-        return len(scores)
+def _numbered(board: Board, entries: Iterable[Entry], place: Place) -> tuple[list[Standing], Place]:
+    """The standings of entries that follow a place, and the place behind them."""
+    found = []
+    for entry in entries:
+        rank, taken = place.rank, place.taken + 1
+        if entry.order != place.order:
+            rank = taken if board.ties == "standard" else rank + 1
+        place = Place(taken, rank, entry.order)
+        score = board.score_of(entry)
+        found.append(Standing(rank, entry.member, score, entry.total, entry.count))
+    return found, place
 
-    def _around(self, entry: Entry, number: int) -> Steps[list[Standing]]:
-        """An entry between its neighbours. Cost: two queries of `number` items for each shard, and a rank."""
-        here = [_MARKS.of(entry)] * self._board.shards
-        behind = yield from self._merged(entry.window, number, here)
-        ahead = yield from self._merged(entry.window, number, here, best_first=False)
-        near = [*reversed(ahead.items), entry, *behind.items]
-        # The index may still have the member where it was, or have it where it is by now.
-        rows = [each for each in near if each is entry or each.member != entry.member]
-        numbering = yield from self._numbering(rows)
-        return [self._seen(numbering.next(each.order), each) for each in rows]
 
-    def _numbering(self, rows: Sequence[Entry]) -> Steps[Numbering]:
-        """What ranks the rows, which begin somewhere on the board."""
-        first = rows[0]
-        rank = yield from self.rank(first)
-        equal = len(list(takewhile(lambda each: each.order == first.order, rows)))
-        before = 0  # entries that stand before the first row, with its score
-        if equal < len(rows) and self._board.ties == "standard":
-            before = (yield from self._count_equal(first)) - equal
-        return Numbering(self._board.ties, rank - 1 + before, rank, first.order)
+def _merged(
+    board: Board, window: str, size: int, behind: Sequence[Behind], *, best_first: bool = True
+) -> Steps[Merged[Entry]]:
+    streams = []
+    for shard in range(board.shards):
+        query = board.query(shard, window)
+        streams.append(Stream(query if best_first else query.reversed(), board.group(shard)))
+    descending = (board.best == "highest") == best_first
+    return merged(board.calls, streams, _MARKS, size, behind=behind, descending=descending)
+
+
+# How many there are
+
+
+def rank(board: Board, entry: Entry) -> Steps[int]:
+    """The rank of an entry. Cost: a read of all that are better; of a ranking, an item for each level."""
+    if board.is_ranked and board.ties == "standard":
+        score = board.ranked_score(entry)
+        return 1 + (yield from board.ranking(entry.window).rank(before_score(score)))
+    better = board.digits.better(board.score_text(entry), board.best)
+    if better is None:
+        return 1
+    if board.ties == "dense":
+        return 1 + (yield from _count_scores(board, entry.window, better))
+    return 1 + (yield from _count(board, entry.window, better))
+
+
+def count(board: Board, window: str) -> Steps[int]:
+    """How many there are. Cost: a read of all of them; of a ranking, of one item."""
+    if board.is_ranked:
+        return (yield from board.ranking(window).size())
+    return (yield from _count(board, window))
+
+
+def _count_equal(board: Board, entry: Entry) -> Steps[int]:
+    """How many have the score of an entry."""
+    if board.is_ranked:
+        score = board.ranked_score(entry)
+        ranking = board.ranking(entry.window)
+        return (yield from ranking.count(before_score(score), after_score(score)))
+    text = board.score_text(entry)
+    return (yield from _count(board, entry.window, (text, text)))
+
+
+def _count(board: Board, window: str, between: tuple[str, str] | None = None) -> Steps[int]:
+    """How many entries there are, all or between two scores."""
+    found = 0
+    for shard in range(board.shards):
+        found += yield from board.calls.count(board.query(shard, window, between))
+    return found
+
+
+def _count_scores(board: Board, window: str, between: tuple[str, str]) -> Steps[int]:
+    scores: set[str] = set()
+    for shard in range(board.shards):
+        query = board.query(shard, window, between).select(Entry.order)
+        scores.update(each.order for each in (yield from board.calls.all(query)))
+    return len(scores)

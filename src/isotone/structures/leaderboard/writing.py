@@ -1,35 +1,35 @@
-"""How events come into a board: read the entry, join the event to it, and write it if it is still the same.
+"""How events come into a board.
 
-Each event leaves its mark on the entry: who was refused, and finds the own mark, has written it already, and
-only the answer was lost. Where an event is to count once whatever happens, its token is written in the same
-transaction; where ranks are kept, so is the change of the ranking.
+A sum or an average follows from what is there: the entry is read, the event joined to it, and the entry
+written if it is still the same. Each event leaves its mark on the entry: who was refused, and finds the own
+mark, has written it already, and only the answer was lost. The best or the last of all values needs no
+reading: it is written over what is worse, or older, by one conditional update. Where an event is to count
+once whatever happens, its token is written in the same transaction; where ranks are kept, so is the change
+of the ranking, and then the entry is read in any case.
 """
 
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from isotone.errors import AlreadyExists, Contended, TransactionFailed
-from isotone.model.calls import Calls
+from isotone.errors import AlreadyExists, ConditionFailed, Contended, NotFound, TransactionFailed
+from isotone.model.declaring.conditions import Condition
 from isotone.model.steps import Steps
-from isotone.model.writing.carrying import pause_after
 from isotone.model.writing.transactions import Transaction
-from isotone.structures.leaderboard.board import Board, Rankings
-from isotone.structures.leaderboard.entry import JOINS, Entry, Tally
-from isotone.structures.ranking.ranking import Overtaken, Ranking
+from isotone.structures.leaderboard.board import Board
+from isotone.structures.leaderboard.entry import Entry, Tally, joined
+from isotone.structures.ranking.ranking import Overtaken
+from isotone.structures.settling import settled
 from isotone.structures.windows import ALL_TIME, Window
 
-ATTEMPTS: Final = 200  # of a write that others overtake
 _MARK: Final = 8  # hexadecimal digits; it has to differ from that of one other writer alone
-_PATIENCE: Final = 4  # who lost more often waits no longer, or those who come later win for ever
+_ADVICE: Final = "collect events and write them with record_many(), or try again later"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """By what an event is known, and for how long."""
 
     text: str
@@ -40,150 +40,174 @@ class TooLate(Exception):
     """The window of an event is over, or its member has been seen in a newer one."""
 
 
-class LeaderboardWriting:
-    """The steps that write to a board."""
+def add(
+    board: Board, member: str, window: Window, tally: Tally, token: Token | None = None
+) -> Steps[Entry | None]:
+    """Bring a tally into a member's entry, and give what is there then; raises `TooLate`.
 
-    def __init__(self, calls: Calls, board: Board, rankings: Rankings | None) -> None:
-        self._calls = calls
-        self._board = board
-        self._rankings = rankings
+    None where the event was counted before, and its entry has gone since.
+    """
+    if board.is_over(window, tally.at):
+        raise TooLate
+    mark = uuid.uuid4().hex[:_MARK]
+    is_blind = board.score in ("best", "last") and token is None and not board.is_ranked
 
-    def join(self, one: Tally, other: Tally) -> Tally:
-        """Two tallies as one, the older one first."""
-        return JOINS[self._board.score, self._board.best](one, other)
+    def attempt() -> Steps[Entry | None]:
+        if is_blind:
+            return _overwrite(board, member, window, tally)
+        return _join(board, member, window, tally, token, mark)
 
-    def add(
-        self, member: str, window: Window, tally: Tally, token: Token | None = None
-    ) -> Steps[Entry | None]:
-        """Bring a tally into a member's entry, and give what is there then; raises `TooLate`."""
-        mark = uuid.uuid4().hex[:_MARK]
-        for number in range(ATTEMPTS):
-            try:
-                return (yield from self._add(member, window, tally, token, mark))
-            except (TransactionFailed, Overtaken, Contended):
-                self._forget(window.label)
-            yield pause_after(min(number, _PATIENCE))
-        raise Contended(
-            f"others wrote {member!r} of the board during each of {ATTEMPTS} attempts; collect events "
-            "and write them with record_many(), or try again later"
-        )
+    return (yield from settled(attempt, f"{member!r} of the board", _ADVICE))
 
-    def _add(
-        self, member: str, window: Window, tally: Tally, token: Token | None, mark: str
-    ) -> Steps[Entry | None]:
-        found = yield from self._find(member, window)
-        if found is not None and found.mark == mark:
-            return found
-        entry = self._after(found, member, window, tally)
-        if entry is found and token is None:
-            return entry
-        together = self._calls.transaction()
-        if token is not None:
-            gone_at = self._now() + token.remember
-            together.create(
-                self._board.tokens(board=self._board.name, token=token.text, gone_at=gone_at)
-            )
-        if entry is not found:
-            entry.mark = mark
-            together.put(entry)
-            yield from self._rank(together, found, entry)
-        try:
-            yield from together.commit()
-        except TransactionFailed as failed:
-            if token is not None and isinstance(failed.failures.get(0), AlreadyExists):
-                return (yield from self._find(member, window))
-            raise
-        return entry
 
-    def remove(self, member: str, window: Window) -> Steps[bool]:
-        """Take a member's entry away; whether there was one."""
-        for number in range(ATTEMPTS):
-            found = yield from self._find(member, window)
-            if found is None:
-                return False
-            together = self._calls.transaction()
-            together.delete(found)
-            try:
-                yield from self._rank(together, found, None)
-                yield from together.commit()
-            except (TransactionFailed, Overtaken, Contended):
-                self._forget(found.window)
-            else:
-                return True
-            yield pause_after(min(number, _PATIENCE))
-        raise Contended(f"others wrote {member!r} of the board during each of {ATTEMPTS} attempts")
+def remove(board: Board, member: str, window: Window) -> Steps[bool]:
+    """Take a member's entry away; whether there was one."""
 
-    def _find(self, member: str, window: Window) -> Steps[Entry | None]:
-        key = self._board.key(member, window)
-        found: Entry | None = yield from self._calls.get(
-            self._board.entries, consistent=True, **key
-        )
-        return found
-
-    def _rank(
-        self, together: Transaction, before: Entry | None, after: Entry | None
-    ) -> Steps[None]:
-        """Add the change of the ranking, or of two where a member enters its next window."""
-        if self._rankings is None:
-            return
-        leaving = None if before is None else self._board.ranking_key(before)
-        entering = None if after is None else self._board.ranking_key(after)
-        if before is not None and after is not None and before.window != after.window:
-            yield from self._change(together, self._rankings.unknown(before.window), leaving, None)
-            leaving = None
-        window = after.window if after is not None else before.window if before is not None else ""
-        yield from self._change(together, self._rankings.of(window), leaving, entering)
-
-    def _change(
-        self, together: Transaction, ranking: Ranking, leaving: str | None, entering: str | None
-    ) -> Steps[None]:
-        try:
-            yield from ranking.change(together, leaving=leaving, entering=entering)
-        except Overtaken:
-            # A ranking that was dropped has nothing that could leave it, and is not begun again.
-            if leaving is None or (yield from ranking.size()):
-                raise
-
-    def _forget(self, window: str) -> None:
-        if self._rankings is not None:
-            self._rankings.forget(window)
-
-    # What becomes of an entry
-
-    def _after(self, found: Entry | None, member: str, window: Window, tally: Tally) -> Entry:
-        """The entry with the tally in it; the same one where that changes nothing."""
-        until = self._board.gone_at(window, tally.at)
-        if until is not None and until <= self._now():
-            raise TooLate
-        revision = 0 if found is None else found.revision
-        if found is not None and found.window != window.label:
-            if found.began is not None and found.began > window.start:
-                raise TooLate
-            found = None  # the member enters its next window
+    def attempt() -> Steps[bool]:
+        found = yield from board.find(member, window)
         if found is not None:
-            known = Tally(found.total, found.count, found.at)
-            tally = self.join(known, tally)
-            if tally is known:
-                return found
-        return self._entry(member, window, tally, revision)
+            together = board.calls.transaction()
+            together.delete(found)
+            yield from _commit(board, together, found, None)
+        return found is not None
 
-    def _entry(self, member: str, window: Window, tally: Tally, revision: int) -> Entry:
-        board, score = self._board, Fraction(tally.total)
-        if board.score == "average":
-            score /= tally.count
-        entry: Entry = board.entries(
-            **board.key(member, window),
-            member=member,
-            window=window.label,
-            began=None if window is ALL_TIME else window.start,
-            order=f"{window.label}#{board.digits.text(score)}",
-            total=tally.total,
-            count=tally.count,
-            at=tally.at,
-            until=board.gone_at(window, tally.at),
+    return (yield from settled(attempt, f"{member!r} of the board", _ADVICE))
+
+
+# By one write
+
+
+def _overwrite(board: Board, member: str, window: Window, tally: Tally) -> Steps[Entry]:
+    """Write a single value over a worse or older one, or over that of a former window."""
+    entry = _entry(board, member, window, tally)
+    changes = [
+        getattr(Entry, name).set(getattr(entry, name))
+        for name in ("member", "window", "began", "order", "total", "count", "at", "until")
+    ]
+    try:
+        written: Entry = yield from board.calls.update(
+            board.entries, *changes, when=_is_passed(board, entry), **board.key(member, window)
         )
-        entry.__dict__["revision"] = revision  # the put insists on what was read
-        return entry
+    except NotFound:
+        return (yield from _create(board, entry))
+    except ConditionFailed as refused:
+        found: Entry = refused.current
+        if found.window != entry.window:
+            raise TooLate from None
+        return found
+    return written
 
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._calls.clock.now(), UTC)
+
+def _create(board: Board, entry: Entry) -> Steps[Entry]:
+    try:
+        return (yield from board.calls.create(entry))
+    except AlreadyExists as overtaken:
+        raise Contended(str(overtaken)) from None
+
+
+def _is_passed(board: Board, by: Entry) -> Condition:
+    """That what is there gives way to an entry."""
+    if board.score == "last":
+        gives_way = Entry.at <= by.at
+    else:
+        gives_way = Entry.total < by.total if board.best == "highest" else Entry.total > by.total
+    if board.keeps_history or by.began is None:
+        return gives_way
+    return ((Entry.window == by.window) & gives_way) | (Entry.began < by.began)
+
+
+# By a reading and a write
+
+
+def _join(
+    board: Board, member: str, window: Window, tally: Tally, token: Token | None, mark: str
+) -> Steps[Entry | None]:
+    found = yield from board.find(member, window)
+    if found is not None and found.mark == mark:
+        return found
+    entry = _after(board, found, member, window, tally)
+    if entry is found and token is None:
+        return entry
+    together = board.calls.transaction()
+    if token is not None:
+        gone_at = board.now() + token.remember
+        together.create(board.tokens(board=board.name, token=token.text, gone_at=gone_at))
+    if entry is not found:
+        entry.mark = mark
+        together.put(entry)
+    try:
+        yield from _commit(board, together, found, entry)
+    except TransactionFailed as failed:
+        if token is None or not isinstance(failed.failures.get(0), AlreadyExists):
+            raise
+        # It was counted before, and in another window where that has passed.
+        found = yield from board.find(member, window)
+        return found if found is not None and found.window == window.label else None
+    return entry
+
+
+def _after(board: Board, found: Entry | None, member: str, window: Window, tally: Tally) -> Entry:
+    """The entry with the tally in it; the same one where that changes nothing."""
+    revision = 0 if found is None else found.revision
+    if found is not None and found.window == window.label:
+        known = Tally(found.total, found.count, found.at)
+        tally = joined(known, tally, board.score, board.best)
+        if tally is known:
+            return found
+    elif found is not None and found.began is not None and found.began > window.start:
+        raise TooLate
+    entry = _entry(board, member, window, tally)
+    entry.__dict__["revision"] = revision  # the put insists on what was read
+    return entry
+
+
+def _entry(board: Board, member: str, window: Window, tally: Tally) -> Entry:
+    score = Fraction(tally.total)
+    if board.score == "average":
+        score /= tally.count
+    entry: Entry = board.entries(
+        **board.key(member, window),
+        member=member,
+        window=window.label,
+        began=None if window is ALL_TIME else window.start,
+        order=f"{window.label}#{board.digits.text(score)}",
+        total=tally.total,
+        count=tally.count,
+        at=tally.at,
+        until=board.gone_at(window, tally.at),
+    )
+    return entry
+
+
+def _commit(
+    board: Board, together: Transaction, before: Entry | None, after: Entry | None
+) -> Steps[None]:
+    """Write what was collected, and the changes of rankings that follow from an entry's change."""
+    try:
+        if board.is_ranked and before is not after:
+            yield from _rank(board, together, before, after)
+        yield from together.commit()
+    except (TransactionFailed, Contended):
+        for entry in (before, after):
+            if entry is not None and board.is_ranked:
+                board.ranking(entry.window, afresh=True)
+        raise
+
+
+def _rank(
+    board: Board, together: Transaction, before: Entry | None, after: Entry | None
+) -> Steps[None]:
+    """Add the change of the ranking, or of two where a member enters its next window."""
+    moves: dict[str, dict[str, Any]] = {}
+    for way, entry in (("leaving", before), ("entering", after)):
+        if entry is not None:
+            moves.setdefault(entry.window, {})[way] = board.ranking_key(entry)
+    for window, keys in moves.items():
+        # That of a window which is left may have been dropped, and what is in mind of it worth nothing.
+        ranking = board.ranking(window, afresh="entering" not in keys)
+        try:
+            yield from ranking.change(together, **keys)
+        except Overtaken as overtaken:
+            # What was dropped has nothing that could leave it, and is not begun again.
+            if "leaving" not in keys or (yield from ranking.size()):
+                raise Contended(f"others changed {overtaken}") from None

@@ -17,7 +17,8 @@ from isotone.model.declaring.components import raw
 from isotone.model.declaring.fields import Attr, expires, field
 from isotone.model.declaring.keys import Key
 from isotone.model.entity import Entity
-from isotone.structures.exact import added, stored
+from isotone.structures.exact import added
+from isotone.structures.exact import exact as exactly
 from isotone.structures.windows import instant
 
 MOST_SHARDS: Final = 100
@@ -118,12 +119,7 @@ class Summary:
 
 def exact(value: int | float | Decimal) -> Decimal:
     """A value as it is kept: of a float, the digits that Python prints."""
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise UsageError(f"{value!r} is a {type(value).__name__}, and a point has a number")
-    found = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    if not found.is_finite():
-        raise UsageError(f"{value!r} is no value of a point; leave it out")
-    return stored(found)
+    return exactly(value, "the value of a point", floats=True)
 
 
 def floor(moment: datetime, length: timedelta) -> datetime:
