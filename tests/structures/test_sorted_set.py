@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.structures.simulation import Hasty
+from tests.structures.simulation import WRITES, Hasty
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Observation, Store, errors, field
 from isotone.model.steps import run
 from isotone.structures import SortedSet
-from isotone.structures.sorted_set.bounds import EXACT, ScoreRange, above, matcher, score_of
+from isotone.structures.sorted_set.bounds import EXACT, ScoreRange, matcher, score_of
 
 KINDS: list[dict[str, Any]] = [
     {},
@@ -127,12 +127,26 @@ def test_bounds_may_lie_beyond_all_scores(trending: SortedSet) -> None:
 
 
 @pytest.mark.parametrize("ranked", [False, True])
+def test_bounds_may_be_finer_than_any_score(memory: Store, ranked: bool) -> None:
+    fine = SortedSet(memory, "fine", ranked=ranked)
+    fine.create_table()
+    fine.zadd({"a": -1, "b": 0, "c": "1e-130", "d": Decimal(1) / 3, "e": "1" * 38})
+    below_e, above_e = "1" * 38 + "." + "0" * 9 + "1", "1" * 37 + "0." + "9" * 50
+    assert fine.zrangebyscore(above_e, below_e) == ["e"]
+    assert fine.zcount(below_e, "+inf") == fine.zcount("-inf", "-1." + "0" * 60 + "1") == 0
+    assert fine.zcount("(-1e-200", "1e-200") == fine.zcount("(1e-200", "1e-130") == 1
+    assert fine.zremrangebyscore("0." + "3" * 28, "0." + "3" * 60) == 1
+    assert fine.zrange(0, -1) == ["a", "b", "c", "e"]
+
+
+@pytest.mark.parametrize("ranked", [False, True])
 def test_a_sum_that_cannot_be_stored_is_refused(memory: Store, ranked: bool) -> None:
     sums = SortedSet(memory, "sums", ranked=ranked)
     sums.create_table()
     sums.zadd({"a": Decimal("1" * 38)})
-    with pytest.raises(errors.IsotoneError):
-        sums.incr("a", 0.1)
+    for add in (lambda: sums.incr("a", 0.1), lambda: sums.zadd({"a": 0.1}, xx=True, incr=True)):
+        with pytest.raises(errors.OutOfRange, match=r"the sum of 1{38} and 0\.1"):
+            add()
     assert sums.zscore("a") == Decimal("1" * 38)
 
 
@@ -321,6 +335,62 @@ def test_a_blocking_pop_waits_for_members(clock: ManualClock) -> None:
         assert jobs.bzmpop(9, [more], min=True, count=3) == ["more", [("a", 1)]]
 
 
+class Slow:
+    """A backend that takes a second for each request."""
+
+    def __init__(self, backend: Any, clock: ManualClock) -> None:
+        self._backend = backend
+        self._clock = clock
+
+    def execute(self, operation: str, request: Any) -> Any:
+        self._clock.advance(1)
+        return self._backend.execute(operation, request)
+
+
+def test_the_time_that_requests_take_counts_for_a_blocking_pop(
+    memory: Store, clock: ManualClock
+) -> None:
+    with isotone.connect(Slow(memory.backend, clock), clock=clock) as store:
+        jobs = SortedSet(Hasty.over(store), "jobs")
+        jobs.create_table()
+        begun = clock.now()
+        assert jobs.bzpopmin(timeout=5) is None
+        assert 5 <= clock.now() - begun < 7
+        with pytest.raises(errors.UsageError, match="below 0"):
+            jobs.bzmpop(-1, min=True)
+
+
+class Failing:
+    """A backend that carries out so many transactions, and then no more."""
+
+    def __init__(self, backend: Any, transactions: int) -> None:
+        self._backend = backend
+        self._left = transactions
+
+    def execute(self, operation: str, request: Any) -> Any:
+        if operation == "TransactWriteItems":
+            if not self._left:
+                raise errors.ConnectionFailed("no answer")
+            self._left -= 1
+        return self._backend.execute(operation, request)
+
+
+@pytest.mark.parametrize(("kind", "at_once"), [({}, 100), ({"ranked": True}, 1)])
+def test_what_was_popped_is_given_even_where_the_rest_fails(
+    memory: Store, kind: dict[str, Any], at_once: int
+) -> None:
+    jobs = SortedSet(memory, "jobs", **kind)
+    jobs.create_table()
+    jobs.load((f"{number:03}", number) for number in range(250))
+    with isotone.connect(Failing(memory.backend, 2)) as store:
+        failing = SortedSet(store, "jobs", **kind)
+        popped = failing.zpopmin(230)
+        assert [score for _, score in popped] == [*range(2 * at_once)]
+        with pytest.raises(errors.ConnectionFailed):
+            failing.zpopmin(30)
+    assert jobs.zcard() == 250 - 2 * at_once
+
+
 # Expiry
 
 
@@ -391,18 +461,48 @@ def test_who_writes_while_the_expiry_changes_takes_it_over(
         songs.zadd({"a": 1})
 
 
-class Before:
-    """A backend on which something else happens right before the first write."""
+def test_who_comes_into_a_set_while_it_is_emptied_does_not_go_with_it(
+    memory: Store, clock: ManualClock
+) -> None:
+    songs = SortedSet(memory, "songs", expires=True)
+    songs.create_table()
+    for come, ttl in (
+        (lambda: songs.zadd({"b": 1}), -1),
+        (lambda: songs.zadd({"b": 1}) and songs.expire(100), 100),
+    ):
+        songs.zadd({"a": 1})
+        songs.expire(50)
+        backend = Before(memory.backend, come, skip=1)  # the deletion of the last member
+        with isotone.connect(backend, clock=clock) as other:
+            assert SortedSet(other, "songs", expires=True).zrem("a") == 1
+        assert songs.ttl() == ttl
+        clock.advance(60)
+        assert songs.zrange(0, -1) == ["b"]
+        songs.delete()
 
-    def __init__(self, backend: Any, happens: Callable[[], Any]) -> None:
+
+def test_a_moment_without_a_zone_is_refused(memory: Store) -> None:
+    songs = SortedSet(memory, "songs", expires=True)
+    songs.create_table()
+    songs.zadd({"a": 1})
+    songs.expire(10)
+    with pytest.raises(errors.UsageError, match="time zone"):
+        songs.expireat(datetime(2050, 1, 1), gt=True)
+
+
+class Before:
+    """A backend on which something else happens right before the first write, or a later one."""
+
+    def __init__(self, backend: Any, happens: Callable[[], Any], skip: int = 0) -> None:
         self._backend = backend
-        self._happens: Callable[[], Any] | None = happens
+        self._happens = happens
+        self._before = skip
 
     def execute(self, operation: str, request: Any) -> Any:
-        happens = self._happens
-        if happens is not None and operation in ("UpdateItem", "PutItem", "TransactWriteItems"):
-            self._happens = None
-            happens()
+        if operation in WRITES:
+            self._before -= 1
+            if self._before == -1:
+                self._happens()
         return self._backend.execute(operation, request)
 
 
@@ -483,11 +583,13 @@ stored = st.builds(
 
 @given(stored)
 def test_nothing_is_between_a_score_and_the_next_above(score: Decimal) -> None:
-    following = above(score)
-    assert following > score
-    if following.is_infinite():
+    above = ScoreRange.of(f"({score}", "+inf")
+    if above.is_empty:
         assert score == Decimal(10**38 - 1).scaleb(88)
         return
+    following = above.low
+    assert following > score
+    assert ScoreRange.of("-inf", f"({following}").high == score
     assert score_of(following) == following
     with pytest.raises(errors.OutOfRange):
         score_of(EXACT.divide(EXACT.add(score, following), Decimal(2)))

@@ -1,9 +1,8 @@
-"""What a caller of a sorted set writes, and what it means: scores, bounds, ranks and patterns.
+"""What a caller of a sorted set writes, and what it means: scores, bounds, windows and patterns.
 
     score_of(0.1)                       Decimal("0.1"), as the float is seen, not as it is stored
     ScoreRange.of("(1", "+inf")         above 1
-    MemberRange.of("[a", "(b")          from "a" up to, not including, "b"
-    Window.of(-3, -1)                   the last three
+    Window.of(20, 10)                   ten from the twenty-first on
     matcher("song:*")                   Redis's patterns
 
 Nothing here reads or writes.
@@ -13,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from decimal import Context, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
 from typing import Any, Final, NamedTuple
 
-from isotone.errors import OutOfRange, UsageError
+from isotone.errors import UsageError
+from isotone.structures.exact import added, stored
 
 Number = int | float | Decimal | str
 """What a score can be given as; a float counts as it is printed."""
@@ -24,14 +24,14 @@ Number = int | float | Decimal | str
 EXACT: Final = Context(prec=400)
 """Adds and multiplies any two scores without rounding."""
 
-_DIGITS: Final = 38
-_LEAST_EXPONENT, _GREATEST_EXPONENT = -130, 125
-_STORED: Final = Context(prec=_DIGITS, Emin=_LEAST_EXPONENT, Emax=_GREATEST_EXPONENT)
-_SMALLEST: Final = Decimal((0, (1,), _LEAST_EXPONENT))
+_UPWARDS: Final = Context(prec=38, Emin=-130, Emax=125, rounding=ROUND_CEILING, traps=[])
+_SMALLEST: Final = Decimal("1E-130")
+_GREATEST: Final = Decimal("9" * 38 + "E+88")
+_LEAST: Final = _GREATEST.copy_negate()  # a minus sign would round
 
 
 def score_of(value: Number) -> Decimal:
-    """The exact decimal that a caller sees; raises `UsageError` for what is no finite number.
+    """The exact decimal that a caller sees; raises `UsageError` for what is no score.
 
     >>> score_of(0.1), score_of("1e3")
     (Decimal('0.1'), Decimal('1000'))
@@ -39,20 +39,12 @@ def score_of(value: Number) -> Decimal:
     number = _decimal(value)
     if not number.is_finite():
         raise UsageError(f"{value!r} is no score: scores are finite; infinities are bounds only")
-    return storable(number)
+    return plain(stored(number))
 
 
-def storable(number: Decimal) -> Decimal:
-    """The number in plain form; raises `OutOfRange` where DynamoDB has no such number."""
-    if not number:
-        return Decimal(0)
-    digits = bytes(number.as_tuple().digits).strip(b"\0")
-    if len(digits) > _DIGITS or not _LEAST_EXPONENT <= number.adjusted() <= _GREATEST_EXPONENT:
-        raise OutOfRange(
-            f"{number} is no score: DynamoDB's numbers have up to {_DIGITS} digits, "
-            f"from 1E{_LEAST_EXPONENT} to below 1E+{_GREATEST_EXPONENT + 1}"
-        )
-    return plain(number)
+def plus(score: Decimal | None, amount: Decimal) -> Decimal:
+    """The exact sum; raises `OutOfRange` where it could not be stored."""
+    return plain(added(score or Decimal(0), amount))
 
 
 def plain(number: Decimal) -> Decimal:
@@ -62,14 +54,6 @@ def plain(number: Decimal) -> Decimal:
     (Decimal('10'), Decimal('10'))
     """
     return Decimal(f"{number.normalize(EXACT):f}")
-
-
-def above(score: Decimal) -> Decimal:
-    """The least score above one: there is one, because scores have so many digits at the most."""
-    found = _STORED.next_plus(score)
-    if found.copy_abs() >= _SMALLEST:
-        return found
-    return Decimal(0) if score < 0 else _SMALLEST
 
 
 def _decimal(value: Number) -> Decimal:
@@ -86,82 +70,51 @@ def _decimal(value: Number) -> Decimal:
 
 
 class ScoreRange(NamedTuple):
-    """Scores between two bounds; None is no bound."""
+    """The scores from one to another, with both."""
 
-    low: Decimal | None
-    high: Decimal | None
-    without_low: bool = False
-    without_high: bool = False
-    is_empty: bool = False
+    low: Decimal = _LEAST
+    high: Decimal = _GREATEST
 
     @classmethod
     def of(cls, low: Number, high: Number) -> ScoreRange:
-        """From bounds as Redis writes them: `1`, `"(1"`, `"-inf"`."""
-        (lowest, without_low), (highest, without_high) = _bound(low), _bound(high)
-        is_empty = lowest == Decimal("Infinity") or highest == Decimal("-Infinity")
-        return cls(
-            storable(lowest) if lowest.is_finite() else None,
-            storable(highest) if highest.is_finite() else None,
-            without_low,
-            without_high,
-            is_empty,
-        )
+        """From bounds as Redis writes them (`1`, `"(1"`, `"-inf"`), which need be no scores themselves.
 
-    def closed(self) -> ScoreRange:
-        """The same range with bounds that are included, which is what one read of an order can have."""
-        low, high = self.low, self.high
-        if self.without_low and low is not None:
-            low = above(low)
-        if self.without_high and high is not None:
-            high = above(high.copy_negate()).copy_negate()  # a minus sign would round
-        is_beyond = any(bound is not None and bound.is_infinite() for bound in (low, high))
-        return ScoreRange(low, high, is_empty=self.is_empty or is_beyond)
+        >>> ScoreRange.of("(1", "2." + "9" * 50).high
+        Decimal('2.9999999999999999999999999999999999999')
+        """
+        (lowest, without_low), (highest, without_high) = _bound(low), _bound(high)
+        down_to = _least_score(highest.copy_negate(), without_high)
+        return cls(_least_score(lowest, without_low), _UPWARDS.minus(down_to))
+
+    @property
+    def is_empty(self) -> bool:
+        return self.low > self.high
 
     def __contains__(self, score: object) -> bool:
         assert isinstance(score, Decimal)
-        above = self.low is None or (score > self.low if self.without_low else score >= self.low)
-        below = self.high is None or (
-            score < self.high if self.without_high else score <= self.high
-        )
-        return above and below and not self.is_empty
+        return self.low <= score <= self.high
+
+
+EVERY_SCORE: Final = ScoreRange()
 
 
 def _bound(bound: Number) -> tuple[Decimal, bool]:
     """The number of a bound, and whether it is not itself included."""
     is_open = isinstance(bound, str) and bound.startswith("(")
-    number = _decimal(bound[1:] if is_open else bound)  # type: ignore[index]
+    number = _decimal(str(bound)[1:] if is_open else bound)
     if number.is_nan():
         raise UsageError(f"{bound!r} is no bound of a range of scores")
-    if number and number.adjusted() > _GREATEST_EXPONENT:
-        number = Decimal("Infinity").copy_sign(number)  # no score lies beyond
     return number, is_open
 
 
-class MemberRange(NamedTuple):
-    """Members between two bounds, by their bytes; None is no bound."""
-
-    low: str | None
-    high: str | None
-    without_low: bool = False
-    without_high: bool = False
-    is_empty: bool = False
-
-    @classmethod
-    def of(cls, low: str, high: str) -> MemberRange:
-        """From bounds as Redis writes them: `"[a"`, `"(a"`, `"-"`, `"+"`."""
-        (lowest, without_low), (highest, without_high) = _member(low), _member(high)
-        return cls(lowest, highest, without_low, without_high, low == "+" or high == "-")
-
-
-def _member(bound: str) -> tuple[str | None, bool]:
-    if bound in ("-", "+"):
-        return None, False
-    if not isinstance(bound, str) or bound[:1] not in ("[", "("):
-        raise UsageError(
-            f'{bound!r} is no bound of members; write "[{bound}" to include it, "({bound}" to '
-            'leave it out, or "-" and "+" for the ends'
-        )
-    return bound[1:], bound[0] == "("
+def _least_score(bound: Decimal, is_above: bool) -> Decimal:
+    """The least score from a number on, or above it; infinite where there is none."""
+    score = _UPWARDS.plus(bound)
+    if is_above and score == bound:
+        score = _UPWARDS.next_plus(score)
+    if score and score.copy_abs() < _SMALLEST:
+        score = _SMALLEST if score > 0 else Decimal(0)
+    return max(score, _LEAST)
 
 
 class Window(NamedTuple):
@@ -183,46 +136,41 @@ class Window(NamedTuple):
 
     @property
     def end(self) -> int | None:
-        """How many have to be read to see it."""
-        return None if self.length is None else self.first + self.length
+        """How many have to be read to see it: 0 to see nothing, None to see all."""
+        return self.first + self.length if self.length else self.length
 
 
 EVERYTHING: Final = Window()
 
-_CLASS: Final = re.compile(r"\[(\^?)((?:\\.|[^\]\\])*)(?:\]|$)", re.DOTALL)
+_PIECE: Final = re.compile(
+    r"\[(?P<negated>\^?)(?P<inside>(?:\\.|[^\]\\])*)(?:\]|\Z)|\\(?P<escaped>.)|(?P<other>.)",
+    re.DOTALL,
+)
+_SPAN: Final = re.compile(r"(?:\\(.)|(.))(?:-(?:\\(.)|([^\\])))?", re.DOTALL)
 
 
 def matcher(pattern: str | None) -> Callable[[str], Any]:
     """Whether a member matches a pattern of Redis's: `*`, `?`, `[a-z]`, `[^a]`, and `\\` before them."""
     if pattern is None:
         return lambda member: True
-    return re.compile(_regular(pattern), re.DOTALL).fullmatch
+    return re.compile(_PIECE.sub(_regular, pattern), re.DOTALL).fullmatch
 
 
-def _regular(pattern: str) -> str:
-    parts, at = [], 0
-    while at < len(pattern):
-        character, found = pattern[at], _CLASS.match(pattern, at)
-        if found is not None:
-            parts.append(_class(found[1], found[2]))
-            at = found.end()
-            continue
-        if character == "\\" and at + 1 < len(pattern):
-            at += 1
-            parts.append(re.escape(pattern[at]))
-        else:
-            parts.append({"*": ".*", "?": "."}.get(character, re.escape(character)))
-        at += 1
-    return "".join(parts)
+def _regular(piece: re.Match[str]) -> str:
+    if piece["inside"] is not None:
+        return _class(piece["negated"], piece["inside"])
+    if piece["escaped"] is not None:
+        return re.escape(piece["escaped"])
+    return {"*": ".*", "?": "."}.get(piece["other"], re.escape(piece["other"]))
 
 
 def _class(negated: str, inside: str) -> str:
     """Characters in brackets; an empty class has no member."""
-    members = []
-    for found in re.finditer(r"(?:\\(.)|(.))(?:-(?:\\(.)|([^\\])))?", inside, re.DOTALL):
-        first, last = found[1] or found[2], found[3] or found[4]
-        low, high = sorted((first, last or first))
-        members.append(f"{re.escape(low)}-{re.escape(high)}")
-    if not members:
+    spans = []
+    for found in _SPAN.finditer(inside):
+        first = found[1] or found[2]
+        low, high = sorted((first, found[3] or found[4] or first))
+        spans.append(f"{re.escape(low)}-{re.escape(high)}")
+    if not spans:
         return "." if negated else r"(?!)"
-    return f"[{negated}{''.join(members)}]"
+    return f"[{negated}{''.join(spans)}]"

@@ -1,42 +1,84 @@
-"""The commands of a sorted set that change it: redis-py's, without the key.
-
-What is changed is read first, and written on the condition that it is still so; a change that others
-overtake is decided anew.
-"""
+# ruff: noqa: A002 - arguments have the names that redis-py gives them
+"""The commands of a sorted set that change it: redis-py's, without the key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from isotone.errors import UsageError
-from isotone.model.declaring.table import Table
+from isotone.model.declaring import table as tables
+from isotone.model.reading.patterns import Query
 from isotone.model.steps import Steps
 from isotone.structures.operation import S, operation
-from isotone.structures.sorted_set.bounds import MemberRange, Number, ScoreRange, score_of
-from isotone.structures.sorted_set.expiry import Expires
-from isotone.structures.sorted_set.members import Scored
-from isotone.structures.sorted_set.order import Change
+from isotone.structures.ranking.ranking import Ranking
+from isotone.structures.sorted_set.bounds import (
+    EVERY_SCORE,
+    Number,
+    ScoreRange,
+    plus,
+    score_of,
+)
+from isotone.structures.sorted_set.expiry import (
+    NO_SET,
+    Expires,
+    Expiry,
+    SortedSetExpiry,
+    allows,
+    zoned,
+)
+from isotone.structures.sorted_set.members import INDEX, SCORE, Members, Scored, SortedSetMember
+from isotone.structures.sorted_set.ranked import RankedMembers
 from isotone.structures.sorted_set.reading import SortedSetReader, names_of, shaped
-from isotone.structures.sorted_set.writing import Writer, plus
+from isotone.structures.sorted_set.writing import Writer
+
+Progress = Callable[[int], None]
+
+
+def layout(name: str = "sorted_sets") -> tables.Table:
+    """A table in which sorted sets can live."""
+    return tables.Table(name, indexes={INDEX: tables.Local(tables.Number(SCORE))})
+
+
+SORTED_SETS = layout()
 
 
 class SortedSetWriter(SortedSetReader[S]):
     """A sorted set, to be read and changed."""
+
+    layout = staticmethod(layout)
 
     def __init__(
         self,
         store: S,
         name: str,
         *,
-        table: Table | None = None,
+        table: tables.Table | None = None,
         ranked: bool = False,
         shards: int = 1,
         expires: Expires = None,
     ) -> None:
-        super().__init__(store, name, table=table, ranked=ranked, shards=shards, expires=expires)
-        self._writer = Writer(self.calls, self._members, self._order, self._expiry)
+        super().__init__(store, table or SORTED_SETS)
+        if ranked and expires is True:
+            raise UsageError(
+                "a set with ranks cannot expire by command: the ranking would not; give a datetime"
+            )
+        self.name = name
+        self.entries = self.kept(SortedSetMember)
+        self.ranking: Ranking | None = None
+        self._expiry = Expiry(self.calls, self.kept(SortedSetExpiry), name, expires)
+        given = self.calls, self.entries, name, shards, self._expiry
+        self._members = Members(*given)
+        if ranked:
+            self.ranking = Ranking(self.calls, self.table, f"SORTED_SET#{name}")
+            self._members = RankedMembers(self.ranking, *given)
+        self._writer = Writer(self.calls, self._members, self._expiry)
+
+    def queries(self) -> list[Query[SortedSetMember]]:
+        """The members in the order of their scores, in each shard: for a store to page, load or show."""
+        return self._members.by_score(EVERY_SCORE)
 
     # Adding
 
@@ -58,24 +100,33 @@ class SortedSetWriter(SortedSetReader[S]):
         Reads and writes 1 for each member. A hundred members change together, or none; with ranks, each
         by itself.
         """
-        _check_options(mapping, nx, xx, incr, gt, lt)
+        for fault, is_found in (
+            ("zadd wants one member or more", not mapping),
+            ("zadd takes nx or xx, not both", nx and xx),
+            ("zadd takes one of nx, gt and lt", (gt and lt) or (nx and (gt or lt))),
+            ("with incr, zadd takes one member", incr and len(mapping) != 1),
+        ):
+            if is_found:
+                raise UsageError(fault)
         scores = {member: score_of(score) for member, score in mapping.items()}
         if incr and not (nx or xx or gt or lt):
-            (member,) = scores
-            return (yield from self._writer.add(member, scores[member]))
-        allows = _allowed(nx=nx, xx=xx, gt=gt, lt=lt)
+            ((member, amount),) = scores.items()
+            return (yield from self._writer.add(member, amount))
 
-        def wanted(member: str, before: Decimal | None) -> Decimal:
-            return plus(before, scores[member]) if incr else scores[member]
+        def wanted(member: str, before: Decimal | None) -> Decimal | None:
+            """The score that the options allow, None where they allow none."""
+            after = plus(before, scores[member]) if incr else scores[member]
+            if before is None:
+                return None if xx else after
+            return None if nx or (gt and after <= before) or (lt and after >= before) else after
 
         def decide(member: str, before: Decimal | None) -> Decimal | None:
             after = wanted(member, before)
-            return after if allows(before, after) else before
+            return before if after is None else after
 
         changes = yield from self._writer.change(scores, decide)
         if incr:
-            after = wanted(changes[0].member, changes[0].before)
-            return after if allows(changes[0].before, after) else None
+            return wanted(changes[0].member, changes[0].before)
         return sum(each.after != each.before and (ch or each.before is None) for each in changes)
 
     @operation
@@ -98,36 +149,32 @@ class SortedSetWriter(SortedSetReader[S]):
         """Take members out; how many there were. Reads and writes 1 for each."""
         if not values:
             raise UsageError("zrem wants one member or more")
-        return removed((yield from self._writer.change(values, out)))
+        return (yield from self._writer.remove(values))
 
     @operation
-    def zremrangebyrank(self, min: int, max: int) -> Steps[int]:  # noqa: A002
+    def zremrangebyrank(self, min: int, max: int) -> Steps[int]:
         """Take out the members of some ranks. Reads as `zrange` does; writes 1 for each."""
         found = yield from self._by_rank(min, max, reverse=False)
         return len((yield from self._writer.take(found)))
 
     @operation
-    def zremrangebyscore(self, min: Number, max: Number) -> Steps[int]:  # noqa: A002
+    def zremrangebyscore(self, min: Number, max: Number) -> Steps[int]:
         """Take out the members with scores in a range. Reads 2 and writes 1 for each."""
         scores = ScoreRange.of(min, max)
         found = yield from self._members.between(scores)
-
-        def unless_moved(member: str, score: Decimal | None) -> Decimal | None:
-            return None if score is None or score in scores else score
-
-        return removed((yield from self._writer.change(names_of(found), unless_moved)))
+        return (yield from self._writer.remove(names_of(found), scores))
 
     @operation
-    def zremrangebylex(self, min: str, max: str) -> Steps[int]:  # noqa: A002
+    def zremrangebylex(self, min: str, max: str) -> Steps[int]:
         """Take out the members between two texts. Reads 2 and writes 1 for each."""
-        found = yield from self._members.spelt(MemberRange.of(min, max))
-        return removed((yield from self._writer.change(names_of(found), out)))
+        found = yield from self._members.spelt(min, max)
+        return (yield from self._writer.remove(names_of(found)))
 
     @operation
     def zpopmin(self, count: int | None = None) -> Steps[list[tuple[str, Decimal]]]:
         """Take out the members with the least scores, and give them; nobody else gets the same.
 
-        Reads 2 and writes 1 for each.
+        Reads 2 and writes 1 for each. Where it fails after some were taken out, it gives these.
         """
         return shaped((yield from self._pop(count, reverse=False)), True)
 
@@ -141,40 +188,108 @@ class SortedSetWriter(SortedSetReader[S]):
             raise UsageError(f"{count} members cannot be popped; give 0 or more")
         return (yield from self._writer.pop(1 if count is None else count, reverse=reverse))
 
+    # The whole set
 
-def _check_options(
-    mapping: Mapping[str, Number], nx: bool, xx: bool, incr: bool, gt: bool, lt: bool
-) -> None:
-    faults = {
-        "zadd wants one member or more": not mapping,
-        "zadd takes nx or xx, not both": nx and xx,
-        "zadd takes one of nx, gt and lt": (gt and lt) or (nx and (gt or lt)),
-        "with incr, zadd takes one member": incr and len(mapping) != 1,
-    }
-    for fault, is_found in faults.items():
-        if is_found:
-            raise UsageError(fault)
+    @operation
+    def load(
+        self,
+        scores: Mapping[str, Number] | Iterable[tuple[str, Number]],
+        *,
+        progress: Progress | None = None,
+    ) -> Steps[int]:
+        """Give many members their scores, in batches; how many there were. Writes 1 for each.
 
+        Faster than `zadd` where there are ranks, which it makes anew at the end: until then, whoever reads
+        or changes them gets `RankingIncomplete`. Interrupted, it is run again. Not for a set that others
+        change at the same time.
+        """
+        pairs = scores.items() if isinstance(scores, Mapping) else scores
+        moment = yield from self._expiry.moment()
+        members = (
+            self.entries(**self._members.key_of(member), score=score_of(score), gone_at=moment)
+            for member, score in pairs
+        )
+        loaded, _ = yield from self._members.fill(members, progress)
+        return loaded
 
-Allows = Callable[[Decimal | None, Decimal], bool]
-"""Whether a score may become another one."""
+    @operation
+    def rerank(self, *, progress: Progress | None = None) -> Steps[int]:
+        """Make the ranks anew from the scores; how many members there are.
 
+        For a set that was without ranks so far, or whose items were written by hand. Reads all, writes an
+        item for some thirty members. While it goes on, whoever reads or changes ranks gets
+        `RankingIncomplete`. Interrupted, it is run again. `progress` is called with the number of members.
+        """
+        if self.ranking is None:
+            raise UsageError("a set without ranks has none to make anew; give it ranked=True")
+        _, ranked = yield from self._members.fill((), progress)
+        return ranked
 
-def _allowed(*, nx: bool, xx: bool, gt: bool, lt: bool) -> Allows:
-    """What ZADD's options allow; a member that is not there has no score."""
+    @operation
+    def delete(self) -> Steps[int]:
+        """Take all members out; 1 where there were any, else 0. Reads 2 and writes 1 for each.
 
-    def allows(before: Decimal | None, after: Decimal) -> bool:
-        if before is None:
-            return not xx
-        return not (nx or (gt and after <= before) or (lt and after >= before))
+        Of a set with ranks that has expired, it removes the ranking.
+        """
+        if self.ranking is not None and self._expiry.is_over():
+            yield from self.ranking.clear()
+        removed = yield from self._writer.remove(names_of((yield from self._all())))
+        return int(removed > 0)
 
-    return allows
+    # Expiry
 
+    @operation
+    def expire(
+        self,
+        time: float | timedelta,
+        nx: bool = False,
+        xx: bool = False,
+        gt: bool = False,
+        lt: bool = False,
+    ) -> Steps[bool]:
+        """Have the whole set expire in so many seconds; whether there is a set, and the options allow it.
 
-def out(member: str, score: Decimal | None) -> None:
-    """Decides that a member goes."""
+        For a set that was made with `expires=True`. Reads all, writes 1 for each member.
+        """
+        span = time if isinstance(time, timedelta) else timedelta(seconds=time)
+        moment = datetime.fromtimestamp(self.now(), UTC) + span
+        return (yield from self._expire(moment, nx=nx, xx=xx, gt=gt, lt=lt))
 
+    @operation
+    def expireat(
+        self,
+        when: datetime,
+        nx: bool = False,
+        xx: bool = False,
+        gt: bool = False,
+        lt: bool = False,
+    ) -> Steps[bool]:
+        """Have the whole set expire at a moment."""
+        return (yield from self._expire(zoned(when), nx=nx, xx=xx, gt=gt, lt=lt))
 
-def removed(changes: Iterable[Change]) -> int:
-    """How many members went."""
-    return sum(each.before is not None and each.after is None for each in changes)
+    @operation
+    def persist(self) -> Steps[bool]:
+        """Have the set expire no more; whether it would have. Reads all, writes 1 for each member."""
+        self._expiry.check()
+        if (yield from self._expiry.moment()) is None:
+            return False
+        yield from self._writer.expire(None)
+        return True
+
+    @operation
+    def ttl(self) -> Steps[int]:
+        """Seconds until the set expires; -1 where it does not, -2 where there is none. Reads 1 or 2."""
+        if (yield from self._members.is_empty()):
+            return NO_SET
+        return self._expiry.seconds_left((yield from self._expiry.moment()))
+
+    def _expire(self, moment: datetime, **options: bool) -> Steps[bool]:
+        self._expiry.check()
+        is_allowed = allows((yield from self._expiry.moment()), moment, **options)
+        if not is_allowed or (yield from self._members.is_empty()):
+            return False
+        if self._expiry.seconds_left(moment) <= 0:
+            yield from self._writer.remove(names_of((yield from self._all())))
+        else:
+            yield from self._writer.expire(moment)
+        return True

@@ -12,17 +12,11 @@ from isotone.structures.sorted_set.bounds import EXACT
 Scores = Mapping[str, Decimal]
 """A set as it was read: members and their scores."""
 
-Aggregate = Callable[[Decimal, Decimal], Decimal]
-
-_AGGREGATES: Final[dict[str, Aggregate]] = {"SUM": EXACT.add, "MIN": min, "MAX": max}
-
-
-def aggregate_of(name: str | None) -> Aggregate:
-    """How scores of one member are joined: SUM (where nothing is said), MIN or MAX."""
-    try:
-        return _AGGREGATES[(name or "SUM").upper()]
-    except KeyError:
-        raise UsageError(f"aggregate is SUM, MIN or MAX, not {name!r}") from None
+_AGGREGATES: Final[dict[str, Callable[[Decimal, Decimal], Decimal]]] = {
+    "SUM": EXACT.add,
+    "MIN": min,
+    "MAX": max,
+}
 
 
 def weighed(scores: Scores, weight: Decimal) -> dict[str, Decimal]:
@@ -30,20 +24,22 @@ def weighed(scores: Scores, weight: Decimal) -> dict[str, Decimal]:
     return {member: EXACT.multiply(score, weight) for member, score in scores.items()}
 
 
-def union(sets: Sequence[Scores], aggregate: Aggregate) -> dict[str, Decimal]:
-    """All members of any of the sets."""
+def union(sets: Sequence[Scores], aggregate: str | None = None) -> dict[str, Decimal]:
+    """All members of any of the sets, with the SUM, MIN or MAX of their scores."""
+    join = _AGGREGATES.get((aggregate or "SUM").upper())
+    if join is None:
+        raise UsageError(f"aggregate is SUM, MIN or MAX, not {aggregate!r}")
     joined: dict[str, Decimal] = {}
     for scores in sets:
         for member, score in scores.items():
-            joined[member] = aggregate(joined[member], score) if member in joined else score
+            joined[member] = join(joined[member], score) if member in joined else score
     return joined
 
 
-def intersection(sets: Sequence[Scores], aggregate: Aggregate) -> dict[str, Decimal]:
+def intersection(sets: Sequence[Scores], aggregate: str | None = None) -> dict[str, Decimal]:
     """The members of all of the sets."""
     shared = set(sets[0]).intersection(*sets[1:])
-    kept = [{member: scores[member] for member in shared} for scores in sets]
-    return union(kept, aggregate)
+    return union([{member: scores[member] for member in shared} for scores in sets], aggregate)
 
 
 def difference(sets: Sequence[Scores]) -> dict[str, Decimal]:

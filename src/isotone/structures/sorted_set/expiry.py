@@ -8,10 +8,11 @@ and after: one that crossed a change stamps its members again.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import contextlib
+from datetime import datetime
 from typing import Final
 
-from isotone.errors import UsageError
+from isotone.errors import ConditionFailed, UsageError
 from isotone.model.calls import Calls
 from isotone.model.declaring.fields import Attr, expires, field
 from isotone.model.declaring.keys import Key
@@ -35,30 +36,24 @@ class SortedSetExpiry(Entity):
 
 
 class Expiry:
-    """The expiry of one set."""
+    """The expiry of one set; `changes` tells whether commands change it, `is_said` whether it has one."""
 
     def __init__(self, calls: Calls, kind: type[SortedSetExpiry], name: str, said: Expires) -> None:
-        if isinstance(said, datetime) and said.tzinfo is None:
-            raise UsageError(f"expires={said!r} has no time zone, so it names no instant")
         self._calls = calls
         self._kind = kind
         self._name = name
-        self.fixed = said if isinstance(said, datetime) else None
+        self._fixed = zoned(said) if isinstance(said, datetime) else None
         self.changes = said is True
-
-    @property
-    def is_said(self) -> bool:
-        """Whether members carry a moment at all."""
-        return self.changes or self.fixed is not None
+        self.is_said = bool(said)
 
     def is_over(self) -> bool:
         """Whether a fixed moment has come: then nothing is in the set, and nothing comes into it."""
-        return self.fixed is not None and self.fixed.timestamp() // 1 <= self._calls.clock.now()
+        return self._fixed is not None and self._fixed.timestamp() // 1 <= self._calls.clock.now()
 
     def moment(self) -> Steps[datetime | None]:
         """When the set expires, None for never. Cost: a read where it can change."""
         if not self.changes:
-            return self.fixed
+            return self._fixed
         found = yield from self._calls.get(self._kind, consistent=True, name=self._name)
         return None if found is None else found.gone_at
 
@@ -69,30 +64,33 @@ class Expiry:
         else:
             yield from self._calls.put(self._kind(name=self._name, gone_at=moment))
 
-    def forget(self) -> Steps[None]:
-        """The set has no member left, so it has no expiry either."""
-        if self.changes:
-            yield from self.keep(None)
+    def forget(self, moment: datetime) -> Steps[None]:
+        """Have the set never expire, unless somebody has given it another moment than this one."""
+        with contextlib.suppress(ConditionFailed):
+            as_read = SortedSetExpiry.gone_at == moment
+            yield from self._calls.delete(self._kind, when=as_read, name=self._name)
 
     def check(self) -> None:
         """Raise `UsageError` where commands do not change the expiry."""
         if not self.changes:
             raise UsageError(
                 f"{self._name!r} was made "
-                + ("to expire at a fixed time" if self.fixed else "never to expire")
+                + ("to expire at a fixed time" if self._fixed else "never to expire")
                 + "; make it with expires=True, in every process, to change that by commands"
             )
-
-    def after(self, time: float | timedelta) -> datetime:
-        """The moment in so many seconds."""
-        span = time if isinstance(time, timedelta) else timedelta(seconds=time)
-        return datetime.fromtimestamp(self._calls.clock.now(), UTC) + span
 
     def seconds_left(self, moment: datetime | None) -> int:
         """How long it is until then, as TTL says it."""
         if moment is None:
             return NO_EXPIRY
         return round(moment.timestamp() - self._calls.clock.now())
+
+
+def zoned(moment: datetime) -> datetime:
+    """The moment; raises `UsageError` where it could be at any hour."""
+    if moment.tzinfo is None:
+        raise UsageError(f"{moment!r} has no time zone, so it names no instant")
+    return moment
 
 
 def allows(

@@ -7,6 +7,8 @@ asked of the whole set is asked of each partition and merged.
 
 Every read here is consistent. What is read comes sorted by score, then by the member's bytes. The index
 does not promise the second: where a range is cut off between members of one score, these are looked at.
+The index knows what is next, but not how many came before: whatever counts here reads what it counts.
+`ranked` has the members of a set with ranks, which knows better.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from operator import ge, gt, le, lt
+from typing import Any, Final, NamedTuple, TypeVar
 
-from isotone.errors import InvalidCursor, UsageError
+from isotone.errors import Contended, InvalidCursor, UsageError, WriteRefused
 from isotone.model.calls import Calls
 from isotone.model.declaring.components import raw
 from isotone.model.declaring.conditions import Condition
@@ -26,22 +29,26 @@ from isotone.model.declaring.keys import Index, Key
 from isotone.model.entity import Entity
 from isotone.model.reading.patterns import Pattern, Query
 from isotone.model.steps import Steps
+from isotone.model.writing.carrying import pause_after
+from isotone.model.writing.transactions import Transaction
 from isotone.structures.sorted_set.bounds import (
+    EVERY_SCORE,
     EVERYTHING,
-    MemberRange,
     ScoreRange,
     Window,
     plain,
 )
+from isotone.structures.sorted_set.expiry import Expiry
+
+R = TypeVar("R")
+Compare = Callable[[Any, Any], Condition]
 
 MOST_SHARDS: Final = 1000
 INDEX: Final = "by_score"
 SCORE: Final = "score"
+ATTEMPTS: Final = 60  # of a change that others overtake
 
 _STRIDE: Final = 100  # items that are read at once while members of one score are looked for
-
-EVERY_SCORE: Final = ScoreRange(None, None)
-EVERY_MEMBER: Final = MemberRange(None, None)
 
 
 class SortedSetMember(Entity):
@@ -64,24 +71,36 @@ class Scored(NamedTuple):
     score: Decimal
 
 
+class Change(NamedTuple):
+    """A member's score before and after; None where it is no member."""
+
+    member: str
+    before: Decimal | None
+    after: Decimal | None
+
+    @property
+    def takes_out(self) -> bool:
+        return self.before is not None and self.after is None
+
+
 class Members:
-    """The members of one set, to be read; `is_over` tells whether all of it has expired."""
+    """The members of one set without ranks, and what a change of them takes."""
+
+    members_at_once = 100
+    """How many members one transaction can change."""
+    adds_blindly = True
+    """Whether a score can be added to without anything else changing."""
 
     def __init__(
-        self,
-        calls: Calls,
-        kind: type[SortedSetMember],
-        name: str,
-        shards: int,
-        is_over: Callable[[], bool],
+        self, calls: Calls, kind: type[SortedSetMember], name: str, shards: int, expiry: Expiry
     ) -> None:
         if not 1 <= shards <= MOST_SHARDS:
             raise UsageError(f"a sorted set has 1 to {MOST_SHARDS} shards, not {shards}")
-        self._calls = calls
-        self._is_over = is_over
         self.kind = kind
         self.name = name
-        self.shards = shards
+        self._calls = calls
+        self._shards = shards
+        self._expiry = expiry
 
     # One by one
 
@@ -92,7 +111,7 @@ class Members:
                 f"{member!r} is no member: members are texts, so write str({member!r})"
             )
         raw_bytes = member.encode("utf-8", "surrogatepass")
-        return {"name": self.name, "shard": zlib.crc32(raw_bytes) % self.shards, "member": member}
+        return {"name": self.name, "shard": zlib.crc32(raw_bytes) % self._shards, "member": member}
 
     def scores(self, members: Iterable[str]) -> Steps[list[Decimal | None]]:
         """The score of each, None for what is no member. Reads one item each, a hundred to a request."""
@@ -105,6 +124,17 @@ class Members:
 
     # By score
 
+    def by_score(
+        self, scores: ScoreRange, *, reverse: bool = False
+    ) -> list[Query[SortedSetMember]]:
+        """The members with these scores, in each shard."""
+        if scores.is_empty:
+            return []
+        field, (low, high) = SortedSetMember.score, scores
+        bounds = [field >= low] if low != EVERY_SCORE.low else []
+        bounds += [field <= high] if high != EVERY_SCORE.high else []
+        return self._in_each_shard(self.kind.by_score, bounds, reverse)
+
     def between(
         self, scores: ScoreRange, window: Window = EVERYTHING, *, reverse: bool = False
     ) -> Steps[list[Scored]]:
@@ -114,44 +144,18 @@ class Members:
         up to twice as many more as have it.
         """
         found: list[Scored] = []
-        if window.length == 0:
-            return found
-        for shard, query in enumerate(self.by_score(scores)):
-            directed = _directed(query, reverse)
-            if window.end is None:
-                found += map(_scored, (yield from self._calls.all(directed)))
-            else:
-                found += yield from self._first(window.end, shard, directed, reverse)
+        for shard, query in enumerate(self.by_score(scores, reverse=reverse)):
+            found += yield from self._first(query, window.end, shard, reverse)
         found.sort(key=_by_score_and_member, reverse=reverse)
         return found[window.first : window.end]
 
-    def count_between(self, scores: ScoreRange) -> Steps[int]:
-        """How many members have these scores; reads them."""
-        return (yield from self._counted(self.by_score(scores)))
-
-    def count_before(self, place: Scored) -> Steps[int]:
-        """How many members stand before a place; reads them, and all of the same score."""
-        lower = yield from self.count_between(ScoreRange(None, place.score, without_high=True))
-        return lower + sum(member < place.member for member in (yield from self._of(place.score)))
-
-    def count_behind(self, place: Scored) -> Steps[int]:
-        """How many members stand behind a place; reads them, and all of the same score."""
-        higher = yield from self.count_between(ScoreRange(place.score, None, without_low=True))
-        return higher + sum(member > place.member for member in (yield from self._of(place.score)))
-
-    def _of(self, score: Decimal) -> Steps[list[str]]:
-        """All members with one score."""
-        found: list[str] = []
-        for query in self.by_score(ScoreRange(score, score)):
-            tied = yield from self._calls.all(query.select(SortedSetMember.member))
-            found += (each.member for each in tied)
-        return found
-
     def _first(
-        self, wanted: int, shard: int, query: Query[SortedSetMember], reverse: bool
+        self, query: Query[SortedSetMember], wanted: int | None, shard: int, reverse: bool
     ) -> Steps[list[Scored]]:
         """The first members of a shard by score and bytes, and maybe some more of the last one's score."""
-        found = list(map(_scored, (yield from self._calls.all(query.limit(wanted + 1)))))
+        if not wanted:
+            return (yield from self._up_to(query, wanted))
+        found = yield from self._up_to(query, wanted + 1)
         if len(found) <= wanted or found[wanted].score != found[wanted - 1].score:
             return found[:wanted]
         score = found[wanted].score
@@ -165,7 +169,7 @@ class Members:
         cannot be known, so it goes both, in turns, until one has arrived.
         """
         by_score = self.by_score(ScoreRange(score, score))[shard].page_size(_STRIDE)
-        by_bytes = _directed(self._by_member(EVERY_MEMBER)[shard], reverse).page_size(_STRIDE)
+        by_bytes = self._by_bytes(reverse=reverse)[shard].page_size(_STRIDE)
         indexed, spelt = self._calls.traverse(by_score), self._calls.traverse(by_bytes)
         all_tied: list[Scored] = []
         first_tied: list[Scored] = []
@@ -178,29 +182,24 @@ class Members:
             if spelt.is_over or len(first_tied) >= wanted:
                 return first_tied
 
-    def by_score(self, scores: ScoreRange) -> list[Query[SortedSetMember]]:
-        """The members with these scores, in each shard."""
-        return self._queries(self.kind.by_score, SortedSetMember.score, scores.closed())
-
     # By their bytes
 
     def spelt(
-        self, members: MemberRange, window: Window = EVERYTHING, *, reverse: bool = False
+        self, low: str, high: str, window: Window = EVERYTHING, *, reverse: bool = False
     ) -> Steps[list[Scored]]:
-        """The members between two texts. Reads, in each shard, up to the window's end."""
+        """The members between two bounds as Redis writes them: `"[a"`, `"(a"`, `"-"`, `"+"`.
+
+        Reads, in each shard, up to the window's end.
+        """
         found: list[Scored] = []
-        if window.length == 0:
-            return found
-        for query in self._by_member(members):
-            directed = _directed(query, reverse)
-            wanted = directed if window.end is None else directed.limit(window.end)
-            found += map(_scored, (yield from self._calls.all(wanted)))
-        found.sort(key=_by_bytes, reverse=reverse)
+        for query in self._by_bytes(low, high, reverse=reverse):
+            found += yield from self._up_to(query, window.end)
+        found.sort(reverse=reverse)  # by the member, as texts compare by their UTF-8 bytes
         return found[window.first : window.end]
 
-    def count_spelt(self, members: MemberRange) -> Steps[int]:
-        """How many members lie between two texts; reads them."""
-        return (yield from self._counted(self._by_member(members)))
+    def count_spelt(self, low: str, high: str) -> Steps[int]:
+        """How many members lie between two bounds; reads them."""
+        return (yield from self._counted(self._by_bytes(low, high)))
 
     def scan(self, cursor: str, size: int) -> Steps[tuple[list[Scored], str | None]]:
         """The next members in the order of shards and bytes, and where to go on; "" is the beginning.
@@ -208,63 +207,124 @@ class Members:
         What is a member all the time is seen once, whatever comes and goes in between.
         """
         shard, _, rest = cursor.partition(".")
-        if cursor and not (shard.isdecimal() and int(shard) < self.shards):
+        if cursor and not (shard.isdecimal() and int(shard) < self._shards):
             raise InvalidCursor(f"{cursor!r} is no cursor of this set; begin again with 0")
-        if self._is_over():
+        queries, at = self._by_bytes(), int(shard or 0)
+        if not queries:
             return [], None
-        at = int(shard or 0)
-        query = self._by_member(EVERY_MEMBER)[at]
-        page = yield from self._calls.page(query, size=size, cursor=rest or None)
+        page = yield from self._calls.page(queries[at], size=size, cursor=rest or None)
         found = list(map(_scored, page.items))
         if page.cursor is not None:
             return found, f"{at}.{page.cursor}"
-        return found, f"{at + 1}." if at + 1 < self.shards else None
-
-    def _by_member(self, members: MemberRange) -> list[Query[SortedSetMember]]:
-        return self._queries(self.kind.primary, SortedSetMember.member, members)
-
-    # All shards
+        return found, f"{at + 1}." if at + 1 < self._shards else None
 
     def is_empty(self) -> Steps[bool]:
         """Whether there is no member. Reads one item of each shard until there is one."""
-        for query in self._by_member(EVERY_MEMBER):
+        for query in self._by_bytes():
             if (yield from self._calls.first(query)) is not None:
                 return False
         return True
 
-    def _queries(
-        self,
-        pattern: Pattern[SortedSetMember],
-        field: Attr[Any],
-        bounds: ScoreRange | MemberRange,
+    def _by_bytes(
+        self, low: str = "-", high: str = "+", *, reverse: bool = False
     ) -> list[Query[SortedSetMember]]:
-        """The range in each shard; none where nothing can be in it, which then is not read."""
-        if bounds.is_empty or self._is_over():
+        bounds = [*_member_bound(low, ge, gt), *_member_bound(high, le, lt)]
+        if low == "+" or high == "-":
             return []
-        conditions = list(_conditions(field, bounds))
-        return [
-            pattern.where(
-                SortedSetMember.name == self.name, SortedSetMember.shard == shard, *conditions
-            ).consistent()
-            for shard in range(self.shards)
-        ]
+        return self._in_each_shard(self.kind.primary, bounds, reverse)
 
-    def _counted(self, queries: Sequence[Query[SortedSetMember]]) -> Steps[int]:
+    # By rank
+
+    def size(self) -> Steps[int]:
+        """How many members there are."""
+        return (yield from self.count(EVERY_SCORE))
+
+    def count(self, scores: ScoreRange) -> Steps[int]:
+        """How many members have scores in a range."""
+        return (yield from self._counted(self.by_score(scores)))
+
+    def rank(self, place: Scored, *, reverse: bool) -> Steps[int | None]:
+        """How many members stand before one, or behind it; None where it has another score by now."""
+        nearer = f"({place.score}"
+        beyond = ScoreRange.of(nearer, "inf") if reverse else ScoreRange.of("-inf", nearer)
+        rank = yield from self.count(beyond)
+        for query in self.by_score(ScoreRange(place.score, place.score)):
+            tied = yield from self._calls.all(query.select(SortedSetMember.member))
+            behind = sum(each.member > place.member for each in tied)
+            before = sum(each.member < place.member for each in tied)
+            rank += behind if reverse else before
+        return rank
+
+    def at(self, window: Window, *, reverse: bool) -> Steps[list[Scored]]:
+        """The members in some places, counted from the least, or from the greatest."""
+        return (yield from self.between(EVERY_SCORE, window, reverse=reverse))
+
+    def pick(self, places: Sequence[int]) -> Steps[list[Scored]]:
+        """The members in single places."""
+        found = yield from self.at(Window(0, max(places, default=-1) + 1), reverse=False)
+        return [found[place] for place in places if place < len(found)]
+
+    # Changing
+
+    def settle(self, attempt: Callable[[], Steps[R]]) -> Steps[R]:
+        """Run an attempt to change members until none overtakes it."""
+        for number in range(ATTEMPTS):
+            try:
+                return (yield from attempt())
+            except WriteRefused:
+                yield pause_after(number)
+        raise self.contended()
+
+    def note(self, together: Transaction, change: Change) -> Steps[None]:
+        """Add to the transaction of a change whatever else follows from it."""
+        yield from ()
+
+    def fill(
+        self, members: Iterable[SortedSetMember], progress: Callable[[int], None] | None
+    ) -> Steps[tuple[int, int]]:
+        """Write members while nobody else does; how many they were, and how many have ranks now."""
+        return (yield from self._calls.put_many(members)), 0
+
+    def contended(self) -> Contended:
+        """The error of who was overtaken all the time."""
+        return Contended(
+            f"others changed members of {self.name!r} during each of {ATTEMPTS} attempts; "
+            "try again later"
+        )
+
+    # All shards
+
+    def _in_each_shard(
+        self, pattern: Pattern[SortedSetMember], bounds: Sequence[Condition], reverse: bool
+    ) -> list[Query[SortedSetMember]]:
+        """A range in each shard; none where the set has expired, which then is not read."""
+        if self._expiry.is_over():
+            return []
+        queries = [
+            pattern.where(
+                SortedSetMember.name == self.name, SortedSetMember.shard == shard, *bounds
+            )
+            for shard in range(self._shards)
+        ]
+        return [(each.reversed() if reverse else each).consistent() for each in queries]
+
+    def _up_to(self, query: Query[SortedSetMember], wanted: int | None) -> Steps[list[Scored]]:
+        if wanted == 0:
+            return []
+        limited = query if wanted is None else query.limit(wanted)
+        return list(map(_scored, (yield from self._calls.all(limited))))
+
+    def _counted(self, queries: Iterable[Query[SortedSetMember]]) -> Steps[int]:
         total = 0
         for query in queries:
             total += yield from self._calls.count(query)
         return total
 
 
-def _conditions(field: Attr[Any], bounds: ScoreRange | MemberRange) -> Iterator[Condition]:
-    if bounds.low is not None:
-        yield field > bounds.low if bounds.without_low else field >= bounds.low
-    if bounds.high is not None:
-        yield field < bounds.high if bounds.without_high else field <= bounds.high
-
-
-def _directed(query: Query[SortedSetMember], reverse: bool) -> Query[SortedSetMember]:
-    return query.newest_first() if reverse else query.oldest_first()
+def in_parts(whole: Sequence[Any], size: int) -> Iterator[Any]:
+    """A sequence in pieces that are no longer than some size."""
+    for first in range(0, len(whole), size):
+        yield whole[first : first + size]
 
 
 def _scored(item: SortedSetMember) -> Scored:
@@ -275,5 +335,12 @@ def _by_score_and_member(each: Scored) -> tuple[Decimal, str]:
     return each.score, each.member  # texts compare by code points, which is by their UTF-8 bytes
 
 
-def _by_bytes(each: Scored) -> str:
-    return each.member
+def _member_bound(bound: str, closed: Compare, opened: Compare) -> list[Condition]:
+    if bound in ("-", "+"):
+        return []
+    if not isinstance(bound, str) or bound[:1] not in ("[", "("):
+        raise UsageError(
+            f'{bound!r} is no bound of members; write "[{bound}" to include it, "({bound}" to '
+            'leave it out, or "-" and "+" for the ends'
+        )
+    return [(closed if bound[0] == "[" else opened)(SortedSetMember.member, bound[1:])]

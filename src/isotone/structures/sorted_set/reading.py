@@ -1,3 +1,4 @@
+# ruff: noqa: A002 - arguments have the names that redis-py gives them
 """The commands of a sorted set that read: redis-py's, without the key.
 
 Costs are for a set of n members. "Reads k" is k items; a consistent read takes a unit for 4 KB of them, and
@@ -12,24 +13,17 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from isotone.errors import RankingIncomplete, UsageError
-from isotone.model.declaring.table import Local, Number, Table
-from isotone.model.reading.patterns import Query
 from isotone.model.steps import Steps
 from isotone.model.writing.carrying import pause_after
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
-from isotone.structures.ranking.ranking import Ranking
-from isotone.structures.sorted_set import bounds
-from isotone.structures.sorted_set.bounds import MemberRange, ScoreRange, Window
-from isotone.structures.sorted_set.expiry import Expires, Expiry, SortedSetExpiry
-from isotone.structures.sorted_set.members import (
+from isotone.structures.sorted_set.bounds import (
     EVERY_SCORE,
-    INDEX,
-    SCORE,
-    Members,
-    Scored,
-    SortedSetMember,
+    Number,
+    ScoreRange,
+    Window,
+    matcher,
 )
-from isotone.structures.sorted_set.order import ByIndex, ByRanking, Order
+from isotone.structures.sorted_set.members import Members, Scored
 
 Cast = Callable[[Decimal], Any]
 Cursor = str | Literal[0]
@@ -38,48 +32,11 @@ _PAGE = 100  # members of a scan, where nothing is said
 _LOOKS = 20  # for the rank of a member whose score others change
 
 
-def layout(name: str = "sorted_sets") -> Table:
-    """A table in which sorted sets can live."""
-    return Table(name, indexes={INDEX: Local(Number(SCORE))})
-
-
-SORTED_SETS = layout()
-
-
 class SortedSetReader(Structure[S]):
     """A sorted set, to be read."""
 
-    def __init__(
-        self,
-        store: S,
-        name: str,
-        *,
-        table: Table | None = None,
-        ranked: bool = False,
-        shards: int = 1,
-        expires: Expires = None,
-    ) -> None:
-        super().__init__(store, table or SORTED_SETS)
-        if ranked and expires is True:
-            raise UsageError(
-                "a set with ranks cannot expire by command: the ranking would not; give a datetime"
-            )
-        self.name = name
-        self.entries = self.kept(SortedSetMember)
-        self._expiry = Expiry(self.calls, self.kept(SortedSetExpiry), name, expires)
-        is_over = self._expiry.is_over
-        self._members = Members(self.calls, self.entries, name, shards, is_over)
-        self._order: Order = ByIndex(self._members)
-        self.ranking: Ranking | None = None
-        if ranked:
-            self.ranking = Ranking(self.calls, self.table, f"SORTED_SET#{name}")
-            self._order = ByRanking(self.ranking, is_over)
-
-    layout = staticmethod(layout)
-
-    def queries(self) -> list[Query[SortedSetMember]]:
-        """The members in the order of their scores, in each shard: for a store to page, load or show."""
-        return self._members.by_score(EVERY_SCORE)
+    name: str
+    _members: Members
 
     # One member
 
@@ -114,12 +71,11 @@ class SortedSetReader(Structure[S]):
         return (yield from self._rank(value, withscore, score_cast_func, reverse=True))
 
     def _rank(self, member: str, withscore: bool, cast: Cast, *, reverse: bool) -> Steps[Any]:
-        count = self._order.behind if reverse else self._order.before
         for number in range(_LOOKS):
             (score,) = yield from self._members.scores([member])
             if score is None:
                 return None
-            rank = yield from count(Scored(member, score))
+            rank = yield from self._members.rank(Scored(member, score), reverse=reverse)
             if rank is not None:
                 return [rank, cast(score)] if withscore else rank
             yield pause_after(number)  # others have changed the score in between
@@ -133,17 +89,17 @@ class SortedSetReader(Structure[S]):
     @operation
     def zcard(self) -> Steps[int]:
         """How many members there are. Reads n; with ranks 1."""
-        return (yield from self._order.size())
+        return (yield from self._members.size())
 
     @operation
-    def zcount(self, min: bounds.Number, max: bounds.Number) -> Steps[int]:  # noqa: A002
+    def zcount(self, min: Number, max: Number) -> Steps[int]:
         """How many members have scores in a range. Reads them; with ranks O(log n)."""
-        return (yield from self._order.count(ScoreRange.of(min, max)))
+        return (yield from self._members.count(ScoreRange.of(min, max)))
 
     @operation
-    def zlexcount(self, min: str, max: str) -> Steps[int]:  # noqa: A002
+    def zlexcount(self, min: str, max: str) -> Steps[int]:
         """How many members lie between two texts. Reads them."""
-        return (yield from self._members.count_spelt(MemberRange.of(min, max)))
+        return (yield from self._members.count_spelt(min, max))
 
     # Ranges
 
@@ -180,56 +136,44 @@ class SortedSetReader(Structure[S]):
     @operation
     def zrangebyscore(
         self,
-        min: bounds.Number,  # noqa: A002
-        max: bounds.Number,  # noqa: A002
+        min: Number,
+        max: Number,
         start: int | None = None,
         num: int | None = None,
         withscores: bool = False,
         score_cast_func: Cast = Decimal,
     ) -> Steps[list[Any]]:
         """Members with scores in a range; "(1" leaves 1 out. Reads `start + num` of them, or all."""
-        window, scores = Window.of(start, num), ScoreRange.of(min, max)
-        found = yield from self._members.between(scores, window)
+        found = yield from self._range(min, max, False, True, False, start, num)
         return shaped(found, withscores, score_cast_func)
 
     @operation
     def zrevrangebyscore(
         self,
-        max: bounds.Number,  # noqa: A002
-        min: bounds.Number,  # noqa: A002
+        max: Number,
+        min: Number,
         start: int | None = None,
         num: int | None = None,
         withscores: bool = False,
         score_cast_func: Cast = Decimal,
     ) -> Steps[list[Any]]:
         """The same, the greatest score first; note that the greater bound is named first."""
-        window, scores = Window.of(start, num), ScoreRange.of(min, max)
-        found = yield from self._members.between(scores, window, reverse=True)
+        found = yield from self._range(max, min, True, True, False, start, num)
         return shaped(found, withscores, score_cast_func)
 
     @operation
     def zrangebylex(
-        self,
-        min: str,  # noqa: A002
-        max: str,  # noqa: A002
-        start: int | None = None,
-        num: int | None = None,
+        self, min: str, max: str, start: int | None = None, num: int | None = None
     ) -> Steps[list[str]]:
         """Members between two texts, by their bytes, whatever their scores. Reads `start + num`, or all."""
-        window, members = Window.of(start, num), MemberRange.of(min, max)
-        return names_of((yield from self._members.spelt(members, window)))
+        return names_of((yield from self._range(min, max, False, False, True, start, num)))
 
     @operation
     def zrevrangebylex(
-        self,
-        max: str,  # noqa: A002
-        min: str,  # noqa: A002
-        start: int | None = None,
-        num: int | None = None,
+        self, max: str, min: str, start: int | None = None, num: int | None = None
     ) -> Steps[list[str]]:
         """The same, the greatest first."""
-        window, members = Window.of(start, num), MemberRange.of(min, max)
-        return names_of((yield from self._members.spelt(members, window, reverse=True)))
+        return names_of((yield from self._range(max, min, True, False, True, start, num)))
 
     def _range(
         self,
@@ -247,27 +191,27 @@ class SortedSetReader(Structure[S]):
         if byscore and bylex:
             raise UsageError("byscore and bylex exclude each other")
         if byscore:
-            return (
-                yield from self._members.between(ScoreRange.of(low, high), window, reverse=desc)
-            )
+            scores = ScoreRange.of(low, high)
+            return (yield from self._members.between(scores, window, reverse=desc))
         if bylex:
-            return (yield from self._members.spelt(MemberRange.of(low, high), window, reverse=desc))
+            return (yield from self._members.spelt(low, high, window, reverse=desc))
         if offset is not None:
             raise UsageError("offset and num go with byscore or bylex; a range by rank is a slice")
         return (yield from self._by_rank(start, end, reverse=desc))
 
     def _by_rank(self, start: int, end: int, *, reverse: bool) -> Steps[list[Scored]]:
         """From one rank to another, both included; negative ranks count from the other end."""
-        first, last = _rank(start), _rank(end)
+        first, last = _whole(start), _whole(end)
         if first < 0 and last < 0:
             window = Window(-last - 1, max(0, last - first + 1))
-            return (yield from self._order.at(window, reverse=not reverse))[::-1]
+            return (yield from self._members.at(window, reverse=not reverse))[::-1]
         if first < 0:
-            first = max(0, first + (yield from self._order.size()))
+            first = max(0, first + (yield from self._members.size()))
         if last < 0:
-            found = yield from self._order.at(Window(first), reverse=reverse)
+            found = yield from self._members.at(Window(first), reverse=reverse)
             return found[: last + 1] if last < -1 else found
-        return (yield from self._order.at(Window(first, max(0, last - first + 1)), reverse=reverse))
+        window = Window(first, max(0, last - first + 1))
+        return (yield from self._members.at(window, reverse=reverse))
 
     # Any, and all
 
@@ -279,10 +223,10 @@ class SortedSetReader(Structure[S]):
         """
         if count is None and withscores:
             raise UsageError("withscores goes with a count")
-        size = yield from self._order.size()
+        places = _places((yield from self._members.size()), 1 if count is None else count)
+        found = yield from self._members.pick(places)
         if count is None:
-            return next(iter((yield from self._order.pick(_places(size, 1)))), (None,))[0]
-        found = yield from self._order.pick(_places(size, count))
+            return found[0].member if found else None
         return shaped(found, withscores)
 
     @operation
@@ -298,40 +242,37 @@ class SortedSetReader(Structure[S]):
         What is a member from the first call to the last is seen exactly once, whatever comes and goes.
         Reads `count`, or 100, in one request; `match` drops what it read.
         """
-        following, found = yield from self._scan(cursor, match, count)
-        return following, shaped(found, True, score_cast_func)
+        return (yield from self._scan(cursor, match, count, score_cast_func))
 
     @iteration
     def zscan_iter(
-        self,
-        match: str | None = None,
-        count: int | None = None,
-        score_cast_func: Cast = Decimal,
+        self, match: str | None = None, count: int | None = None, score_cast_func: Cast = Decimal
     ) -> Batches[tuple[str, Any]]:
         """All members, as `zscan` brings them. Reads n, as it is asked for more."""
         cursor: Cursor = 0
 
         def further() -> Steps[list[tuple[str, Any]]]:
             nonlocal cursor
-            cursor, found = yield from self._scan(cursor, match, count)
-            return shaped(found, True, score_cast_func)
+            cursor, found = yield from self._scan(cursor, match, count, score_cast_func)
+            return found
 
         yield further()
         while cursor != 0:
             yield further()
 
     def _scan(
-        self, cursor: Cursor, match: str | None, count: int | None
-    ) -> Steps[tuple[Cursor, list[Scored]]]:
-        is_meant = bounds.matcher(match)
+        self, cursor: Cursor, match: str | None, count: int | None, cast: Cast
+    ) -> Steps[tuple[Cursor, list[tuple[str, Any]]]]:
+        is_meant = matcher(match)
         found, following = yield from self._members.scan(str(cursor or ""), count or _PAGE)
-        return following or 0, [each for each in found if is_meant(each.member)]
+        meant = [each for each in found if is_meant(each.member)]
+        return following or 0, shaped(meant, True, cast)
 
     def _all(self) -> Steps[list[Scored]]:
         return (yield from self._members.between(EVERY_SCORE))
 
 
-def _rank(rank: Any) -> int:
+def _whole(rank: Any) -> int:
     try:
         if isinstance(rank, int | str):
             return int(rank)

@@ -7,20 +7,27 @@ increment of a set without ranks needs none of that: the database adds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 
-from isotone.errors import NotFound
+from isotone.errors import IsotoneError, NotFound, ValidationException
 from isotone.model.calls import Calls
 from isotone.model.declaring import changes as kinds
 from isotone.model.steps import Steps
 from isotone.model.writing.carrying import pause_after
 from isotone.model.writing.transactions import Transaction
-from isotone.structures.sorted_set.bounds import EXACT, Window, plain, storable
+from isotone.structures.sorted_set.bounds import EVERY_SCORE, ScoreRange, Window, plain, plus
 from isotone.structures.sorted_set.expiry import Expiry
-from isotone.structures.sorted_set.members import EVERY_SCORE, Members, Scored, SortedSetMember
-from isotone.structures.sorted_set.order import ATTEMPTS, Change, Order, contended
+from isotone.structures.sorted_set.members import (
+    ATTEMPTS,
+    Change,
+    Members,
+    Scored,
+    SortedSetMember,
+    in_parts,
+)
 
 Decide = Callable[[str, Decimal | None], Decimal | None]
 """From a member and its score to the score that it is to have; None is no member."""
@@ -29,10 +36,9 @@ Decide = Callable[[str, Decimal | None], Decimal | None]
 class Writer:
     """Changes the members of one set."""
 
-    def __init__(self, calls: Calls, members: Members, order: Order, expiry: Expiry) -> None:
+    def __init__(self, calls: Calls, members: Members, expiry: Expiry) -> None:
         self._calls = calls
         self._members = members
-        self._order = order
         self._expiry = expiry
 
     # Scores
@@ -41,46 +47,63 @@ class Writer:
         """Give each member the score that is decided from its own; what has changed, and what has not."""
         distinct = list(dict.fromkeys(members))
         done: list[Change] = []
-        for first in range(0, len(distinct), self._order.members_at_once):
-            chunk = distinct[first : first + self._order.members_at_once]
-
-            def attempt(chunk: Sequence[str] = chunk) -> Steps[list[Change]]:
-                return (yield from self._attempt(chunk, decide))
-
-            done += yield from self._order.settle(attempt)
-        if any(each.before is not None and each.after is None for each in done):
+        for some in in_parts(distinct, self._members.members_at_once):
+            done += yield from self._members.settle(partial(self._attempt, some, decide))
+        if any(each.takes_out for each in done):
             yield from self._forget_if_empty()
         return done
 
+    def remove(self, members: Iterable[str], scores: ScoreRange = EVERY_SCORE) -> Steps[int]:
+        """Take out members that have such scores; how many there were."""
+
+        def unless_beyond(member: str, score: Decimal | None) -> Decimal | None:
+            return None if score is None or score in scores else score
+
+        changes = yield from self.change(members, unless_beyond)
+        return sum(each.takes_out for each in changes)
+
     def add(self, member: str, amount: Decimal) -> Steps[Decimal]:
         """Add to a score, which begins with 0; the sum. One write, where nothing but the score changes."""
-        key = self._members.key_of(member)
-        if not self._order.adds_blindly or self._expiry.is_over():
-            (changed,) = yield from self.change([member], lambda _, score: plus(score, amount))
-            return amount if changed.after is None else changed.after
-        moment = yield from self._expiry.moment()
-        changes = [SortedSetMember.score.add(amount), *self._stamp(moment)]
-        written = yield from self._calls.upsert(self._members.kind, *changes, **key)
-        yield from self._stamp_again([member], moment)
-        return plain(written.score)
+        if self._members.adds_blindly and not self._expiry.is_over():
+            moment = yield from self._expiry.moment()
+            changes = [SortedSetMember.score.add(amount), *self._stamped(moment)]
+            key = self._members.key_of(member)
+            try:
+                written = yield from self._calls.upsert(self._members.kind, *changes, **key)
+            except ValidationException:
+                pass  # the sum cannot be stored: below it is added with an error in words
+            else:
+                yield from self._stamp_again([member], moment)
+                return plain(written.score)
+        (changed,) = yield from self.change([member], lambda _, score: plus(score, amount))
+        return plus(changed.before, amount)
 
     def pop(self, count: int, *, reverse: bool) -> Steps[list[Scored]]:
         """Take out the members with the least scores, or the greatest; nobody else gets the same."""
         popped: list[Scored] = []
+        try:
+            yield from self._pop_into(popped, count, reverse)
+        except IsotoneError:
+            if not popped:
+                raise  # otherwise what is out of the set already has to reach the caller
+        return popped
+
+    def _pop_into(self, popped: list[Scored], count: int, reverse: bool) -> Steps[None]:
         fruitless = 0
         while len(popped) < count:
             window = Window(0, count - len(popped))
-            seen = yield from self._order.at(window, reverse=reverse)
+            seen = yield from self._members.at(window, reverse=reverse)
             if not seen:
-                break
-            taken = yield from self.take(seen)
-            popped += taken
-            fruitless = 0 if taken else fruitless + 1
+                return
+            fruitless += 1
+            for some in in_parts(seen, self._members.members_at_once):
+                taken = yield from self.take(some)
+                popped += taken
+                fruitless = 0 if taken else fruitless
             if fruitless == ATTEMPTS:
-                raise contended(self._members)
+                raise self._members.contended()
             if fruitless:
                 yield pause_after(fruitless)
-        return popped
 
     def take(self, seen: Sequence[Scored]) -> Steps[list[Scored]]:
         """Take out those members that still have the scores with which they were seen."""
@@ -90,17 +113,18 @@ class Writer:
             return None if score == scores[member] else score
 
         changes = yield from self.change(scores, unless_changed)
-        gone = {each.member for each in changes if each.after is None and each.before is not None}
+        gone = {each.member for each in changes if each.takes_out}
         return [each for each in seen if each.member in gone]
 
-    def replace(self, scores: dict[str, Decimal]) -> Steps[int]:
+    def replace(self, scores: Mapping[str, Decimal]) -> Steps[int]:
         """Make the set one of these members alone, without an expiry that was set; how many they are."""
-        yield from self._expiry.forget()
+        if self._expiry.changes:
+            yield from self._expiry.keep(None)
         there = yield from self._members.between(EVERY_SCORE)
         members = {*scores, *(each.member for each in there)}
         yield from self.change(sorted(members), lambda member, _: scores.get(member))
         if self._expiry.changes:
-            yield from self.stamp(scores, None)
+            yield from self._stamp(scores, None)
         return len(scores)
 
     def _attempt(self, members: Sequence[str], decide: Decide) -> Steps[list[Change]]:
@@ -115,7 +139,7 @@ class Writer:
             together = self._calls.transaction()
             for change in changes:
                 self._write(together, change, moment)
-                yield from self._order.note(together, change)
+                yield from self._members.note(together, change)
             yield from together.commit()
             yield from self._stamp_again([each.member for each in changes], moment)
         return found
@@ -130,38 +154,46 @@ class Writer:
         if change.after is None:
             together.delete(kind, when=as_read, **key)
         else:
-            changes = [SortedSetMember.score.set(change.after), *self._stamp(moment)]
+            changes = [SortedSetMember.score.set(change.after), *self._stamped(moment)]
             together.update(kind, *changes, when=as_read, **key)
 
     # Expiry
 
-    def stamp(self, members: Iterable[str], moment: datetime | None) -> Steps[None]:
-        """Write the moment at which the set expires onto members. Cost: a write each."""
+    def expire(self, moment: datetime | None) -> Steps[None]:
+        """Tell whoever writes from now on when the set expires, then stamp what is there."""
+        yield from self._expiry.keep(moment)
+        yield from self._stamp_all(moment)
+
+    def _stamp_all(self, moment: datetime | None) -> Steps[None]:
+        there = yield from self._members.between(EVERY_SCORE)
+        yield from self._stamp([each.member for each in there], moment)
+
+    def _stamp(self, members: Iterable[str], moment: datetime | None) -> Steps[None]:
+        """Write onto members when the set expires. Cost: a write each."""
         for member in members:
-            key, changes = self._members.key_of(member), self._stamp(moment)
+            key, changes = self._members.key_of(member), self._stamped(moment)
             try:
                 yield from self._calls.update(self._members.kind, *changes, **key)
             except NotFound:
                 continue  # gone in the meantime
+        if members:
+            yield from self._stamp_again(members, moment)
 
-    def _stamp(self, moment: datetime | None) -> list[kinds.Change]:
-        return [SortedSetMember.gone_at.set(moment)] if self._expiry.is_said else []
-
-    def _stamp_again(self, members: Sequence[str], moment: datetime | None) -> Steps[None]:
+    def _stamp_again(self, members: Iterable[str], moment: datetime | None) -> Steps[None]:
         """Bring members up to date that were written while the expiry changed."""
-        while self._expiry.changes:
+        if self._expiry.changes:
             now = yield from self._expiry.moment()
-            if now == moment:
-                break
-            yield from self.stamp(members, now)
-            moment = now
+            if now != moment:
+                yield from self._stamp(members, now)
+
+    def _stamped(self, moment: datetime | None) -> list[kinds.Change]:
+        return [SortedSetMember.gone_at.set(moment)] if self._expiry.is_said else []
 
     def _forget_if_empty(self) -> Steps[None]:
         """A set without members is no set: what comes next begins without an expiry."""
-        if self._expiry.changes and (yield from self._members.is_empty()):
-            yield from self._expiry.forget()
-
-
-def plus(score: Decimal | None, amount: Decimal) -> Decimal:
-    """The exact sum; raises `OutOfRange` where DynamoDB could not store it."""
-    return storable(EXACT.add(score or Decimal(0), amount))
+        if not self._expiry.changes:
+            return
+        moment = yield from self._expiry.moment()
+        if moment is not None and (yield from self._members.is_empty()):
+            yield from self._expiry.forget(moment)
+            yield from self._stamp_all(None)  # who came in between had the former moment
