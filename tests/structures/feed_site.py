@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from isotone import Store
-from isotone.structures import Feed, FeedPost, Worker
-from isotone.structures.feed.entities import FeedEntry
-from isotone.structures.feed.fanout import FanOut
+from isotone import Entity, Store
+from isotone.model.calls import Calls
+from isotone.model.steps import Steps
+from isotone.structures import Feed, Worker
 
-entries_of = FanOut._entries_of
+put_many = Calls.put_many
 
 
-def slowly(self: FanOut, post: FeedPost, readers: Sequence[str]) -> Iterator[FeedEntry]:
+def slowly(entities: Iterable[Entity]) -> Iterator[Entity]:
     began = time.monotonic()
-    for entry in entries_of(self, post, readers):
+    for entity in entities:
         time.sleep(0.001)
-        yield entry
+        yield entity
     with Path(os.environ["FEED_SITE_LOG"]).open("a") as log:
         log.write(f"{os.getpid()} {began} {time.monotonic()}\n")
 
 
+def put_slowly(self: Calls, entities: Iterable[Entity], **options: Any) -> Steps[int]:
+    return put_many(self, slowly(entities), **options)
+
+
 def fan_out(store: Store) -> Worker:
-    FanOut._entries_of = slowly  # type: ignore[method-assign]
+    Calls.put_many = put_slowly  # type: ignore[method-assign] # the fan-out as it is, but slower
     return Feed(store, "site").worker("fan-out")

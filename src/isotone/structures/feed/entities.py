@@ -11,6 +11,7 @@ and in the table of timelines:
     FEED#site#READER#bob         ENTRY#998199999…#ann           her post, in his timeline
     FEED#site#CHANNEL#eve        ENTRY#998199999…#eve           her post, for all who follow her
     FEED#site#FANOUT#ann         POST#001800000…                how far a long fan-out is
+    FEED#site#TOKEN#ann#form-7   TOKEN                          that she has posted what the form held
 
 Times are ticks: tenths of a microsecond. A key has those that are left until judgement day, the last
 one of 19 digits, so that the newest comes first.
@@ -18,22 +19,26 @@ one of 19 digits, so that the newest comes first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
-from isotone.errors import UsageError
+from isotone.errors import ConditionFailed, TransactionFailed, UsageError
+from isotone.model.calls import Calls
 from isotone.model.declaring.components import desc
 from isotone.model.declaring.fields import Attr, expires, field
 from isotone.model.declaring.keys import Key
 from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
+from isotone.model.steps import Steps
+from isotone.model.tables.events import EventKind
+from isotone.model.writing.transactions import Transaction
 from isotone.structures.operation import kept_in
 
 TICKS: Final = 10_000_000
 """Ticks in a second."""
 JUDGEMENT_DAY: Final = 10**19 - 1
 """The last tick of 19 digits, in the year 33658."""
+_DIGITS: Final = 19
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Owner = Literal["READER", "CHANNEL"]
@@ -51,7 +56,7 @@ class PostId(NamedTuple):
         if isinstance(post, FeedPost):
             return cls(post.author, post.tick)
         author, slash, tick = post.rpartition("/")
-        if not slash or not tick.isdecimal():
+        if not slash or not tick.isdecimal() or len(tick) > _DIGITS:
             raise UsageError(f"{post!r} is no post; give a FeedPost, or the id of one")
         return cls(author, int(tick))
 
@@ -137,38 +142,68 @@ class FeedEntry(Entity):
 
 
 class FeedFanOut(Entity):
-    """How far the fan-out of a post is: everybody up to this follower has it."""
+    """How far the fan-out of a post, or of its removal, is: it has come to everybody up to this follower."""
 
     feed: Attr[str] = field()
     author: Attr[str] = field()
     tick: Attr[int] = field(max=JUDGEMENT_DAY)
     after: Attr[str] = field()
+    change: Attr[EventKind] = field(default="inserted")
     expires: Attr[datetime | None] = expires()
 
     primary = Key("FEED", feed, "FANOUT", author).sort("POST", tick)
 
 
-@dataclass(frozen=True, slots=True)
-class Kinds:
-    """The entity classes of a feed in its tables."""
+class FeedToken(Entity):
+    """That an author has posted with a token, and at which tick."""
 
-    posts: type[FeedPost]
-    authors: type[FeedAuthor]
-    follows: type[FeedFollow]
-    followers: type[FeedFollower]
-    channels: type[FeedChannel]
-    entries: type[FeedEntry]
-    places: type[FeedFanOut]
+    feed: Attr[str] = field()
+    author: Attr[str] = field()
+    token: Attr[str] = field()
+    tick: Attr[int] = field()
+    expires: Attr[datetime | None] = expires()
 
-    @classmethod
-    def within(cls, table: Table, timelines: Table) -> Kinds:
-        """Those of a table of posts and a table of timelines."""
-        return cls(
-            posts=kept_in(table, FeedPost),
-            authors=kept_in(table, FeedAuthor),
-            follows=kept_in(table, FeedFollow),
-            followers=kept_in(table, FeedFollower),
-            channels=kept_in(table, FeedChannel),
-            entries=kept_in(timelines, FeedEntry),
-            places=kept_in(timelines, FeedFanOut),
-        )
+    primary = Key("FEED", feed, "TOKEN", author, token).sort("TOKEN")
+
+
+class FeedItems:
+    """What one feed has in its tables: the classes of its entities, and how a post is named and found."""
+
+    def __init__(self, calls: Calls, feed: str, table: Table, timelines: Table) -> None:
+        self.calls = calls
+        self.feed = feed
+        self.posts = kept_in(table, FeedPost)
+        self.authors = kept_in(table, FeedAuthor)
+        self.follows = kept_in(table, FeedFollow)
+        self.followers = kept_in(table, FeedFollower)
+        self.channels = kept_in(table, FeedChannel)
+        self.entries = kept_in(timelines, FeedEntry)
+        self.places = kept_in(timelines, FeedFanOut)
+        self.tokens = kept_in(timelines, FeedToken)
+
+    def key(self, post: PostId | FeedPost | FeedEntry) -> dict[str, Any]:
+        """The key of a post, or of what it is that an entry is about."""
+        return {"feed": self.feed, "author": post.author, "tick": post.tick}
+
+    def entry(self, of: Owner, owner: str, post: PostId | FeedPost) -> FeedEntry:
+        """The entry of a post in a timeline or channel."""
+        return self.entries(of=of, owner=owner, **self.key(post))
+
+    def post(self, post: PostId | FeedPost) -> Steps[FeedPost | None]:
+        """A post as it is now. Cost: a consistent read."""
+        return (yield from self.calls.get(self.posts, consistent=True, **self.key(post)))
+
+    def kept_until(self) -> datetime:
+        """When notes that are written now are not needed any more: records of a stream live for a day."""
+        return datetime.fromtimestamp(self.calls.clock.now(), UTC) + timedelta(days=2)
+
+
+def committed(together: Transaction) -> Steps[bool]:
+    """Commit; False where a condition did not hold: what was to be made is there, or what was to go is gone."""
+    try:
+        yield from together.commit()
+    except TransactionFailed as error:
+        if not all(isinstance(each, ConditionFailed) for each in error.failures.values()):
+            raise
+        return False
+    return True

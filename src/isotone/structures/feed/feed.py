@@ -21,15 +21,16 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from isotone.errors import AlreadyExists, Contended, TransactionFailed, UsageError
+from isotone.errors import Contended, UsageError
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.table import Table
 from isotone.model.reading.patterns import Query
 from isotone.model.reading.reading import Page
 from isotone.model.steps import Steps
 from isotone.model.tables.events import Event
-from isotone.structures.feed.entities import TICKS, FeedEntry, FeedPost, Kinds, Owner, PostId
-from isotone.structures.feed.fanout import FanOut
+from isotone.model.writing.transactions import Transaction
+from isotone.structures.feed.entities import TICKS, FeedItems, FeedPost, PostId, committed
+from isotone.structures.feed.fanout import fan_out
 from isotone.structures.feed.followers import Followers, OutsideFollowers, TableFollowers
 from isotone.structures.feed.reading import FeedPage, FeedReading
 from isotone.structures.operation import S, Structure, operation
@@ -49,7 +50,8 @@ class Feed(Structure[S]):
     Posts of authors with more than `threshold` followers are not brought to each of them, but read from the
     author's channel. `backfill` posts are brought to a reader who begins to follow. `followers` says who
     follows whom, if not the feed's own table. Posts of authors whom a reader does not follow any more are
-    hidden, unless `hide_unfollowed` is False: then what was delivered stays.
+    hidden, unless `hide_unfollowed` is False: then what was delivered stays. `lag` is for how many seconds a
+    post may be late, because the fan-out is behind, and still be among what `read_newer` finds.
     """
 
     def __init__(
@@ -61,28 +63,26 @@ class Feed(Structure[S]):
         threshold: int = 10_000,
         backfill: int = 20,
         hide_unfollowed: bool = True,
+        lag: float = 60.0,
         table: Table | None = None,
         timelines: Table | None = None,
     ) -> None:
         super().__init__(store, table or FEEDS)
-        if threshold < 0 or backfill < 0:
-            raise UsageError(f"threshold and backfill are 0 or more: {threshold}, {backfill}")
+        if min(threshold, backfill, lag) < 0:
+            raise UsageError(
+                f"threshold, backfill and lag are 0 or more: {threshold}, {backfill}, {lag}"
+            )
         self.name = name
         self.threshold = threshold
         self.timelines = timelines or _timelines_of(self.table)
         self._backfill = backfill
-        self._kinds = kinds = Kinds.within(self.table, self.timelines)
-        self.posts = kinds.posts
-        self.entries = kinds.entries
+        self._items = items = FeedItems(self.calls, name, self.table, self.timelines)
+        self.posts = items.posts
+        self.entries = items.entries
         self._following = (
-            TableFollowers(self.calls, name, kinds)
-            if followers is None
-            else OutsideFollowers(followers)
+            TableFollowers(items) if followers is None else OutsideFollowers(followers)
         )
-        self._reading = FeedReading(
-            self.calls, name, kinds, self._following, hide_unfollowed=hide_unfollowed
-        )
-        self._fan_out = FanOut(self.calls, name, kinds, self._following)
+        self._reading = FeedReading(items, self._following, lag, hide_unfollowed=hide_unfollowed)
 
     @staticmethod
     def layout(name: str = "feeds") -> Table:
@@ -98,15 +98,22 @@ class Feed(Structure[S]):
 
     @operation
     def post(
-        self, author: str, content: str, data: Mapping[str, Any] | None = None
+        self,
+        author: str,
+        content: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        token: str | None = None,
     ) -> Steps[FeedPost]:
         """Write a post, and put it into the author's own timeline; the worker does the rest.
 
-        Each has a tick of its own: the next free one where another post has that of now. Cost: a read of
-        the count of followers, and a transaction of 2 writes (4 of them into a channel).
+        Each has a tick of its own: the next free one where another post has that of now. With a `token` that
+        the author has posted with in the last two days, nothing is posted, and the post of then is given, as
+        it was if it is deleted. Cost: a read of the count of followers, and a transaction of 2 writes (4 of
+        them into a channel, and one more with a token).
         """
         many = (yield from self._following.count(author)) > self.threshold
-        tick = self._tick()
+        tick = int(self.now() * TICKS)
         for _ in range(_ATTEMPTS):
             post = self.posts(
                 feed=self.name,
@@ -116,37 +123,36 @@ class Feed(Structure[S]):
                 data=dict(data) if data else None,
                 spread="read" if many else "write",
             )
-            if (yield from self._posted(post)):
+            if (yield from committed(self._posting(post, token))):
                 return post
+            if earlier := (yield from self._posted_with(token, post)):
+                return earlier
             tick = yield from self._free_tick(author, tick)
         raise Contended(f"{author!r} posts from too many places at once; try again later")
 
-    def _posted(self, post: FeedPost) -> Steps[bool]:
-        """Write a post and its first entries; False where its tick is taken."""
-        together = self.calls.transaction()
+    def _posting(self, post: FeedPost, token: str | None) -> Transaction:
+        """The transaction of a post, its first entries, and the note of its token."""
+        items, together = self._items, self.calls.transaction()
         together.create(post)
-        for entry in self._own_entries(post):
-            together.put(entry)
+        together.put(items.entry("READER", post.author, post))
         if post.spread == "read":
-            together.put(self._kinds.channels(feed=self.name, author=post.author))
-        try:
-            yield from together.commit()
-        except TransactionFailed as error:
-            if not isinstance(error.failures.get(0), AlreadyExists):
-                raise
-            return False
-        return True
+            together.put(items.entry("CHANNEL", post.author, post))
+            together.put(items.channels(feed=self.name, author=post.author))
+        if token is not None:
+            key = {"feed": self.name, "author": post.author, "token": token}
+            together.create(items.tokens(**key, tick=post.tick, expires=items.kept_until()))
+        return together
 
-    def _own_entries(self, post: FeedPost) -> list[FeedEntry]:
-        """Those in the author's timeline and channel."""
-        owners: tuple[Owner, ...] = ("READER",) if post.spread == "write" else ("READER", "CHANNEL")
-        return [self._entry(owner, post.author, post) for owner in owners]
-
-    def _entry(self, of: Owner, owner: str, post: FeedPost) -> FeedEntry:
-        return self.entries(feed=self.name, of=of, owner=owner, tick=post.tick, author=post.author)
-
-    def _tick(self) -> int:
-        return int(self.now() * TICKS)
+    def _posted_with(self, token: str | None, post: FeedPost) -> Steps[FeedPost | None]:
+        """The post that was made with a token before. Cost: two consistent reads."""
+        if token is None:
+            return None
+        key = {"feed": self.name, "author": post.author, "token": token}
+        known = yield from self.calls.get(self._items.tokens, consistent=True, **key)
+        if known is None:
+            return None
+        then = post.replace(tick=known.tick)
+        return (yield from self._items.post(then)) or then
 
     def _free_tick(self, author: str, taken: int) -> Steps[int]:
         """The first tick after a taken one that the author has no post at. Cost: a query."""
@@ -168,36 +174,33 @@ class Feed(Structure[S]):
     @operation
     def get(self, post: str) -> Steps[FeedPost | None]:
         """A post by its id, or None. Cost: a consistent read."""
-        key = PostId.of(post)._asdict()
-        return (yield from self.calls.get(self.posts, consistent=True, feed=self.name, **key))
+        return (yield from self._items.post(PostId.of(post)))
 
     @operation
     def edit(
         self, post: FeedPost | str, content: str, data: Mapping[str, Any] | None = None
     ) -> Steps[FeedPost]:
         """Change a post, everywhere at once. Cost: one write. Raises `NotFound`."""
-        changes = [FeedPost.content.set(content), FeedPost.edited_at.set(self._at())]
+        now = datetime.fromtimestamp(self.now(), UTC)
+        changes = [FeedPost.content.set(content), FeedPost.edited_at.set(now)]
         if data is not None:
             changes.append(FeedPost.data.set(dict(data) if data else None))
-        key = PostId.of(post)._asdict()
-        return (yield from self.calls.update(self.posts, *changes, feed=self.name, **key))
-
-    def _at(self) -> datetime:
-        return datetime.fromtimestamp(self.now(), UTC)
+        key = self._items.key(PostId.of(post))
+        return (yield from self.calls.update(self.posts, *changes, **key))
 
     @operation
     def delete(self, post: FeedPost | str) -> Steps[bool]:
         """Delete a post; whether it was there. From then on nobody reads it, wherever it was delivered.
 
-        The worker removes it from timelines, and what it misses goes when it is read. Cost: one write, and
-        one for each entry.
+        The worker removes it from timelines, and what it misses goes when it is read. Cost: a transaction of 3
+        writes, and one for each entry.
         """
-        key = PostId.of(post)._asdict()
-        was = yield from self.calls.delete(self.posts, feed=self.name, **key)
-        if was is None:
-            return False
-        yield from self.calls.delete_many(self._own_entries(was))
-        return True
+        which = PostId.of(post)
+        together = self.calls.transaction()
+        together.delete(self.posts, when=FeedPost.author.exists(), **self._items.key(which))
+        together.delete(self._items.entry("READER", which.author, which))
+        together.delete(self._items.entry("CHANNEL", which.author, which))
+        return (yield from committed(together))
 
     @operation
     def posts_of(
@@ -217,17 +220,15 @@ class Feed(Structure[S]):
         has a channel; `size` posts; and a follow for each author among them, and each channel of the feed.
         Raises `InvalidCursor`.
         """
-        _check_size(size)
         return (yield from self._reading.older(reader, size, cursor))
 
     @operation
     def read_newer(self, reader: str, mark: str | None = None, size: int = 20) -> Steps[FeedPage]:
         """What came after a mark (a page's `newest`): the next `size` posts; these, too, the newest first.
 
-        Its own `newest` is the next mark. A post whose fan-out took longer than that of one that is newer
-        comes behind the mark, and is seen by `read` alone. Cost: that of `read`. Raises `InvalidCursor`.
+        Its own `newest` is the next mark. A post that is late by up to `lag` seconds, and by up to a hundred
+        posts, is not missed. Cost: that of `read`, and the entries of that time. Raises `InvalidCursor`.
         """
-        _check_size(size)
         return (yield from self._reading.newer(reader, size, mark))
 
     # Followers
@@ -240,14 +241,14 @@ class Feed(Structure[S]):
         """
         if reader == author:
             raise UsageError(f"{reader!r} has their own posts in their timeline already")
-        new = yield from self._inside().follow(reader, author)
+        new = yield from self._inside().change(reader, author, follows=True)
         yield from self._fill(reader, author)
         return new
 
     @operation
     def unfollow(self, reader: str, author: str) -> Steps[bool]:
         """Hide an author's posts from a reader; whether they were followed. Cost: a transaction of 3 writes."""
-        return (yield from self._inside().unfollow(reader, author))
+        return (yield from self._inside().change(reader, author, follows=False))
 
     @operation
     def backfill(self, reader: str, author: str) -> Steps[int]:
@@ -257,10 +258,14 @@ class Feed(Structure[S]):
     def _fill(self, reader: str, author: str) -> Steps[int]:
         if not self._backfill:
             return 0
-        query = self._posts_of(author).consistent().limit(self._backfill)
-        found = yield from self.calls.all(query)
-        entries = [self._entry("READER", reader, each) for each in found if each.spread == "write"]
-        return (yield from self.calls.put_many(entries))
+        newest = self._posts_of(author).consistent().limit(self._backfill)
+        posts = yield from self.calls.all(newest)
+        brought = [each for each in posts if each.spread == "write"]
+        return (
+            yield from self.calls.put_many(
+                self._items.entry("READER", reader, each) for each in brought
+            )
+        )
 
     @operation
     def follower_count(self, author: str) -> Steps[int]:
@@ -310,8 +315,11 @@ class Feed(Structure[S]):
         worker = Worker(name or f"feed-{self.name}", self.table, leases=leases, settings=settings)
 
         @worker.on(self.posts, "inserted", "removed")
-        def fan_out(event: Event[FeedPost], context: Context) -> None:
-            context.store.run(self._fan_out.handle(event))
+        def bring(event: Event[FeedPost], context: Context) -> None:
+            post = event.entity
+            if post.feed == self.name and post.spread == "write":
+                steps = fan_out(self._items, self._following, post, event.kind, context.stopping)
+                context.store.run(steps)
 
         return worker
 
@@ -321,8 +329,3 @@ def _timelines_of(table: Table) -> Table:
     if table not in _TIMELINES:
         _TIMELINES[table] = Table(f"{table.name}.timelines")
     return _TIMELINES[table]
-
-
-def _check_size(size: int) -> None:
-    if size < 1:
-        raise UsageError(f"a page has 1 post or more, not {size}")

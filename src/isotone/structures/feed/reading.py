@@ -8,38 +8,40 @@ entry and when.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, NamedTuple, overload
+from typing import Any, Final, overload
 
-from isotone.errors import Contended, TransactionFailed
-from isotone.model.calls import Calls
-from isotone.model.reading.reading import Page
+from isotone.errors import Contended, TransactionFailed, UsageError
 from isotone.model.steps import Steps
 from isotone.structures.feed.entities import (
+    JUDGEMENT_DAY,
+    TICKS,
     FeedChannel,
     FeedEntry,
     FeedFollow,
+    FeedItems,
     FeedPost,
-    Kinds,
     Owner,
-    PostId,
 )
 from isotone.structures.feed.followers import Following, TableFollowers
+from isotone.structures.merging import Marks, Stream, merged
 
 _ROUNDS: Final = 10  # of one read, after which a page may be short
-_TOGETHER: Final = 99  # deletes of one transaction, besides its check
+_KNOWN: Final = 100  # posts that a mark has, at most
 _PAIRS: Final = 50  # of a delete and a check in one transaction
+
+Place = tuple[str, ...]
+"""Where a post is in every timeline: texts that sort as the keys of its entries do, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedPage(Sequence[FeedPost]):
     """Some posts, the newest first.
 
-    `cursor` goes on with older ones, and is None where there are none. `newest` is the mark of the newest
-    one of them, from which `read_newer` goes on.
+    `cursor` goes on with older ones, and is None where there are none. `newest` is the mark from which
+    `read_newer` goes on: the newest one of them, and those shortly before it.
     """
 
     items: list[FeedPost]
@@ -60,148 +62,167 @@ class FeedPage(Sequence[FeedPost]):
         return len(self.items)
 
 
-class _Source(NamedTuple):
-    """A partition of entries."""
-
-    of: Owner
-    owner: str
-
-
 class FeedReading:
     """The steps that read timelines."""
 
     def __init__(
-        self, calls: Calls, feed: str, kinds: Kinds, following: Following, *, hide_unfollowed: bool
+        self, items: FeedItems, following: Following, lag: float, *, hide_unfollowed: bool
     ) -> None:
-        self._calls = calls
-        self._feed = feed
-        self._kinds = kinds
+        self._items = items
+        self._calls = items.calls
         self._following = following
+        self._lag = int(lag * TICKS)
         self._hide_unfollowed = hide_unfollowed
 
     # Pages
 
     def older(self, reader: str, size: int, cursor: str | None) -> Steps[FeedPage]:
         """A page behind a cursor, or the newest one."""
-        behind = None if cursor is None else self._opened(cursor, reader)
-        found, last, more = yield from self._collect(reader, size, behind, newer=False)
-        newest = self._sealed(PostId.of(found[0]), reader) if found else None
-        return FeedPage(found, self._sealed(last, reader) if more else None, newest)
+        of = {"feed": self._items.feed, "reader": reader, "towards": "older"}
+        behind = None if cursor is None else tuple(self._calls.unseal(cursor, **of))
+        found, last, more = yield from self._collect(reader, size, behind)
+        mark = self._mark(reader, last if more else None, map(_place, found))
+        return FeedPage(found, self._calls.seal(last, **of) if more else None, mark)
 
     def newer(self, reader: str, size: int, mark: str | None) -> Steps[FeedPage]:
         """The page that follows a mark towards now; its posts are the newest first, too."""
-        behind = None if mark is None else self._opened(mark, reader)
-        found, last, _ = yield from self._collect(reader, size, behind, newer=True)
-        return FeedPage(found[::-1], None, None if last is None else self._sealed(last, reader))
+        bottom, shown = self._marked(reader, mark)
+        found, last, more = yield from self._collect(reader, size, bottom, shown, newer=True)
+        if more and not found:
+            bottom = last  # much is hidden; do not look at it again and again
+        mark = self._mark(reader, bottom, [*shown, *map(_place, found)])
+        return FeedPage(found[::-1], None, mark)
+
+    def _mark(self, reader: str, bottom: Place | None, shown: Iterable[Place]) -> str | None:
+        """What `newer` needs: a place behind which it looks again, and what has been shown beyond it.
+
+        A post that is late is found unless it is so by more than the lag, or by more posts than are known.
+        """
+        known = sorted(shown)
+        bottoms = [] if bottom is None else [bottom]
+        if known:
+            newest = JUDGEMENT_DAY - int(known[0][0])
+            bottoms += [_at(newest - self._lag), *known[_KNOWN : _KNOWN + 1]]
+        if not bottoms:
+            return None
+        bottom = min(bottoms)
+        state = bottom, [each for each in known if each < bottom]
+        return self._calls.seal(state, feed=self._items.feed, reader=reader, towards="newer")
+
+    def _marked(self, reader: str, mark: str | None) -> tuple[Place | None, set[Place]]:
+        if mark is None:
+            return None, set()
+        of = {"feed": self._items.feed, "reader": reader, "towards": "newer"}
+        bottom, shown = self._calls.unseal(mark, **of)
+        return tuple(bottom), {tuple(each) for each in shown}
 
     def _collect(
-        self, reader: str, size: int, behind: PostId | None, *, newer: bool
-    ) -> Steps[tuple[list[FeedPost], PostId | None, bool]]:
-        """Posts that are shown, the last place that was read, and whether more follows."""
-        sources = yield from self._sources(reader)
+        self,
+        reader: str,
+        size: int,
+        behind: Place | None,
+        known: Collection[Place] = (),
+        *,
+        newer: bool = False,
+    ) -> Steps[tuple[list[FeedPost], Place | None, bool]]:
+        """Posts that are shown and not known, the last place that was read, and whether more follows."""
+        if size < 1:
+            raise UsageError(f"a page has 1 post or more, not {size}")
+        streams = yield from self._streams(reader, newer=newer)
         found: list[FeedPost] = []
         more = True
         for _ in range(_ROUNDS):
-            entries, more = yield from self._merged(sources, behind, size - len(found), newer=newer)
+            wanted = size - len(found)
+            page = yield from merged(
+                self._calls,
+                streams,
+                _ORDER,
+                wanted + len(known),
+                behind=[behind] * len(streams),
+                descending=newer,
+            )
+            once = {each.post: each for each in page.items if _place(each) not in known}
+            entries = list(once.values())[:wanted]
             found += yield from self._shown(reader, entries)
-            behind = entries[-1].post if entries else behind
+            if page.items:
+                behind = _place((entries if len(entries) == wanted else page.items)[-1])
+            more = len(entries) < len(once) or not page.is_over
             if not more or len(found) == size:
                 break
         return found, behind, more
 
-    # Entries
-
-    def _sources(self, reader: str) -> Steps[list[_Source]]:
+    def _streams(self, reader: str, *, newer: bool) -> Steps[list[Stream[FeedEntry]]]:
         """The reader's own timeline, and the channels of those who are followed."""
-        kind = self._kinds.channels
-        every = yield from self._calls.all(
-            kind.primary.where(FeedChannel.feed == self._feed).consistent()
-        )
+        channels = self._items.channels.primary.where(FeedChannel.feed == self._items.feed)
+        every = yield from self._calls.all(channels.consistent())
         authors = [each.author for each in every if each.author != reader]
         followed = yield from self._following.followed(reader, authors)
-        return [_Source("READER", reader), *(_Source("CHANNEL", each) for each in sorted(followed))]
+        owners: list[tuple[Owner, str]] = [("READER", reader)]
+        owners += [("CHANNEL", each) for each in sorted(followed)]
+        return [self._stream(of, owner, newer=newer) for of, owner in owners]
 
-    def _merged(
-        self, sources: Sequence[_Source], behind: PostId | None, size: int, *, newer: bool
-    ) -> Steps[tuple[list[FeedEntry], bool]]:
-        """The first entries behind a place, each post once, and whether more follow."""
-        pages: dict[_Source, Page[FeedEntry]] = {}
-        for source in sources:
-            pages[source] = yield from self._page(source, behind, size, newer=newer)
-        merged = heapq.merge(*pages.values(), key=_order, reverse=newer)
-        once = list({entry.post: entry for entry in merged}.values())
-        return once[:size], len(once) > size or any(
-            page.cursor is not None for page in pages.values()
-        )
-
-    def _page(
-        self, source: _Source, behind: PostId | None, size: int, *, newer: bool
-    ) -> Steps[Page[FeedEntry]]:
-        query = self._kinds.entries.primary.where(
-            FeedEntry.feed == self._feed, FeedEntry.of == source.of, FeedEntry.owner == source.owner
+    def _stream(self, of: Owner, owner: str, *, newer: bool) -> Stream[FeedEntry]:
+        feed = self._items.feed
+        query = self._items.entries.primary.where(
+            FeedEntry.feed == feed, FeedEntry.of == of, FeedEntry.owner == owner
         ).consistent()
-        asked = query.reversed() if newer else query
-        cursor = None
-        if behind is not None:
-            place = {"feed": self._feed, **source._asdict(), **behind._asdict()}
-            cursor = self._calls.cursor_behind(asked, **place)
-        return (yield from self._calls.page(asked, size=size, cursor=cursor))
+        same = {"feed": feed, "of": of, "owner": owner}
+        return Stream(query.reversed() if newer else query, same)
 
     # Posts
 
     def _shown(self, reader: str, entries: Sequence[FeedEntry]) -> Steps[list[FeedPost]]:
         """The posts of entries, without those that are not for the reader any more."""
-        keys = [{"feed": self._feed, **each.post._asdict()} for each in entries]
-        posts = yield from self._calls.get_many(self._kinds.posts, keys, consistent=True)
-        stale = [entry for entry, post in zip(entries, posts, strict=True) if post is None]
-        yield from self._sweep(stale)
-        found = [post for post in posts if post is not None]
+        items = self._items
+        keys = [items.key(each) for each in entries]
+        posts = yield from self._calls.get_many(items.posts, keys, consistent=True)
+        there = {(each.author, each.tick): each for each in posts if each is not None}
+        gone = [each for each in entries if each.post not in there]
+        yield from self._drop(gone, items.posts, items.key)
         if not self._hide_unfollowed:
-            return found
-        authors = {each.author for each in found} - {reader}
+            return list(there.values())
+        authors = {each.author for each in there.values()} - {reader}
         followed = {reader, *(yield from self._following.followed(reader, sorted(authors)))}
-        for author in sorted(authors - followed):
-            yield from self._forget(reader, author, entries)
-        return [each for each in found if each.author in followed]
+        if isinstance(self._following, TableFollowers):  # else no transaction can check it
+            strange = authors - followed
+            theirs = [each for each in entries if each.author in strange and each.of == "READER"]
+            yield from self._drop(
+                theirs,
+                items.follows,
+                lambda each: {"feed": items.feed, "reader": reader, "author": each.author},
+            )
+        return [each for each in there.values() if each.author in followed]
 
-    def _sweep(self, stale: Sequence[FeedEntry]) -> Steps[None]:
-        """Delete the entries of posts that are gone, unless one is there after all.
+    def _drop(
+        self,
+        entries: Sequence[FeedEntry],
+        needed: type[FeedPost | FeedFollow],
+        key: Callable[[FeedEntry], dict[str, Any]],
+    ) -> Steps[None]:
+        """Delete entries that lack what they need, unless it is there after all.
 
-        A transaction's writes do not appear at one moment: an entry may be seen just before its post.
+        It may have come meanwhile, and a transaction's writes do not appear at one moment: an entry may be
+        seen just before its post.
         """
-        for start in range(0, len(stale), _PAIRS):
+        for start in range(0, len(entries), _PAIRS):
+            some = entries[start : start + _PAIRS]
             together = self._calls.transaction()
-            for each in stale[start : start + _PAIRS]:
-                post = {"feed": self._feed, **each.post._asdict()}
-                together.check(self._kinds.posts, FeedPost.author.missing(), **post)
+            for where in {tuple(where.values()): where for where in map(key, some)}.values():
+                together.check(needed, needed.feed.missing(), **where)
+            for each in some:
                 together.delete(each)
             with suppress(TransactionFailed, Contended):
                 yield from together.commit()
 
-    def _forget(self, reader: str, author: str, entries: Sequence[FeedEntry]) -> Steps[None]:
-        """Delete the entries of an author who is not followed, unless that has changed meanwhile."""
-        if not isinstance(self._following, TableFollowers):
-            return  # whether they are followed cannot be checked in one transaction
-        theirs = [each for each in entries if (each.author, each.of) == (author, "READER")]
-        for start in range(0, len(theirs), _TOGETHER):
-            together = self._calls.transaction()
-            follow = {"feed": self._feed, "reader": reader, "author": author}
-            together.check(self._kinds.follows, FeedFollow.reader.missing(), **follow)
-            for each in theirs[start : start + _TOGETHER]:
-                together.delete(each)
-            with suppress(TransactionFailed, Contended):
-                yield from together.commit()
 
-    # Cursors
-
-    def _sealed(self, place: PostId | None, reader: str) -> str:
-        return self._calls.seal(place, feed=self._feed, reader=reader)
-
-    def _opened(self, cursor: str, reader: str) -> PostId | None:
-        state = self._calls.unseal(cursor, feed=self._feed, reader=reader)
-        return None if state is None else PostId(*state)
+def _place(post: FeedPost | FeedEntry) -> Place:
+    return _at(post.tick, post.author)
 
 
-def _order(entry: FeedEntry) -> tuple[int, bytes]:
-    """As the keys have it: the newest first, and then by the author's bytes."""
-    return -entry.tick, entry.author.encode()
+def _at(tick: int, author: str = "") -> Place:
+    return f"{JUDGEMENT_DAY - max(tick, 0):019}", author
+
+
+_ORDER: Final[Marks[FeedEntry]] = Marks(
+    _place, lambda place: {"tick": JUDGEMENT_DAY - int(place[0]), "author": place[1]}
+)
