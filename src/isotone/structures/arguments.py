@@ -1,73 +1,91 @@
 """What a structure is made with, and called with, against what its signatures say.
 
-Options are looked at when a structure is made. The arguments of its operations are looked at once a call
-has failed over one of them, so that calls that are right pay nothing.
+A wrong type is refused before anything is sent, by the name of its parameter. Types that have been found
+right for a parameter are remembered, so that a call that is right pays a look into a set for each argument.
 """
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from types import UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from isotone.errors import UsageError
 from isotone.model.declaring.annotations import named
 
-SLIPS: Final = TypeError, AttributeError
-"""What an argument of a wrong type ends in, sooner or later."""
-
 
 def checked(make: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that refuses what its signature does not allow, where it has no words of its own."""
+    """A constructor that refuses what its signature does not allow; its own words come first."""
+    expected = Parameters(make)
 
     @functools.wraps(make)
-    def make_and_look(self: Any, *args: Any, **kwargs: Any) -> None:
+    def make_and_check(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
             make(self, *args, **kwargs)
-        except SLIPS:
-            check(make, type(self).__name__, (self, *args), kwargs)
+        except (AttributeError, TypeError):
+            expected.check(type(self).__name__, args, kwargs)
             raise
-        check(make, type(self).__name__, (self, *args), kwargs)
+        expected.check(type(self).__name__, args, kwargs)
 
-    return make_and_look
+    return make_and_check
 
 
-def check(
-    function: Callable[..., Any], call: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
-    """Refuse the first argument whose type is not the one declared for it."""
-    signature, hints = _declared(function)
-    try:
-        given = signature.bind(*args, **kwargs).arguments
-    except TypeError:  # Python itself says what is missing or too much
-        return
-    for name, value in _flat(signature, given):
-        if name in hints and not _fits(value, hints[name]):
+class Parameters:
+    """The parameters of a method, and of which types their arguments may be."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self._hints: Mapping[str, Any] | None = None
+        self._right: dict[str, set[type]] = {}
+        own = list(inspect.signature(method).parameters.values())[1:]
+        kinds = inspect.Parameter
+        self._positional = [
+            each.name
+            for each in own
+            if each.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+        ]
+        self._rest = next((each.name for each in own if each.kind is kinds.VAR_POSITIONAL), None)
+        self._names = [each.name for each in own if each.kind is not kinds.VAR_KEYWORD]
+        self._takes_any = any(each.kind is kinds.VAR_KEYWORD for each in own)
+
+    def check(self, call: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Refuse the first argument whose type is not the one declared for it."""
+        right = self._right
+        for name, value in zip(self._positional, args, strict=False):
+            if type(value) not in right.get(name, ()):
+                self._look(call, name, value)
+        if self._rest is not None:
+            for value in args[len(self._positional) :]:
+                if type(value) not in right.get(self._rest, ()):
+                    self._look(call, self._rest, value)
+        for name, value in kwargs.items():
+            if type(value) not in right.get(name, ()):
+                self._look(call, name, value)
+
+    def _look(self, call: str, name: str, value: Any) -> None:
+        """Judge a name or a type that was not met yet."""
+        if name not in self._names and not self._takes_any:
+            close = difflib.get_close_matches(name, self._names, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(self._names)}"
+            raise UsageError(f"{call} takes no {name}; {hint}")
+        if self._hints is None:
+            self._hints = _hints_of(self._method)
+        wanted = self._hints.get(name, Any)
+        if not _fits(value, wanted):
             was = "None" if value is None else type(value).__name__
-            raise UsageError(
-                f"{call}({name}={value!r}): {name} takes {_worded(hints[name])}, not {was}"
-            )
+            raise UsageError(f"{call}({name}={value!r}): {name} takes {_worded(wanted)}, not {was}")
+        if not _has_choices(wanted):
+            self._right.setdefault(name, set()).add(type(value))
 
 
-@functools.cache
-def _declared(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, Any]]:
+def _hints_of(method: Callable[..., Any]) -> Mapping[str, Any]:
     try:
-        hints = get_type_hints(function)
+        return get_type_hints(method)
     except NameError:  # a name that only type checkers know
-        hints = {}
-    return inspect.signature(function), hints
-
-
-def _flat(signature: inspect.Signature, given: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every argument with the name of its parameter; those of `*members` one by one."""
-    for name, value in given.items():
-        kind = signature.parameters[name].kind
-        if kind is inspect.Parameter.VAR_POSITIONAL:
-            yield from ((name, each) for each in value)
-        elif kind is not inspect.Parameter.VAR_KEYWORD:
-            yield name, value
+        return {}
 
 
 def _worded(wanted: Any) -> str:
@@ -80,10 +98,15 @@ def _worded(wanted: Any) -> str:
     if wanted is type(None):
         return "None"
     is_bare = isinstance(wanted, type) and get_origin(wanted) is None
-    return (
-        str(wanted.__name__ if is_bare else wanted)
-        .replace("typing.", "")
-        .replace("collections.abc.", "")
+    text = str(wanted.__name__ if is_bare else wanted)
+    return text.replace("typing.", "").replace("collections.abc.", "")
+
+
+def _has_choices(wanted: Any) -> bool:
+    """Whether it depends on the value, not on its type alone, what fits."""
+    wanted = named(wanted)
+    return get_origin(wanted) is Literal or (
+        get_origin(wanted) in (Union, UnionType) and any(map(_has_choices, get_args(wanted)))
     )
 
 
@@ -100,6 +123,8 @@ def _fits(value: Any, wanted: Any) -> bool:
     plain = origin or wanted
     if plain is Any or not isinstance(plain, type) or getattr(plain, "_is_protocol", False):
         return True
+    if isinstance(value, str) and issubclass(plain, Iterable) and plain is not str:
+        return get_args(wanted)[:1] in ((), (str,), (Any,))  # a text is taken for its letters
     if plain in (int, float):
         return isinstance(value, int | plain) and not isinstance(value, bool)
     return isinstance(value, plain)

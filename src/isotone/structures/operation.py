@@ -31,7 +31,7 @@ from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
 from isotone.model.steps import Steps
 from isotone.model.store import Store
-from isotone.structures.arguments import SLIPS, check, checked
+from isotone.structures.arguments import Parameters, checked
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,7 +48,13 @@ class operation(Generic[P, R]):  # noqa: N801 - a decorator
 
     def __init__(self, function: Callable[Concatenate[Any, P], Steps[R]]) -> None:
         self._function = function
+        self._parameters = Parameters(function)
         functools.update_wrapper(cast("Any", self), function)
+
+    def __call__(self, structure: Structure[Any], *args: P.args, **kwargs: P.kwargs) -> Any:
+        """The same as the method of the structure: `SortedSet.zadd(trending, …)`."""
+        bound: Any = self.__get__(structure, type(structure))
+        return bound(*args, **kwargs)
 
     @overload
     def __get__(self, structure: None, owner: type) -> Self: ...
@@ -61,8 +67,10 @@ class operation(Generic[P, R]):  # noqa: N801 - a decorator
     def __get__(self, structure: Structure[Any] | None, owner: type) -> Any:
         if structure is None:
             return self
-        perform = _awaiting if isinstance(structure.store, AsyncStore) else _calling
-        return functools.update_wrapper(perform(structure, self._function), self._function)
+        bind = _awaited_call if isinstance(structure.store, AsyncStore) else _call
+        name = f"{owner.__name__}.{self._function.__name__}"
+        bound = bind(structure, self._function, self._parameters, name)
+        return functools.update_wrapper(bound, self._function)
 
 
 class iteration(Generic[P, R]):  # noqa: N801 - a decorator
@@ -70,7 +78,13 @@ class iteration(Generic[P, R]):  # noqa: N801 - a decorator
 
     def __init__(self, function: Callable[Concatenate[Any, P], Batches[R]]) -> None:
         self._function = function
+        self._parameters = Parameters(function)
         functools.update_wrapper(cast("Any", self), function)
+
+    def __call__(self, structure: Structure[Any], *args: P.args, **kwargs: P.kwargs) -> Any:
+        """The same as the method of the structure."""
+        bound: Any = self.__get__(structure, type(structure))
+        return bound(*args, **kwargs)
 
     @overload
     def __get__(self, structure: None, owner: type) -> Self: ...
@@ -83,12 +97,13 @@ class iteration(Generic[P, R]):  # noqa: N801 - a decorator
     def __get__(self, structure: Structure[Any] | None, owner: type) -> Any:
         if structure is None:
             return self
-        function, store = self._function, structure.store
+        function, parameters, store = self._function, self._parameters, structure.store
+        call = f"{owner.__name__}.{function.__name__}"
         go_through: Any = _awaited if isinstance(store, AsyncStore) else _waited
 
         @functools.wraps(function)
         def perform(*args: P.args, **kwargs: P.kwargs) -> Any:
-            check(function, _called(structure, function), (structure, *args), kwargs)
+            parameters.check(call, args, kwargs)
             return go_through(store, function(structure, *args, **kwargs))
 
         return perform
@@ -142,30 +157,27 @@ def kept_in(table: Table, kind: type[E]) -> type[E]:
     return cast("type[E]", type(kind.__name__, (kind,), {}, table=table))
 
 
-def _calling(structure: Structure[Store], function: Callable[..., Any]) -> Callable[..., Any]:
-    def perform(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return structure.store.run(function(structure, *args, **kwargs))
-        except SLIPS:
-            check(function, _called(structure, function), (structure, *args), kwargs)
-            raise
+def _call(
+    structure: Structure[Store], function: Callable[..., Steps[R]], expected: Parameters, name: str
+) -> Callable[..., R]:
+    def perform(*args: Any, **kwargs: Any) -> R:
+        expected.check(name, args, kwargs)
+        return structure.store.run(function(structure, *args, **kwargs))
 
     return perform
 
 
-def _awaiting(structure: Structure[AsyncStore], function: Callable[..., Any]) -> Callable[..., Any]:
-    async def perform(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return await structure.store.run(function(structure, *args, **kwargs))
-        except SLIPS:
-            check(function, _called(structure, function), (structure, *args), kwargs)
-            raise
+def _awaited_call(
+    structure: Structure[AsyncStore],
+    function: Callable[..., Steps[R]],
+    expected: Parameters,
+    name: str,
+) -> Callable[..., Coroutine[Any, Any, R]]:
+    async def perform(*args: Any, **kwargs: Any) -> R:
+        expected.check(name, args, kwargs)
+        return await structure.store.run(function(structure, *args, **kwargs))
 
     return perform
-
-
-def _called(structure: Structure[Any], function: Callable[..., Any]) -> str:
-    return f"{type(structure).__name__}.{function.__name__}"
 
 
 def _waited(store: Store, batches: Batches[R]) -> Iterator[R]:
