@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -30,11 +30,8 @@ from isotone.structures.sorted_set.expiry import (
     zoned,
 )
 from isotone.structures.sorted_set.members import INDEX, SCORE, Members, Scored, SortedSetMember
-from isotone.structures.sorted_set.ranked import RankedMembers
 from isotone.structures.sorted_set.reading import SortedSetReader, names_of, shaped
-from isotone.structures.sorted_set.writing import Writer
-
-Progress = Callable[[int], None]
+from isotone.structures.sorted_set.writing import Progress, Writer
 
 
 def layout(name: str = "sorted_sets") -> tables.Table:
@@ -68,13 +65,11 @@ class SortedSetWriter(SortedSetReader[S]):
         self.name = name
         self.entries = self.kept(SortedSetMember)
         self.ranking: Ranking | None = None
-        self._expiry = Expiry(self.calls, self.kept(SortedSetExpiry), name, expires)
-        given = self.calls, self.entries, name, shards, self._expiry
-        self._members = Members(*given)
         if ranked:
             self.ranking = Ranking(self.calls, self.table, f"SORTED_SET#{name}")
-            self._members = RankedMembers(self.ranking, *given)
-        self._writer = Writer(self.calls, self._members, self._expiry)
+        self._expiry = Expiry(self.calls, self.kept(SortedSetExpiry), name, expires)
+        self._members = Members(self.calls, self.entries, name, shards, self._expiry, self.ranking)
+        self._writer = Writer(self.calls, self._members, self._expiry, self.ranking)
 
     def queries(self) -> list[Query[SortedSetMember]]:
         """The members in the order of their scores, in each shard: for a store to page, load or show."""
@@ -209,7 +204,7 @@ class SortedSetWriter(SortedSetReader[S]):
             self.entries(**self._members.key_of(member), score=score_of(score), gone_at=moment)
             for member, score in pairs
         )
-        loaded, _ = yield from self._members.fill(members, progress)
+        loaded, _ = yield from self._writer.fill(members, progress)
         return loaded
 
     @operation
@@ -222,7 +217,7 @@ class SortedSetWriter(SortedSetReader[S]):
         """
         if self.ranking is None:
             raise UsageError("a set without ranks has none to make anew; give it ranked=True")
-        _, ranked = yield from self._members.fill((), progress)
+        _, ranked = yield from self._writer.fill((), progress)
         return ranked
 
     @operation

@@ -7,20 +7,21 @@ asked of the whole set is asked of each partition and merged.
 
 Every read here is consistent. What is read comes sorted by score, then by the member's bytes. The index
 does not promise the second: where a range is cut off between members of one score, these are looked at.
-The index knows what is next, but not how many came before: whatever counts here reads what it counts.
-`ranked` has the members of a set with ranks, which knows better.
+
+The index knows what is next, but not how many came before: whatever counts here reads what it counts. In a
+set with ranks, a ranking (a tree of counts) knows, and is asked instead: it reads a few items.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from operator import ge, gt, le, lt
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
-from isotone.errors import Contended, InvalidCursor, UsageError, WriteRefused
+from isotone.errors import InvalidCursor, UsageError
 from isotone.model.calls import Calls
 from isotone.model.declaring.components import raw
 from isotone.model.declaring.conditions import Condition
@@ -29,8 +30,13 @@ from isotone.model.declaring.keys import Index, Key
 from isotone.model.entity import Entity
 from isotone.model.reading.patterns import Pattern, Query
 from isotone.model.steps import Steps
-from isotone.model.writing.carrying import pause_after
-from isotone.model.writing.transactions import Transaction
+from isotone.structures.ranking.keys import (
+    after_score,
+    before_score,
+    ranking_key,
+    read_ranking_key,
+)
+from isotone.structures.ranking.ranking import Ranking
 from isotone.structures.sorted_set.bounds import (
     EVERY_SCORE,
     EVERYTHING,
@@ -40,13 +46,11 @@ from isotone.structures.sorted_set.bounds import (
 )
 from isotone.structures.sorted_set.expiry import Expiry
 
-R = TypeVar("R")
 Compare = Callable[[Any, Any], Condition]
 
 MOST_SHARDS: Final = 1000
 INDEX: Final = "by_score"
 SCORE: Final = "score"
-ATTEMPTS: Final = 60  # of a change that others overtake
 
 _STRIDE: Final = 100  # items that are read at once while members of one score are looked for
 
@@ -71,28 +75,17 @@ class Scored(NamedTuple):
     score: Decimal
 
 
-class Change(NamedTuple):
-    """A member's score before and after; None where it is no member."""
-
-    member: str
-    before: Decimal | None
-    after: Decimal | None
-
-    @property
-    def takes_out(self) -> bool:
-        return self.before is not None and self.after is None
-
-
 class Members:
-    """The members of one set without ranks, and what a change of them takes."""
-
-    members_at_once = 100
-    """How many members one transaction can change."""
-    adds_blindly = True
-    """Whether a score can be added to without anything else changing."""
+    """The members of one set."""
 
     def __init__(
-        self, calls: Calls, kind: type[SortedSetMember], name: str, shards: int, expiry: Expiry
+        self,
+        calls: Calls,
+        kind: type[SortedSetMember],
+        name: str,
+        shards: int,
+        expiry: Expiry,
+        ranking: Ranking | None,
     ) -> None:
         if not 1 <= shards <= MOST_SHARDS:
             raise UsageError(f"a sorted set has 1 to {MOST_SHARDS} shards, not {shards}")
@@ -101,6 +94,7 @@ class Members:
         self._calls = calls
         self._shards = shards
         self._expiry = expiry
+        self._ranking = ranking
 
     # One by one
 
@@ -237,60 +231,50 @@ class Members:
 
     def size(self) -> Steps[int]:
         """How many members there are."""
-        return (yield from self.count(EVERY_SCORE))
+        if self._ranking is None or self._expiry.is_over():
+            return (yield from self.count(EVERY_SCORE))
+        return (yield from self._ranking.size())
 
     def count(self, scores: ScoreRange) -> Steps[int]:
         """How many members have scores in a range."""
-        return (yield from self._counted(self.by_score(scores)))
+        queries = self.by_score(scores)
+        if self._ranking is None or not queries:
+            return (yield from self._counted(queries))
+        low, high = before_score(scores.low), after_score(scores.high)
+        return (yield from self._ranking.count(low, high))
 
     def rank(self, place: Scored, *, reverse: bool) -> Steps[int | None]:
         """How many members stand before one, or behind it; None where it has another score by now."""
-        nearer = f"({place.score}"
-        beyond = ScoreRange.of(nearer, "inf") if reverse else ScoreRange.of("-inf", nearer)
-        rank = yield from self.count(beyond)
+        if self._ranking is not None:
+            found = yield from self._ranking.place(ranking_key(place.score, place.member))
+            return None if found is None else found[reverse]
+        nearer, is_nearer = f"({place.score}", gt if reverse else lt
+        bounds = (nearer, "inf") if reverse else ("-inf", nearer)
+        rank = yield from self.count(ScoreRange.of(*bounds))
         for query in self.by_score(ScoreRange(place.score, place.score)):
             tied = yield from self._calls.all(query.select(SortedSetMember.member))
-            behind = sum(each.member > place.member for each in tied)
-            before = sum(each.member < place.member for each in tied)
-            rank += behind if reverse else before
+            rank += sum(is_nearer(each.member, place.member) for each in tied)
         return rank
 
-    def at(self, window: Window, *, reverse: bool) -> Steps[list[Scored]]:
+    def at(self, window: Window, *, reverse: bool = False) -> Steps[list[Scored]]:
         """The members in some places, counted from the least, or from the greatest."""
-        return (yield from self.between(EVERY_SCORE, window, reverse=reverse))
+        if self._ranking is None or self._expiry.is_over():
+            return (yield from self.between(EVERY_SCORE, window, reverse=reverse))
+        count = window.length
+        if count is None:
+            count = max(0, (yield from self._ranking.size()) - window.first)
+        keys = yield from self._ranking.at(window.first, count, reverse=reverse)
+        return [Scored(found.member, found.score) for found in map(read_ranking_key, keys)]
 
     def pick(self, places: Sequence[int]) -> Steps[list[Scored]]:
         """The members in single places."""
-        found = yield from self.at(Window(0, max(places, default=-1) + 1), reverse=False)
-        return [found[place] for place in places if place < len(found)]
-
-    # Changing
-
-    def settle(self, attempt: Callable[[], Steps[R]]) -> Steps[R]:
-        """Run an attempt to change members until none overtakes it."""
-        for number in range(ATTEMPTS):
-            try:
-                return (yield from attempt())
-            except WriteRefused:
-                yield pause_after(number)
-        raise self.contended()
-
-    def note(self, together: Transaction, change: Change) -> Steps[None]:
-        """Add to the transaction of a change whatever else follows from it."""
-        yield from ()
-
-    def fill(
-        self, members: Iterable[SortedSetMember], progress: Callable[[int], None] | None
-    ) -> Steps[tuple[int, int]]:
-        """Write members while nobody else does; how many they were, and how many have ranks now."""
-        return (yield from self._calls.put_many(members)), 0
-
-    def contended(self) -> Contended:
-        """The error of who was overtaken all the time."""
-        return Contended(
-            f"others changed members of {self.name!r} during each of {ATTEMPTS} attempts; "
-            "try again later"
-        )
+        if self._ranking is None:
+            found = yield from self.at(Window(0, max(places, default=-1) + 1))
+            return [found[place] for place in places if place < len(found)]
+        picked: list[Scored] = []
+        for place in places:
+            picked += yield from self.at(Window(place, 1))
+        return picked
 
     # All shards
 
@@ -319,12 +303,6 @@ class Members:
         for query in queries:
             total += yield from self._calls.count(query)
         return total
-
-
-def in_parts(whole: Sequence[Any], size: int) -> Iterator[Any]:
-    """A sequence in pieces that are no longer than some size."""
-    for first in range(0, len(whole), size):
-        yield whole[first : first + size]
 
 
 def _scored(item: SortedSetMember) -> Scored:

@@ -13,21 +13,29 @@ Scores are exact decimals. A command that combines several sets takes them as ob
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
 from isotone.errors import UsageError
 from isotone.model.steps import Pause, Steps
 from isotone.structures.operation import S, operation
-from isotone.structures.sorted_set import combining
-from isotone.structures.sorted_set.bounds import Number, score_of
+from isotone.structures.sorted_set.bounds import EXACT, Number, score_of
 from isotone.structures.sorted_set.changing import SortedSetWriter
 from isotone.structures.sorted_set.members import Scored
 from isotone.structures.sorted_set.reading import Cast, shaped
 
 Sets = Iterable["SortedSet[Any]"] | Mapping["SortedSet[Any]", Number]
 """Several sets; a mapping says by what each one's scores are multiplied."""
+
+Scores = dict[str, Decimal]
+"""A set as it was read: members and their scores."""
+
+_AGGREGATES: Final[dict[str, Callable[[Decimal, Decimal], Decimal]]] = {
+    "SUM": EXACT.add,
+    "MIN": min,
+    "MAX": max,
+}
 
 _FIRST_PAUSE: Final = 0.01  # seconds between two looks at an empty set; doubled each time
 _LONGEST_PAUSE: Final = 0.5
@@ -128,7 +136,7 @@ class SortedSet(SortedSetWriter[S]):
         score_cast_func: Cast = Decimal,
     ) -> Steps[list[Any]]:
         """The members of this set or any of `keys`, with their scores' SUM, MIN or MAX. Reads all."""
-        joined = combining.union((yield from self._and_read(keys)), aggregate)
+        joined = _union((yield from self._and_read(keys)), aggregate)
         return shaped(_in_order(joined), withscores, score_cast_func)
 
     @operation
@@ -136,13 +144,13 @@ class SortedSet(SortedSetWriter[S]):
         self, keys: Sets, aggregate: str | None = None, withscores: bool = False
     ) -> Steps[list[Any]]:
         """The members of this set and all of `keys`. Reads all."""
-        joined = combining.intersection((yield from self._and_read(keys)), aggregate)
+        joined = _intersection((yield from self._and_read(keys)), aggregate)
         return shaped(_in_order(joined), withscores)
 
     @operation
     def zdiff(self, keys: Iterable[SortedSet[Any]], withscores: bool = False) -> Steps[list[Any]]:
         """The members of this set that are in none of `keys`. Reads all."""
-        rest = combining.difference((yield from self._read(self._with(keys))))
+        rest = _difference((yield from self._read(self._with(keys))))
         return shaped(_in_order(rest), withscores)
 
     @operation
@@ -150,7 +158,7 @@ class SortedSet(SortedSetWriter[S]):
         """How many members this set and all of `keys` share, counted up to `limit`. Reads all."""
         if limit < 0:
             raise UsageError(f"limit={limit} is below 0, which is no limit")
-        shared = len(combining.intersection((yield from self._read(self._with(keys)))))
+        shared = len(_intersection((yield from self._read(self._with(keys)))))
         return min(shared, limit) if limit else shared
 
     @operation
@@ -159,18 +167,18 @@ class SortedSet(SortedSetWriter[S]):
 
         Reads all of them and this set; writes 1 for each member that changes, a hundred together.
         """
-        return (yield from self._replace(combining.union((yield from self._read(keys)), aggregate)))
+        return (yield from self._replace(_union((yield from self._read(keys)), aggregate)))
 
     @operation
     def zinterstore(self, keys: Sets, aggregate: str | None = None) -> Steps[int]:
         """Make this set the intersection of others."""
-        joined = combining.intersection((yield from self._read(keys)), aggregate)
+        joined = _intersection((yield from self._read(keys)), aggregate)
         return (yield from self._replace(joined))
 
     @operation
     def zdiffstore(self, keys: Iterable[SortedSet[Any]]) -> Steps[int]:
         """Make this set what the first of others has and the rest has not."""
-        return (yield from self._replace(combining.difference((yield from self._read(keys)))))
+        return (yield from self._replace(_difference((yield from self._read(keys)))))
 
     @operation
     def zrangestore(
@@ -193,22 +201,22 @@ class SortedSet(SortedSetWriter[S]):
         storable = {member: score_of(score) for member, score in scores.items()}
         return (yield from self._writer.replace(storable))
 
-    def _and_read(self, keys: Sets) -> Steps[list[combining.Scores]]:
+    def _and_read(self, keys: Sets) -> Steps[list[Scores]]:
         """This set and others; where these have weights, its own is 1 unless it is among them."""
         if isinstance(keys, Mapping):
             return (yield from self._read(keys if self in keys else {self: 1, **keys}))
         return (yield from self._read(self._with(keys)))
 
-    def _read(self, keys: Sets) -> Steps[list[combining.Scores]]:
+    def _read(self, keys: Sets) -> Steps[list[Scores]]:
         """The sets as they are now, with scores multiplied."""
         sets = self._checked(keys)
         if not sets:
             raise UsageError("give one sorted set or more")
-        found: list[combining.Scores] = []
+        found: list[Scores] = []
         for each in sets:
             scores = dict((yield from each._all()))
             if isinstance(keys, Mapping):
-                scores = combining.weighed(scores, score_of(keys[each]))
+                scores = _weighed(scores, score_of(keys[each]))
             found.append(scores)
         return found
 
@@ -237,3 +245,32 @@ def _alone(popped: list[Any] | None) -> tuple[str, str, Decimal] | None:
         return None
     name, ((member, score),) = popped
     return name, member, score
+
+
+def _weighed(scores: Scores, weight: Decimal) -> dict[str, Decimal]:
+    """The set with each score multiplied."""
+    return {member: EXACT.multiply(score, weight) for member, score in scores.items()}
+
+
+def _union(sets: Sequence[Scores], aggregate: str | None = None) -> dict[str, Decimal]:
+    """All members of any of the sets, with the SUM, MIN or MAX of their scores."""
+    join = _AGGREGATES.get((aggregate or "SUM").upper())
+    if join is None:
+        raise UsageError(f"aggregate is SUM, MIN or MAX, not {aggregate!r}")
+    joined: dict[str, Decimal] = {}
+    for scores in sets:
+        for member, score in scores.items():
+            joined[member] = join(joined[member], score) if member in joined else score
+    return joined
+
+
+def _intersection(sets: Sequence[Scores], aggregate: str | None = None) -> dict[str, Decimal]:
+    """The members of all of the sets."""
+    shared = set(sets[0]).intersection(*sets[1:])
+    return _union([{member: scores[member] for member in shared} for scores in sets], aggregate)
+
+
+def _difference(sets: Sequence[Scores]) -> dict[str, Decimal]:
+    """The members of the first set that are in none of the others."""
+    others = set().union(*sets[1:])
+    return {member: score for member, score in sets[0].items() if member not in others}

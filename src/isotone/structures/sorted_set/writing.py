@@ -7,39 +7,62 @@ increment of a set without ranks needs none of that: the database adds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
 
-from isotone.errors import IsotoneError, NotFound, ValidationException
+from isotone.errors import Contended, IsotoneError, NotFound, ValidationException, WriteRefused
 from isotone.model.calls import Calls
 from isotone.model.declaring import changes as kinds
 from isotone.model.steps import Steps
 from isotone.model.writing.carrying import pause_after
 from isotone.model.writing.transactions import Transaction
+from isotone.structures.ranking.keys import ranking_key
+from isotone.structures.ranking.ranking import Ranking
 from isotone.structures.sorted_set.bounds import EVERY_SCORE, ScoreRange, Window, plain, plus
 from isotone.structures.sorted_set.expiry import Expiry
-from isotone.structures.sorted_set.members import (
-    ATTEMPTS,
-    Change,
-    Members,
-    Scored,
-    SortedSetMember,
-    in_parts,
-)
+from isotone.structures.sorted_set.members import Members, Scored, SortedSetMember
 
+R = TypeVar("R")
 Decide = Callable[[str, Decimal | None], Decimal | None]
 """From a member and its score to the score that it is to have; None is no member."""
+Progress = Callable[[int], None]
+
+_AT_ONCE: Final = 100  # members that one transaction changes
+_ATTEMPTS: Final = 60  # of a change that others overtake
+_BATCH: Final = 10_000  # keys that are given to the ranking at once
+
+
+class Change(NamedTuple):
+    """A member's score before and after; None where it is no member."""
+
+    member: str
+    before: Decimal | None
+    after: Decimal | None
+
+    @property
+    def takes_out(self) -> bool:
+        return self.before is not None and self.after is None
+
+    def keys(self) -> Iterator[str | None]:
+        """The key that leaves a ranking, and the one that enters it."""
+        for score in (self.before, self.after):
+            yield None if score is None else ranking_key(score, self.member)
 
 
 class Writer:
     """Changes the members of one set."""
 
-    def __init__(self, calls: Calls, members: Members, expiry: Expiry) -> None:
+    def __init__(
+        self, calls: Calls, members: Members, expiry: Expiry, ranking: Ranking | None
+    ) -> None:
         self._calls = calls
         self._members = members
         self._expiry = expiry
+        self._ranking = ranking
+        self._at_once = _AT_ONCE if ranking is None else 1
 
     # Scores
 
@@ -47,8 +70,9 @@ class Writer:
         """Give each member the score that is decided from its own; what has changed, and what has not."""
         distinct = list(dict.fromkeys(members))
         done: list[Change] = []
-        for some in in_parts(distinct, self._members.members_at_once):
-            done += yield from self._members.settle(partial(self._attempt, some, decide))
+        settle = self._settle if self._ranking is None else self._ranking.settle
+        for some in in_parts(distinct, self._at_once):
+            done += yield from settle(partial(self._attempt, some, decide))
         if any(each.takes_out for each in done):
             yield from self._forget_if_empty()
         return done
@@ -64,7 +88,7 @@ class Writer:
 
     def add(self, member: str, amount: Decimal) -> Steps[Decimal]:
         """Add to a score, which begins with 0; the sum. One write, where nothing but the score changes."""
-        if self._members.adds_blindly and not self._expiry.is_over():
+        if self._ranking is None and not self._expiry.is_over():
             moment = yield from self._expiry.moment()
             changes = [SortedSetMember.score.add(amount), *self._stamped(moment)]
             key = self._members.key_of(member)
@@ -82,28 +106,19 @@ class Writer:
         """Take out the members with the least scores, or the greatest; nobody else gets the same."""
         popped: list[Scored] = []
         try:
-            yield from self._pop_into(popped, count, reverse)
+            for number in range(_ATTEMPTS):
+                had, window = len(popped), Window(0, count - len(popped))
+                seen = yield from self._members.at(window, reverse=reverse)
+                for some in in_parts(seen, self._at_once):
+                    popped += yield from self.take(some)
+                if len(popped) == had + len(seen):
+                    return popped
+                yield pause_after(number)
+            raise self._contended()
         except IsotoneError:
-            if not popped:
-                raise  # otherwise what is out of the set already has to reach the caller
-        return popped
-
-    def _pop_into(self, popped: list[Scored], count: int, reverse: bool) -> Steps[None]:
-        fruitless = 0
-        while len(popped) < count:
-            window = Window(0, count - len(popped))
-            seen = yield from self._members.at(window, reverse=reverse)
-            if not seen:
-                return
-            fruitless += 1
-            for some in in_parts(seen, self._members.members_at_once):
-                taken = yield from self.take(some)
-                popped += taken
-                fruitless = 0 if taken else fruitless
-            if fruitless == ATTEMPTS:
-                raise self._members.contended()
-            if fruitless:
-                yield pause_after(fruitless)
+            if popped:
+                return popped  # what is out of the set already has to reach the caller
+            raise
 
     def take(self, seen: Sequence[Scored]) -> Steps[list[Scored]]:
         """Take out those members that still have the scores with which they were seen."""
@@ -139,7 +154,9 @@ class Writer:
             together = self._calls.transaction()
             for change in changes:
                 self._write(together, change, moment)
-                yield from self._members.note(together, change)
+                if self._ranking is not None:
+                    leaving, entering = change.keys()
+                    yield from self._ranking.change(together, leaving=leaving, entering=entering)
             yield from together.commit()
             yield from self._stamp_again([each.member for each in changes], moment)
         return found
@@ -156,6 +173,53 @@ class Writer:
         else:
             changes = [SortedSetMember.score.set(change.after), *self._stamped(moment)]
             together.update(kind, *changes, when=as_read, **key)
+
+    def _settle(self, attempt: Callable[[], Steps[R]]) -> Steps[R]:
+        """Run an attempt to change members until none overtakes it."""
+        for number in range(_ATTEMPTS):
+            try:
+                return (yield from attempt())
+            except WriteRefused:
+                yield pause_after(number)
+        raise self._contended()
+
+    def _contended(self) -> Contended:
+        return Contended(
+            f"others changed members of {self._members.name!r} during each of {_ATTEMPTS} attempts; "
+            "try again later"
+        )
+
+    # The whole set
+
+    def fill(
+        self, members: Iterable[SortedSetMember], progress: Progress | None
+    ) -> Steps[tuple[int, int]]:
+        """Write members, and make ranks anew from all that there are; how many of both."""
+        if self._ranking is None:
+            return (yield from self._calls.put_many(members)), 0
+        written = 0
+        batches: Iterator[list[str]] | None = None
+
+        def batch() -> Steps[list[str]]:
+            nonlocal written, batches
+            if batches is None:  # from now on nobody else changes ranks
+                written = yield from self._calls.put_many(members)
+                batches = in_parts((yield from self._keys()), _BATCH)
+            return next(batches, [])
+
+        ranked = yield from self._ranking.rebuild(batch, progress=progress)
+        return written, ranked
+
+    def _keys(self) -> Steps[list[str]]:
+        """The ranking keys of all members, in order. Holds them in memory, some hundred bytes each."""
+        keys: list[str] = []
+        for query in self._members.by_score(EVERY_SCORE):
+            found = self._calls.traverse(query)
+            while not found.is_over:
+                read = yield from found.step()
+                keys += (ranking_key(each.score, each.member) for each in read)
+        keys.sort()
+        return keys
 
     # Expiry
 
@@ -197,3 +261,9 @@ class Writer:
         if moment is not None and (yield from self._members.is_empty()):
             yield from self._expiry.forget(moment)
             yield from self._stamp_all(None)  # who came in between had the former moment
+
+
+def in_parts(whole: Sequence[Any], size: int) -> Iterator[Any]:
+    """A sequence in pieces that are no longer than some size."""
+    for first in range(0, len(whole), size):
+        yield whole[first : first + size]
