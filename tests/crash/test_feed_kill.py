@@ -121,7 +121,9 @@ def test_every_follower_has_every_post_once_and_in_order(tmp_path: Path) -> None
             page = feed.read(f"{reader:04}", 100)
             assert [post.id for post in page] == posted
         entries = store.all(feed.entries.primary.scan())
-        times = Counter((each.owner, each.post) for each in entries if each.of == "READER")
+        times = Counter(
+            (each.owner, each.tick, each.author) for each in entries if each.of == "READER"
+        )
         assert set(times.values()) == {1}
         assert len(times) == DELIVERIES + AUTHORS * POSTS
         assert feed.worker("fan-out").dead_letters(store) == []

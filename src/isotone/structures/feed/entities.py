@@ -19,8 +19,9 @@ one of 19 digits, so that the newest comes first.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from isotone.errors import ConditionFailed, TransactionFailed, UsageError
 from isotone.model.calls import Calls
@@ -38,27 +39,9 @@ TICKS: Final = 10_000_000
 """Ticks in a second."""
 JUDGEMENT_DAY: Final = 10**19 - 1
 """The last tick of 19 digits, in the year 33658."""
-_DIGITS: Final = 19
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Owner = Literal["READER", "CHANNEL"]
-
-
-class PostId(NamedTuple):
-    """Which post: its author, and the tick at which it was posted."""
-
-    author: str
-    tick: int
-
-    @classmethod
-    def of(cls, post: FeedPost | str) -> PostId:
-        """The id of a post, or in a text: `ann/17999999990000000`. Raises `UsageError` for another text."""
-        if isinstance(post, FeedPost):
-            return cls(post.author, post.tick)
-        author, slash, tick = post.rpartition("/")
-        if not slash or not tick.isdecimal() or len(tick) > _DIGITS:
-            raise UsageError(f"{post!r} is no post; give a FeedPost, or the id of one")
-        return cls(author, int(tick))
 
 
 class FeedPost(Entity):
@@ -135,11 +118,6 @@ class FeedEntry(Entity):
 
     primary = Key("FEED", feed, of, owner).sort("ENTRY", desc(tick), author)
 
-    @property
-    def post(self) -> PostId:
-        """Which post it is."""
-        return PostId(self.author, self.tick)
-
 
 class FeedFanOut(Entity):
     """How far the fan-out of a post, or of its removal, is: it has come to everybody up to this follower."""
@@ -181,17 +159,22 @@ class FeedItems:
         self.places = kept_in(timelines, FeedFanOut)
         self.tokens = kept_in(timelines, FeedToken)
 
-    def key(self, post: PostId | FeedPost | FeedEntry) -> dict[str, Any]:
-        """The key of a post, or of what it is that an entry is about."""
-        return {"feed": self.feed, "author": post.author, "tick": post.tick}
+    def key(self, post: FeedPost | FeedEntry | str) -> dict[str, Any]:
+        """The key of a post: by itself, an entry of it, or its id. Raises `UsageError` for another text."""
+        if not isinstance(post, str):
+            return {"feed": self.feed, "author": post.author, "tick": post.tick}
+        parts = re.fullmatch("(.*)/([0-9]{1,19})", post, re.DOTALL)
+        if parts is None:
+            raise UsageError(f"{post!r} is no post; give a FeedPost, or the id of one")
+        return {"feed": self.feed, "author": parts[1], "tick": int(parts[2])}
 
-    def entry(self, of: Owner, owner: str, post: PostId | FeedPost) -> FeedEntry:
-        """The entry of a post in a timeline or channel."""
-        return self.entries(of=of, owner=owner, **self.key(post))
-
-    def post(self, post: PostId | FeedPost) -> Steps[FeedPost | None]:
+    def post(self, post: FeedPost | str) -> Steps[FeedPost | None]:
         """A post as it is now. Cost: a consistent read."""
         return (yield from self.calls.get(self.posts, consistent=True, **self.key(post)))
+
+    def entry(self, of: Owner, owner: str, post: FeedPost) -> FeedEntry:
+        """The entry of a post in a timeline, or in a channel."""
+        return self.entries(of=of, owner=owner, **self.key(post))
 
     def kept_until(self) -> datetime:
         """When notes that are written now are not needed any more: records of a stream live for a day."""

@@ -29,7 +29,7 @@ from isotone.model.reading.reading import Page
 from isotone.model.steps import Steps
 from isotone.model.tables.events import Event
 from isotone.model.writing.transactions import Transaction
-from isotone.structures.feed.entities import TICKS, FeedItems, FeedPost, PostId, committed
+from isotone.structures.feed.entities import TICKS, FeedItems, FeedPost, committed
 from isotone.structures.feed.fanout import fan_out
 from isotone.structures.feed.followers import Followers, OutsideFollowers, TableFollowers
 from isotone.structures.feed.reading import FeedPage, FeedReading
@@ -174,7 +174,7 @@ class Feed(Structure[S]):
     @operation
     def get(self, post: str) -> Steps[FeedPost | None]:
         """A post by its id, or None. Cost: a consistent read."""
-        return (yield from self._items.post(PostId.of(post)))
+        return (yield from self._items.post(post))
 
     @operation
     def edit(
@@ -185,8 +185,7 @@ class Feed(Structure[S]):
         changes = [FeedPost.content.set(content), FeedPost.edited_at.set(now)]
         if data is not None:
             changes.append(FeedPost.data.set(dict(data) if data else None))
-        key = self._items.key(PostId.of(post))
-        return (yield from self.calls.update(self.posts, *changes, **key))
+        return (yield from self.calls.update(self.posts, *changes, **self._items.key(post)))
 
     @operation
     def delete(self, post: FeedPost | str) -> Steps[bool]:
@@ -195,11 +194,11 @@ class Feed(Structure[S]):
         The worker removes it from timelines, and what it misses goes when it is read. Cost: a transaction of 3
         writes, and one for each entry.
         """
-        which = PostId.of(post)
+        key = self._items.key(post)
         together = self.calls.transaction()
-        together.delete(self.posts, when=FeedPost.author.exists(), **self._items.key(which))
-        together.delete(self._items.entry("READER", which.author, which))
-        together.delete(self._items.entry("CHANNEL", which.author, which))
+        together.delete(self.posts, when=FeedPost.author.exists(), **key)
+        together.delete(self.entries, of="READER", owner=key["author"], **key)
+        together.delete(self.entries, of="CHANNEL", owner=key["author"], **key)
         return (yield from committed(together))
 
     @operation
@@ -260,12 +259,10 @@ class Feed(Structure[S]):
             return 0
         newest = self._posts_of(author).consistent().limit(self._backfill)
         posts = yield from self.calls.all(newest)
-        brought = [each for each in posts if each.spread == "write"]
-        return (
-            yield from self.calls.put_many(
-                self._items.entry("READER", reader, each) for each in brought
-            )
-        )
+        entries = [
+            self._items.entry("READER", reader, each) for each in posts if each.spread == "write"
+        ]
+        return (yield from self.calls.put_many(entries))
 
     @operation
     def follower_count(self, author: str) -> Steps[int]:

@@ -78,7 +78,7 @@ class FeedReading:
 
     def older(self, reader: str, size: int, cursor: str | None) -> Steps[FeedPage]:
         """A page behind a cursor, or the newest one."""
-        of = {"feed": self._items.feed, "reader": reader, "towards": "older"}
+        of = self._of(reader, "older")
         behind = None if cursor is None else tuple(self._calls.unseal(cursor, **of))
         found, last, more = yield from self._collect(reader, size, behind)
         mark = self._mark(reader, last if more else None, map(_place, found))
@@ -86,17 +86,22 @@ class FeedReading:
 
     def newer(self, reader: str, size: int, mark: str | None) -> Steps[FeedPage]:
         """The page that follows a mark towards now; its posts are the newest first, too."""
-        bottom, shown = self._marked(reader, mark)
-        found, last, more = yield from self._collect(reader, size, bottom, shown, newer=True)
+        bottom: Place | None = None
+        known: list[Place] = []
+        if mark is not None:
+            places = self._calls.unseal(mark, **self._of(reader, "newer"))
+            bottom, *known = map(tuple, places)
+        found, last, more = yield from self._collect(reader, size, bottom, known, newer=True)
         if more and not found:
             bottom = last  # much is hidden; do not look at it again and again
-        mark = self._mark(reader, bottom, [*shown, *map(_place, found)])
-        return FeedPage(found[::-1], None, mark)
+        return FeedPage(
+            found[::-1], None, self._mark(reader, bottom, [*known, *map(_place, found)])
+        )
 
     def _mark(self, reader: str, bottom: Place | None, shown: Iterable[Place]) -> str | None:
         """What `newer` needs: a place behind which it looks again, and what has been shown beyond it.
 
-        A post that is late is found unless it is so by more than the lag, or by more posts than are known.
+        So a post is found that is late by no more than the lag, and by no more posts than are known.
         """
         known = sorted(shown)
         bottoms = [] if bottom is None else [bottom]
@@ -106,15 +111,13 @@ class FeedReading:
         if not bottoms:
             return None
         bottom = min(bottoms)
-        state = bottom, [each for each in known if each < bottom]
-        return self._calls.seal(state, feed=self._items.feed, reader=reader, towards="newer")
+        beyond = [each for each in known if each < bottom]
+        return self._calls.seal([bottom, *beyond], **self._of(reader, "newer"))
 
-    def _marked(self, reader: str, mark: str | None) -> tuple[Place | None, set[Place]]:
-        if mark is None:
-            return None, set()
-        of = {"feed": self._items.feed, "reader": reader, "towards": "newer"}
-        bottom, shown = self._calls.unseal(mark, **of)
-        return tuple(bottom), {tuple(each) for each in shown}
+    def _of(self, reader: str, towards: str) -> dict[str, str]:
+        return {"feed": self._items.feed, "reader": reader, "towards": towards}
+
+    # Entries
 
     def _collect(
         self,
@@ -132,42 +135,37 @@ class FeedReading:
         found: list[FeedPost] = []
         more = True
         for _ in range(_ROUNDS):
-            wanted = size - len(found)
+            wanted, places = size - len(found), [behind] * len(streams)
             page = yield from merged(
-                self._calls,
-                streams,
-                _ORDER,
-                wanted + len(known),
-                behind=[behind] * len(streams),
-                descending=newer,
+                self._calls, streams, _ORDER, wanted + len(known), behind=places, descending=newer
             )
-            once = {each.post: each for each in page.items if _place(each) not in known}
-            entries = list(once.values())[:wanted]
-            found += yield from self._shown(reader, entries)
+            once = {_place(each): each for each in page.items}
+            new = [each for place, each in once.items() if place not in known]
+            found += yield from self._shown(reader, new[:wanted])
             if page.items:
-                behind = _place((entries if len(entries) == wanted else page.items)[-1])
-            more = len(entries) < len(once) or not page.is_over
+                behind = _place((new[:wanted] if len(new) >= wanted else page.items)[-1])
+            more = len(new) > wanted or not page.is_over
             if not more or len(found) == size:
                 break
         return found, behind, more
 
     def _streams(self, reader: str, *, newer: bool) -> Steps[list[Stream[FeedEntry]]]:
         """The reader's own timeline, and the channels of those who are followed."""
-        channels = self._items.channels.primary.where(FeedChannel.feed == self._items.feed)
+        feed = self._items.feed
+        channels = self._items.channels.primary.where(FeedChannel.feed == feed)
         every = yield from self._calls.all(channels.consistent())
         authors = [each.author for each in every if each.author != reader]
         followed = yield from self._following.followed(reader, authors)
         owners: list[tuple[Owner, str]] = [("READER", reader)]
         owners += [("CHANNEL", each) for each in sorted(followed)]
-        return [self._stream(of, owner, newer=newer) for of, owner in owners]
-
-    def _stream(self, of: Owner, owner: str, *, newer: bool) -> Stream[FeedEntry]:
-        feed = self._items.feed
-        query = self._items.entries.primary.where(
-            FeedEntry.feed == feed, FeedEntry.of == of, FeedEntry.owner == owner
-        ).consistent()
-        same = {"feed": feed, "of": of, "owner": owner}
-        return Stream(query.reversed() if newer else query, same)
+        streams = []
+        for of, owner in owners:
+            query = self._items.entries.primary.where(
+                FeedEntry.feed == feed, FeedEntry.of == of, FeedEntry.owner == owner
+            ).consistent()
+            same = {"feed": feed, "of": of, "owner": owner}
+            streams.append(Stream(query.reversed() if newer else query, same))
+        return streams
 
     # Posts
 
@@ -176,8 +174,8 @@ class FeedReading:
         items = self._items
         keys = [items.key(each) for each in entries]
         posts = yield from self._calls.get_many(items.posts, keys, consistent=True)
-        there = {(each.author, each.tick): each for each in posts if each is not None}
-        gone = [each for each in entries if each.post not in there]
+        there = {_place(each): each for each in posts if each is not None}
+        gone = [each for each in entries if _place(each) not in there]
         yield from self._drop(gone, items.posts, items.key)
         if not self._hide_unfollowed:
             return list(there.values())

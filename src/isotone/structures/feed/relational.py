@@ -8,8 +8,7 @@ feed = Feed(store, "site", followers=followers)
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from isotone.errors import UsageError
@@ -35,62 +34,51 @@ class RelationalFollowers:
         reader: ColumnElement[Any],
         *where: ColumnElement[bool],
     ) -> None:
+        try:
+            self._sql: Any = importlib.import_module("sqlalchemy")
+        except ModuleNotFoundError:
+            raise UsageError(
+                "RelationalFollowers needs SQLAlchemy: pip install isotone[sqlalchemy]"
+            ) from None
         self._engine = engine
         self._author = author
         self._reader = reader
         self._where = where
-        self._sql: Any = _sqlalchemy()
 
     def page(self, author: str, after: str | None, size: int) -> Sequence[str]:
         """The next followers in the order of the column, behind one of them. Cost: one statement."""
-        rows = self._select(self._reader).where(self._author == _value(self._author, author))
+        theirs = [self._author == _value(self._author, author)]
         if after is not None:
-            rows = rows.where(self._reader > _value(self._reader, after))
-        return self._texts(rows.order_by(self._reader).limit(size))
+            theirs.append(self._reader > _value(self._reader, after))
+        rows = self._select(self._reader, *theirs).order_by(self._reader).limit(size)
+        return [str(each) for each in self._all(rows)]
 
     def count(self, author: str) -> int:
         """How many follow an author. Cost: one statement, which counts."""
-        counted = self._sql.func.count(self._reader.distinct())
-        rows = self._sql.select(counted).where(
-            self._author == _value(self._author, author), *self._where
-        )
-        with self._engine.connect() as connection:
-            return int(connection.execute(rows).scalar_one())
+        readers = self._sql.func.count(self._reader.distinct())
+        (number,) = self._all(self._select(readers, self._author == _value(self._author, author)))
+        return int(number)
 
     def followed(self, reader: str, authors: Collection[str]) -> Collection[str]:
         """Those of the authors whom a reader follows. Cost: a statement for each 500 authors."""
+        wanted = [_value(self._author, each) for each in authors]
         found: set[str] = set()
-        mine = self._select(self._author).where(self._reader == _value(self._reader, reader))
-        for some in _portions(authors):
-            named = self._author.in_([_value(self._author, each) for each in some])
-            found.update(self._texts(mine.where(named)))
+        for start in range(0, len(wanted), _TOGETHER):
+            named = self._author.in_(wanted[start : start + _TOGETHER])
+            mine = self._reader == _value(self._reader, reader)
+            found.update(str(each) for each in self._all(self._select(self._author, mine, named)))
         return found
 
-    def _select(self, column: ColumnElement[Any]) -> Select[Any]:
-        rows: Select[Any] = self._sql.select(column).where(*self._where).distinct()
+    def _select(self, column: ColumnElement[Any], *where: ColumnElement[bool]) -> Select[Any]:
+        rows: Select[Any] = self._sql.select(column).where(*where, *self._where).distinct()
         return rows
 
-    def _texts(self, rows: Select[Any]) -> list[str]:
+    def _all(self, rows: Select[Any]) -> Sequence[Any]:
         with self._engine.connect() as connection:
-            return [str(each) for each in connection.execute(rows).scalars()]
-
-
-def _portions(values: Collection[str]) -> Iterator[list[str]]:
-    left = iter(values)
-    while some := list(islice(left, _TOGETHER)):
-        yield some
+            return connection.execute(rows).scalars().all()
 
 
 def _value(column: ColumnElement[Any], text: str) -> Any:
     """A text as a value of the column."""
     kind = column.type.python_type
     return text if kind is str else kind(text)
-
-
-def _sqlalchemy() -> Any:
-    try:
-        return importlib.import_module("sqlalchemy")
-    except ModuleNotFoundError:
-        raise UsageError(
-            "RelationalFollowers needs SQLAlchemy: pip install isotone[sqlalchemy]"
-        ) from None
