@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.structures.simulation import Hasty, Repeating, Requests, together
+from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests, together
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store, Table, errors, field
@@ -36,7 +36,8 @@ def test_it_counts_everywhere(store: Store, table_name: str) -> None:
     for _ in range(20):
         sharded.add(2)
     assert sharded.value() == 80  # what the counter had is its first shard
-    assert (sharded.reset(), sharded.value(), counter.value()) == (80, 0, 0)
+    more = ShardedCounter(store, "visits", 9, table=table)
+    assert (sharded.reset(), sharded.value(), more.value()) == (80, 0, 0)
     assert [sharded.add_once("a", 5), sharded.add_once("a", 5), sharded.add_once("b")] == [
         *(True, False, True)
     ]
@@ -125,6 +126,35 @@ def test_a_repeated_write_counts_once_with_a_token(memory: Store) -> None:
         assert counter.value() == 12  # what `add` warns of
 
 
+@pytest.mark.parametrize("shards", [1, 3])
+def test_a_reset_without_an_answer_loses_nothing(memory: Store, shards: int) -> None:
+    counter = ShardedCounter(memory, "c", shards)
+    counter.create_table()
+    with isotone.connect(Repeating(memory.backend), clock=memory.clock) as repeating:
+        again = ShardedCounter(repeating, "c", shards)
+        for _ in range(3):
+            for number in range(10):
+                counter.add(number)
+            assert (again.reset(), counter.value(), again.reset()) == (45, 0, 0)
+
+
+def test_of_two_who_reset_each_is_given_what_the_other_is_not(memory: Store) -> None:
+    counter = ShardedCounter(memory, "c", 3)
+    counter.create_table()
+    for _ in range(20):
+        counter.add()
+    backend, theirs = Overtaken(memory.backend), []
+
+    def others() -> None:
+        theirs.append(counter.reset())
+        counter.add(5)
+
+    with isotone.connect(backend, clock=memory.clock) as slow:
+        backend.before["TransactWriteItems"] = [others]
+        ours = ShardedCounter(slow, "c", 3).reset()
+    assert (theirs, ours, counter.value()) == ([20], 5, 0)
+
+
 def test_a_token_is_remembered_as_long_as_it_says(memory: Store, clock: ManualClock) -> None:
     counter = Counter(memory, "c")
     counter.create_table()
@@ -147,7 +177,7 @@ def test_it_costs_what_is_said(clock: ManualClock) -> None:
         counter.add_once("a")
         assert requests.taken() == {"TransactWriteItems": 1}
         counter.reset()
-        assert requests.taken() == {"DeleteItem": 1}
+        assert requests.taken() == {"BatchGetItem": 1, "GetItem": 1, "TransactWriteItems": 1}
         sharded.value()
         assert requests.taken() == {"BatchGetItem": 3}
         numbers = Sequence(store, "n", block=100)

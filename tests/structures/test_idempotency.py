@@ -185,7 +185,7 @@ def test_of_two_who_take_over_one_does(memory: Store, clock: ManualClock) -> Non
     memory.run(once._begin("a", None, 0))  # and dies
     clock.advance(11)
     work = Worker()
-    overtaken.before["PutItem"] = [lambda: None, lambda: memory.run(once._begin("a", None, 0))]
+    overtaken.before["PutItem"] = [lambda: memory.run(once._begin("a", None, 0))]
     with isotone.connect(overtaken, clock=clock) as late, pytest.raises(errors.InProgress):
         Idempotency(late, "charge", lease=10).once("a", work)
     assert work.calls == 0
@@ -366,3 +366,75 @@ def test_a_result_that_is_too_large_is_not_worked_for_again(memory: Store) -> No
         once.once("a", work)
     assert once.once("a", work) is None
     assert calls == [1]
+
+
+def test_clocks_may_differ_by_the_skew(memory: Store, clock: ManualClock) -> None:
+    once = Idempotency(memory, "work", lease=10)
+    once.create_table()
+    ahead = ManualClock(clock.now() + 0.9)
+    with isotone.connect(memory.backend, clock=ahead) as store:
+        other = Idempotency(store, "work", lease=10)
+
+        def slow() -> str:
+            clock.advance(9.5)
+            ahead.advance(9.5)
+            with pytest.raises(errors.InProgress):
+                other.once("a", lambda: "theirs")
+            return "mine"
+
+        assert once.once("a", slow) == other.once("a", slow) == "mine"
+
+
+def test_an_attempt_longer_than_all_times_is_kept_where_nobody_came(
+    memory: Store, clock: ManualClock
+) -> None:
+    once = Idempotency(memory, "work", lease=10, remember=5)
+    once.create_table()
+
+    def slow() -> str:
+        clock.advance(12)
+        return "done"
+
+    assert once.once("a", slow) == once.once("a", lambda: "again") == "done"
+
+
+def test_a_result_that_cannot_be_kept_settles_nothing(memory: Store) -> None:
+    once = Idempotency(memory, "work")
+    for result, complaint in [(threading.Lock(), "cannot be kept"), ("x" * 400_000, "too large")]:
+        with pytest.raises(errors.UsageError, match=complaint):
+            once.settle(memory.calls.transaction(), "a", result=result)
+
+
+def test_what_was_not_kept_is_none_whatever_its_type(memory: Store) -> None:
+    once = Idempotency(memory, "work")
+    once.create_table()
+    for kind, result in [(Order, threading.Lock()), (Receipt, threading.Lock())]:
+        with pytest.raises(errors.UsageError, match="cannot be kept"):
+            once.once(kind.__name__, lambda result=result: result, result=kind)
+        assert once.once(kind.__name__, lambda: None, result=kind) is None
+
+
+@pytest.mark.parametrize("cancellations", [1, 2, 3])
+def test_a_task_that_is_cancelled_again_and_again_can_be_tried_anew(cancellations: int) -> None:
+    class Slow:
+        async def execute(self, operation: str, request: Any) -> Any:
+            if operation == "DeleteItem":
+                await asyncio.sleep(0.01)
+            return await plain.backend.execute(operation, request)
+
+    plain = isotone.aconnect()
+
+    async def program() -> None:
+        once = Idempotency(isotone.aconnect(Slow()), "work")
+        await once.create_table()
+        working = asyncio.create_task(once.once("a", lambda: asyncio.sleep(60)))
+        await asyncio.sleep(0.005)
+        for _ in range(cancellations):
+            working.cancel()
+            await asyncio.sleep(0.002)
+        with pytest.raises(asyncio.CancelledError):
+            await working
+        assert await once.once("a", lambda: asyncio.sleep(0, "done")) == "done"
+        await plain.close()
+
+    asyncio.run(program())

@@ -263,7 +263,7 @@ def test_it_costs_what_is_said(clock: ManualClock) -> None:
         lock.release()
         requests.taken()
         lock.acquire()
-        assert requests.taken() == {"GetItem": 1, "UpdateItem": 1}
+        assert requests.taken() == {"GetItem": 1, "PutItem": 1}
         assert not Lock(store, "l").try_acquire()
         assert requests.taken() == {"GetItem": 1}
         lock.renew()
@@ -279,7 +279,7 @@ def test_it_is_renewed_while_a_block_runs(clock: ManualClock) -> None:
         with lock.held(every=0.002):
             for _ in range(5):
                 clock.advance(20)
-                while lock._grip is None or lock._grip.until < clock.now() + 30:
+                while lock._until < clock.now() + 30:
                     renewed.wait(0.001)  # for the thread
                 assert not other.try_acquire()
         assert other.try_acquire()
@@ -403,13 +403,65 @@ def test_awaited_it_is_renewed_and_its_loss_is_noticed(clock: ManualClock) -> No
             async with lock.held(every=0.001):
                 clock.advance(20)
                 until = clock.now() + 30
-                while lock._grip is None or lock._grip.until < until:
+                while lock._until < until:
                     await asyncio.sleep(0.001)  # for the task
                 assert not await other.try_acquire()
             with pytest.raises(errors.LeaseLost):
                 await dawdle(lock, other)
 
     asyncio.run(program())
+
+
+class Slow:
+    """An asynchronous backend whose answers to some requests are waited for."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self.seconds = 0.0
+
+    async def execute(self, operation: str, request: Any) -> Any:
+        await asyncio.sleep(self.seconds)
+        return await self._backend.execute(operation, request)
+
+
+@pytest.mark.parametrize("cancellations", [1, 2, 3])
+def test_a_task_that_is_cancelled_again_and_again_releases(cancellations: int) -> None:
+    async def work(lock: Lock[AsyncStore], inside: asyncio.Event) -> None:
+        async with lock.held():
+            inside.set()
+            await asyncio.sleep(60)
+
+    async def program() -> None:
+        async with isotone.aconnect() as plain:
+            slow, inside = Slow(plain.backend), asyncio.Event()
+            store = isotone.aconnect(slow)
+            lock = Lock(store, "l")
+            await lock.create_table()
+            working = asyncio.create_task(work(lock, inside))
+            await inside.wait()
+            slow.seconds = 0.01
+            for _ in range(cancellations):
+                working.cancel()
+                await asyncio.sleep(0.002)
+            with pytest.raises(asyncio.CancelledError):
+                await working
+            assert await lock.holder() is None
+
+    asyncio.run(program())
+
+
+def test_a_block_may_release_by_itself_what_is_renewed(memory: Store) -> None:
+    lock = Lock(memory, "l")
+    lock.create_table()
+
+    def work() -> None:
+        with lock.held(every=0.001):
+            lock.release()
+            time.sleep(0.01)
+
+    with pytest.raises(errors.UsageError, match="not acquired"):
+        work()
+    assert Lock(memory, "l").try_acquire()
 
 
 class Unanswering:

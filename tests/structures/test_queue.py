@@ -396,7 +396,7 @@ def test_what_is_kept_is_held_as_long_as_the_block_runs(queue: Queue, clock: Man
     entries = queue.kept(QueueEntry)
 
     def due() -> float:
-        entry = queue.store.get(entries, queue="q", **message.key)
+        entry = queue.store.get(entries, queue="q", kind="MESSAGE", entry=message.id)
         assert entry is not None
         return entry.due.timestamp()
 
@@ -705,6 +705,100 @@ def test_what_was_claimed_is_given_though_the_next_one_is_throttled(
     with isotone.connect(backend, clock=memory.clock) as throttling:
         backend.before["UpdateItem"] = [throttled] * 2
         assert len(Queue(throttling, "q", hold=30).claim(3)) == 1
+
+
+def test_what_was_claimed_is_given_though_another_shard_is_throttled(
+    queue: Queue, memory: Store
+) -> None:
+    queue.put("a", priority=1)
+    queue.put("b")
+    queries = itertools.count()
+
+    def throttled() -> None:
+        if next(queries) > 1:
+            raise errors.InternalServerError("later")
+
+    backend = Overtaken(memory.backend)
+    with isotone.connect(backend, clock=memory.clock) as throttling:
+        backend.before["Query"] = [throttled] * 3
+        assert bodies(Queue(throttling, "q", hold=30, priorities=3).claim(3)) == ["a"]
+
+
+def test_what_was_claimed_is_given_though_another_cannot_be_buried(
+    queue: Queue, memory: Store, clock: ManualClock
+) -> None:
+    queue.put("spent", group="g")
+    for _ in range(3):
+        assert queue.claim()
+        clock.advance(31)
+    queue.put("fresh", priority=1)
+
+    def throttled() -> None:
+        raise errors.InternalServerError("later")
+
+    backend = Overtaken(memory.backend)
+    with isotone.connect(backend, clock=memory.clock) as throttling:
+        backend.before["TransactWriteItems"] = [throttled]
+        other = Queue(throttling, "q", hold=30, attempts=3, priorities=3)
+        assert bodies(other.claim(3)) == ["fresh"]
+    clock.advance(31)
+    assert bodies(queue.claim(3)) == ["fresh"]
+    assert [each.body for each in queue.dead_letters()] == ["spent"]
+
+
+def test_what_is_kept_is_held_from_the_beginning(queue: Queue, clock: ManualClock) -> None:
+    queue.put("long")
+    (message,) = queue.claim(hold=1)
+    with queue.handling(message, keep=True) as same:
+        until, began = same.until.timestamp(), clock.now()
+        clock.advance(29)  # the thread has not woken up yet
+        others = queue.claim()
+    assert (until, others, queue.counts().depth) == (began + 30, [], 0)
+
+
+def test_the_largest_body_can_be_buried_with_a_long_reason(queue: Queue) -> None:
+    largest = "ä" * 195_000
+    queue.put(largest)
+    queue.put(largest, group="g" * 900)
+    for message in queue.claim(2):
+        queue.bury(message, "\N{SNAKE}" * 2000)
+    assert [each.body for each in queue.dead_letters()] == [largest] * 2
+    assert queue.redrive() == 2
+    assert queue.counts().ready == 2
+
+
+def test_a_body_that_does_not_fit_is_refused_before_anything_is_sent(clock: ManualClock) -> None:
+    requests = Requests()
+    with isotone.connect(clock=clock, observe=[isotone.at_end(requests.see)]) as store:
+        queue, large = Queue(store, "q"), ["x" * 200_000, {"a": b"x" * 200_000}]
+        for group in (None, "g"):
+            with pytest.raises(errors.UsageError, match=r"400,0\d\d bytes is too large"):
+                queue.put(large, group=group, token="t")
+            with pytest.raises(errors.UsageError, match="put it elsewhere"):
+                queue.put_many([1, large], group=group)
+        assert requests.taken() == {}
+
+
+def test_large_messages_of_a_group_are_put_in_several_transactions(queue: Queue) -> None:
+    sent = [f"{number}{'x' * 300_000}" for number in range(20)]
+    queue.put_many(sent, group="g")
+    found = []
+    while claimed := queue.claim():
+        found += bodies(claimed)
+        queue.acknowledge(claimed[0])
+    assert found == sent
+
+
+def test_a_letter_that_is_tried_anew_is_as_old_as_it_was(queue: Queue, clock: ManualClock) -> None:
+    queue.put_many(["a", "b"], group="g")
+    (message,) = queue.claim()
+    queue.bury(message)
+    clock.advance(60)
+    assert queue.redrive() == 1
+    for expected in ("b", "a"):
+        (again,) = queue.claim()
+        assert (again.body, again.put_at) == (expected, message.put_at)
+        queue.acknowledge(again)
 
 
 def test_a_lost_message_does_not_hide_an_interruption(queue: Queue, clock: ManualClock) -> None:

@@ -16,9 +16,11 @@ atomically, so nothing is read and no increment is lost.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import random
-import threading
+import uuid
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -26,21 +28,19 @@ from typing import Final
 
 from typing_extensions import TypeVar
 
-from isotone.errors import AlreadyExists, ConditionFailed, Contended, TransactionFailed, UsageError
+from isotone.errors import AlreadyExists, TransactionFailed, UsageError
 from isotone.model.declaring.fields import Attr, expires, field
 from isotone.model.declaring.keys import Key
 from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
-from isotone.model.steps import Pause, Steps
+from isotone.model.steps import Steps
 from isotone.structures.operation import S, Structure, operation
+from isotone.structures.settling import settled
 
 E = TypeVar("E", bound=Entity)
 
 COUNTERS: Final = Table("counters")
 _MOST_SHARDS: Final = 1000
-_ATTEMPTS: Final = (
-    50  # of a number that others keep taking; each has to lose to somebody who has won
-)
 
 
 class CounterShard(Entity):
@@ -49,6 +49,7 @@ class CounterShard(Entity):
     counter: Attr[str] = field()
     shard: Attr[int] = field(max=_MOST_SHARDS - 1, alert=1)
     total: Attr[int] = field(default=0)
+    resets: Attr[int] = field(default=0)
 
     primary = Key("COUNTER", counter, shard).sort("COUNTER")
 
@@ -92,9 +93,7 @@ class _Counting(Structure[S]):
     @operation
     def value(self) -> Steps[int]:
         """What was counted by now. Cost: a consistent read of each shard, a hundred to a request."""
-        keys = [{"counter": self.name, "shard": shard} for shard in range(self.shards)]
-        found = yield from self.calls.get_many(self._kind, keys, consistent=True)
-        return sum(each.total for each in found if each is not None)
+        return sum(each.total for each in (yield from self._read()))
 
     @operation
     def add_once(self, token: str, by: int = 1, *, remember: float = 86_400) -> Steps[bool]:
@@ -120,16 +119,35 @@ class _Counting(Structure[S]):
 
     @operation
     def reset(self) -> Steps[int]:
-        """Begin at 0 again, and give what was counted until then. Cost: a write for each shard.
+        """Begin at 0 again, and give what was counted until then.
 
         What others add meanwhile is in what is given, or in what the counter has afterwards: never in both,
-        never in neither. Where a write has no answer, what that shard had is not known any more.
+        never in neither. Cost: a consistent read of each shard, and of the first once more, and a transaction of
+        a write and a check.
         """
-        total = 0
-        for shard in range(self.shards):
-            was = yield from self.calls.delete(self._kind, counter=self.name, shard=shard)
-            total += 0 if was is None else was.total
+        return (yield from settled(self._reset, f"to counter {self.name!r}", "try again later"))
+
+    def _reset(self) -> Steps[int]:
+        """Take away what was counted, from the first shard, unless another reset did since that was read."""
+        shards = yield from self._read()
+        total = sum(each.total for each in shards)
+        as_read = CounterShard.resets == shards[0].resets
+        if not shards[0].resets:
+            as_read |= CounterShard.resets.missing()
+        together = self.calls.transaction()
+        changes = CounterShard.total.add(-total), CounterShard.resets.add(1)
+        together.upsert(self._kind, *changes, when=as_read, counter=self.name, shard=0)
+        # A transaction is made once, though it may be sent twice; a write by itself would be made again.
+        never = CounterToken.gone_at.missing()
+        together.check(self._tokens, never, counter=self.name, token=uuid.uuid4().hex)
+        yield from together.commit()
         return total
+
+    def _read(self) -> Steps[list[CounterShard]]:
+        empty = [self._kind(counter=self.name, shard=shard) for shard in range(self.shards)]
+        keys = [{"counter": self.name, "shard": each.shard} for each in empty]
+        found = yield from self.calls.get_many(self._kind, keys, consistent=True)
+        return [each or other for each, other in zip(found, empty, strict=True)]
 
     def _add(self, by: int) -> Steps[int]:
         change = CounterShard.total.add(by)
@@ -190,7 +208,6 @@ class Sequence(Structure[S]):
         self.block = _positive(block)
         self._kind = self.kept(SequenceState)
         self._reserved: deque[int] = deque()
-        self._guard = threading.Lock()
         self._process = os.getpid()
 
     @staticmethod
@@ -205,15 +222,12 @@ class Sequence(Structure[S]):
         A number whose answer is lost, or whose taker dies, is missing: `assign` leaves no gap.
         """
         if self._process != os.getpid():  # forked: what was reserved is our parent's
-            self._reserved, self._guard = deque(), threading.Lock()
-            self._process = os.getpid()
-        with self._guard:
-            if self._reserved:
-                return self._reserved.popleft()
-        numbers = yield from self._reserve(self.block)
-        with self._guard:
-            self._reserved.extend(numbers[1:])
-        return numbers[0]
+            self._reserved, self._process = deque(), os.getpid()
+        with contextlib.suppress(IndexError):
+            return self._reserved.popleft()
+        first, *others = yield from self._reserve(self.block)
+        self._reserved.extend(others)
+        return first
 
     @operation
     def reserve(self, count: int) -> Steps[range]:
@@ -233,28 +247,27 @@ class Sequence(Structure[S]):
         transaction of two writes, again where another was faster. Raises what `create` raises, and
         `Contended` where others were faster in each of many attempts.
         """
-        for attempt in range(_ATTEMPTS):
-            last = yield from self._last()
-            entity = make(last + 1)
-            together = self.calls.transaction()
-            if last:
-                unchanged = SequenceState.given == last
-                counted = SequenceState.given.set(last + 1)
-                together.update(self._kind, counted, when=unchanged, sequence=self.name)
-            else:
-                together.create(self._kind(sequence=self.name, given=1))
-            together.create(entity)
-            try:
-                yield from together.commit()
-            except TransactionFailed as failed:
-                if not isinstance(failed.failures.get(0), ConditionFailed):
-                    raise failed.failures.get(1, failed) from None
-            except Contended:
-                pass
-            else:
-                return entity
-            yield Pause(random.uniform(0, min(0.5, 0.005 * 2**attempt)))
-        raise Contended(f"others took each number of sequence {self.name!r} first; try again later")
+        attempt = functools.partial(self._assign, make)
+        return (yield from settled(attempt, f"to sequence {self.name!r}", "try again later"))
+
+    def _assign(self, make: Callable[[int], E]) -> Steps[E]:
+        last = yield from self._last()
+        entity = make(last + 1)
+        together = self.calls.transaction()
+        if last:
+            counted = SequenceState.given.set(last + 1)
+            unchanged = SequenceState.given == last
+            together.update(self._kind, counted, when=unchanged, sequence=self.name)
+        else:
+            together.create(self._kind(sequence=self.name, given=1))
+        together.create(entity)
+        try:
+            yield from together.commit()
+        except TransactionFailed as failed:
+            if 0 in failed.failures:
+                raise  # another was faster
+            raise failed.failures[1] from None
+        return entity
 
     def _reserve(self, count: int) -> Steps[range]:
         change = SequenceState.given.add(count)

@@ -14,7 +14,6 @@ import functools
 import hashlib
 import inspect
 import json
-import random
 import typing
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine
@@ -22,7 +21,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, ParamSpec, TypeVar, cast, overload
 
 from isotone.errors import (
-    AlreadyExists,
     ConditionFailed,
     InProgress,
     IsotoneError,
@@ -39,13 +37,14 @@ from isotone.model.steps import Pause, Steps
 from isotone.model.store import Store
 from isotone.model.writing.transactions import Transaction
 from isotone.structures.operation import S, Structure, operation
+from isotone.structures.renewing import to_its_end
+from isotone.structures.waiting import pauses
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 IDEMPOTENCY: Final = Table("idempotency")
-_FIRST_PAUSE: Final = 0.05  # seconds; doubled with each look, with jitter
-_LONGEST_PAUSE: Final = 1.0
+_LONGEST_PAUSE: Final = 1.0  # seconds between two looks
 _LARGEST_RESULT: Final = 350_000  # bytes; an item has 400 KB, and a key up to two
 
 
@@ -68,7 +67,8 @@ class Idempotency(Structure[S]):
     """Keys of one kind of work, each to be done once.
 
     `lease` is for how many seconds nobody else begins what an attempt has begun: longer than the work can
-    take. `remember` is for how many a result is kept.
+    take. One that has died is taken over `skew` seconds later: by so much the clocks of the machines may
+    differ. `remember` is for how many a result is kept.
     """
 
     def __init__(
@@ -78,12 +78,14 @@ class Idempotency(Structure[S]):
         *,
         lease: float = 60.0,
         remember: float = 86_400.0,
+        skew: float = 1.0,
         table: Table | None = None,
     ) -> None:
         super().__init__(store, table or IDEMPOTENCY)
         self.scope = scope
         self.lease = lease
         self.remember = remember
+        self.skew = skew
         self._kind = self.kept(IdempotencyRecord)
 
     @staticmethod
@@ -128,9 +130,9 @@ class Idempotency(Structure[S]):
         `PayloadDiffers`, `LeaseLost` where the function took longer than the lease and another attempt has
         begun, and whatever the function raises: then it may be tried again.
         """
-        attempt = self._begin(key, _fingerprint(payload), wait)
+        begin = self._begin(key, _fingerprint(payload), wait)
         go = self._awaited if isinstance(self.store, AsyncStore) else self._waited
-        return go(attempt, function, result)
+        return go(begin, function, result)
 
     def each(
         self,
@@ -167,8 +169,8 @@ class Idempotency(Structure[S]):
         Where that was so before, the transaction fails, with `AlreadyExists` in this place.
         """
         record = self._record(key, _fingerprint(payload))
-        text, _ = _written(result)
-        together.create(record.replace(done=True, result=text, gone_at=self._after(self.remember)))
+        kept, until = _written(result), self._after(self.remember)
+        together.create(record.replace(done=True, result=kept, until=until, gone_at=until))
 
     @operation
     def forget(self, key: str) -> Steps[bool]:
@@ -179,26 +181,25 @@ class Idempotency(Structure[S]):
     # An attempt
 
     def _waited(
-        self, attempt: Steps[IdempotencyRecord], function: Callable[[], Any], kind: Any
+        self, begin: Steps[IdempotencyRecord], function: Callable[[], Any], kind: Any
     ) -> Any:
         run: Any = self.store.run
-        record = run(attempt)
+        record = run(begin)
         if record.done:
             return _read(record, kind)
         try:
             result = function()
         except BaseException:
-            with contextlib.suppress(IsotoneError):  # then the lease has to run out
-                run(self._give_up(record))
+            run(self._give_up(record))
             raise
         run(self._finish(record, result))
         return result
 
     async def _awaited(
-        self, attempt: Steps[IdempotencyRecord], function: Callable[[], Any], kind: Any
+        self, begin: Steps[IdempotencyRecord], function: Callable[[], Any], kind: Any
     ) -> Any:
         run: Any = self.store.run
-        record = await run(attempt)
+        record = await run(begin)
         if record.done:
             return _read(record, kind)
         try:
@@ -206,16 +207,16 @@ class Idempotency(Structure[S]):
             if inspect.isawaitable(result):
                 result = await result
         except BaseException:
-            with contextlib.suppress(IsotoneError):
-                await run(self._give_up(record))
+            await to_its_end(run(self._give_up(record)))
             raise
-        await run(self._finish(record, result))
+        await to_its_end(run(self._finish(record, result)))
         return result
 
     def _begin(self, key: str, fingerprint: str | None, wait: float) -> Steps[IdempotencyRecord]:
         """The record of an attempt of ours, or one with a result."""
-        record, waited, pause = self._record(key, fingerprint), 0.0, _FIRST_PAUSE
+        waited, naps = 0.0, pauses(_LONGEST_PAUSE)
         while True:
+            record = self._record(key, fingerprint)
             found = yield from self._claim(record)
             if found.done or found.attempt == record.attempt:
                 return found
@@ -226,42 +227,43 @@ class Idempotency(Structure[S]):
                     found.attempt,
                     found.until,
                 )
-            nap = min(wait - waited, random.uniform(pause / 2, pause))
+            nap = min(wait - waited, next(naps))
             yield Pause(nap)
-            waited, pause = waited + nap, min(pause * 2, _LONGEST_PAUSE)
-            record = self._record(key, fingerprint)
+            waited += nap
 
     def _claim(self, record: IdempotencyRecord) -> Steps[IdempotencyRecord]:
         """Begin an attempt; its record, or the one that stands in its way."""
+        known, now = IdempotencyRecord, self._after(0)
+        same = known.fingerprint == record.fingerprint
+        if record.fingerprint is None:
+            same = known.fingerprint.missing()
+        is_over = (known.until <= self._after(-self.skew)) & same
+        free = known.attempt.missing() | (known.gone_at <= now) | is_over
         try:
-            return (yield from self.calls.create(record))
-        except AlreadyExists as refused:
+            return (yield from self.calls.put(record, when=free))
+        except ConditionFailed as refused:
             found: IdempotencyRecord = refused.current
         if found.fingerprint != record.fingerprint:
             raise PayloadDiffers(
                 f"{self.scope} {record.key!r} was asked for before with another payload; give another "
                 "request another key"
             )
-        if found.done or found.attempt == record.attempt or found.until.timestamp() > self.now():
-            return found
-        same = (IdempotencyRecord.attempt == found.attempt) & (IdempotencyRecord.done == False)  # noqa: E712
-        try:
-            yield from self.calls.put(record, when=same)
-        except ConditionFailed as refused:
-            return refused.current or found
-        return record
+        return found
 
     def _finish(self, record: IdempotencyRecord, result: Any) -> Steps[None]:
-        text, error = _written(result)
-        if text is not None and len(text.encode()) > _LARGEST_RESULT:
-            text, error = (
-                None,
-                UsageError("it was done, but the result is too large to be kept: give less"),
-            )
+        """Keep the result. Where it cannot be kept, that is said after it was noted that the work is done."""
+        kept: str | None = None
+        unkept: UsageError | None = None
+        try:
+            kept = _written(result)
+        except UsageError as error:
+            unkept = error
+        until = self._after(self.remember)
         changes = [
             IdempotencyRecord.done.set(True),
-            IdempotencyRecord.result.set(text),
-            IdempotencyRecord.gone_at.set(self._after(self.remember)),
+            IdempotencyRecord.result.set(kept),
+            IdempotencyRecord.until.set(until),
+            IdempotencyRecord.gone_at.set(until),
         ]
         mine = IdempotencyRecord.attempt == record.attempt
         try:
@@ -273,12 +275,13 @@ class Idempotency(Structure[S]):
                 f"{self.scope} {record.key!r} was done, but took longer than its lease of {self.lease:g} "
                 "seconds, and another attempt has begun: give a longer lease"
             ) from None
-        if error is not None:
-            raise error
+        if unkept is not None:
+            raise unkept
 
     def _give_up(self, record: IdempotencyRecord) -> Steps[None]:
+        """Let another attempt begin at once; without an answer, when the lease is over."""
         mine = IdempotencyRecord.attempt == record.attempt
-        with contextlib.suppress(ConditionFailed):
+        with contextlib.suppress(IsotoneError):
             yield from self.calls.delete(self._kind, when=mine, scope=record.scope, key=record.key)
 
     def _record(self, key: str, fingerprint: str | None) -> IdempotencyRecord:
@@ -288,7 +291,7 @@ class Idempotency(Structure[S]):
             attempt=uuid.uuid4().hex,
             until=self._after(self.lease),
             fingerprint=fingerprint,
-            gone_at=self._after(max(self.lease, self.remember)),
+            gone_at=self._after(self.lease + self.skew + self.remember),
         )
 
     def _after(self, seconds: float) -> datetime:
@@ -306,11 +309,11 @@ def _returned(function: Callable[..., Any]) -> Any:
         ) from None
 
 
-def _plain(value: Any) -> Any:
-    """A value as JSON has it, by pydantic."""
+def _json(value: Any, **options: Any) -> str:
+    """A value as JSON, by pydantic; raises `TypeError` or `ValueError`."""
     from pydantic_core import to_jsonable_python
 
-    return to_jsonable_python(value, fallback=_of_entity)
+    return json.dumps(to_jsonable_python(value, fallback=_of_entity), **options)
 
 
 def _of_entity(value: Any) -> Any:
@@ -324,7 +327,7 @@ def _fingerprint(payload: Any) -> str | None:
     if payload is None:
         return None
     try:
-        text = json.dumps(_plain(payload), sort_keys=True)
+        text = _json(payload, sort_keys=True)
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"the payload cannot be compared with that of another time: {error}; say what must be the same "
@@ -333,16 +336,21 @@ def _fingerprint(payload: Any) -> str | None:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _written(result: Any) -> tuple[str | None, UsageError | None]:
-    """A result as text; where it has none, what to say after it was noted that the work is done."""
+def _written(result: Any) -> str:
+    """A result as it is kept; raises `UsageError` where that cannot be."""
     try:
-        return json.dumps(_plain(result)), None
+        text = _json(result)
     except (TypeError, ValueError) as error:
-        return None, UsageError(f"it was done, but the result cannot be kept: {error}")
+        raise UsageError(f"the result cannot be kept: {error}") from None
+    if len(text.encode()) > _LARGEST_RESULT:
+        raise UsageError("the result is too large to be kept: give less")
+    return text
 
 
 def _read(record: IdempotencyRecord, kind: Any) -> Any:
-    value: Any = None if record.result is None else json.loads(record.result)
+    if record.result is None:
+        return None  # it was done, but what came out could not be kept
+    value = json.loads(record.result)
     if kind is Any or kind is None:
         return value
     if isinstance(kind, type) and issubclass(kind, Entity):

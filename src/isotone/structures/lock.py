@@ -12,26 +12,23 @@ the greatest it has seen, and so an owner that has lost its lease without knowin
 from __future__ import annotations
 
 import os
-import random
 import socket
 import uuid
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
-from isotone.errors import ConditionFailed, LeaseLost, Locked, NotFound, UsageError
-from isotone.model.declaring.changes import Change
+from isotone.errors import ConditionFailed, IsotoneError, LeaseLost, Locked, UsageError
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr, field, version
 from isotone.model.declaring.keys import Key
 from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
 from isotone.model.steps import Pause, Steps
-from isotone.structures.holding import Holding
 from isotone.structures.operation import S, Structure, operation
+from isotone.structures.renewing import Leased
+from isotone.structures.waiting import pauses
 
 LOCKS: Final = Table("locks")
-_FIRST_PAUSE: Final = 0.05  # seconds; doubled with each look, with jitter
 
 
 class LockState(Entity):
@@ -41,8 +38,8 @@ class LockState(Entity):
     holder: Attr[str | None] = field(default=None)
     owner: Attr[str | None] = field(default=None)
     until: Attr[datetime | None] = field(default=None)
-    lease: Attr[float] = field()
-    fence: Attr[int] = field()
+    lease: Attr[float] = field(default=0.0)
+    fence: Attr[int] = field(default=0)
     revision: Attr[int] = version()
 
     primary = Key("LOCK", lock).sort("LOCK")
@@ -54,13 +51,6 @@ class LockHolder(NamedTuple):
     owner: str
     until: datetime
     fence: int
-
-
-class _Grip(NamedTuple):
-    """What this process knows of its own hold."""
-
-    fence: int
-    until: float
 
 
 class Lock(Structure[S]):
@@ -95,8 +85,9 @@ class Lock(Structure[S]):
         self.trust_clocks = trust_clocks
         self._holder = uuid.uuid4().hex
         self._kind = self.kept(LockState)
-        self._grip: _Grip | None = None
-        self._watched: tuple[int, float] | None = None
+        self._fence: int | None = None  # of this hold
+        self._until = 0.0
+        self._watched: tuple[int, float] | None = None  # the revision that was seen, since when
 
     @staticmethod
     def layout(name: str = "locks") -> Table:
@@ -108,7 +99,7 @@ class Lock(Structure[S]):
     @property
     def is_held(self) -> bool:
         """Whether this owner has the lock for certain: its lease has not run out."""
-        return self._grip is not None and self.now() < self._grip.until
+        return self._fence is not None and self.now() < self._until
 
     @property
     def fence(self) -> int:
@@ -116,10 +107,10 @@ class Lock(Structure[S]):
 
         Raises `LeaseLost` where the lease has run out, `UsageError` where the lock was not acquired.
         """
+        fence = self._own()
         if not self.is_held:
-            raise self._lost() if self._grip else self._unheld()
-        assert self._grip is not None
-        return self._grip.fence
+            raise self._lost()
+        return fence
 
     # Taking and giving
 
@@ -137,7 +128,50 @@ class Lock(Structure[S]):
 
         Raises `Locked` where others have it all the time. Cost: a consistent read for each look, and a write.
         """
-        began, waited, pause = self.now(), 0.0, min(_FIRST_PAUSE, wait)
+        yield from self._acquire(timeout, wait)
+        return self._own()
+
+    @operation
+    def renew(self) -> Steps[None]:
+        """Hold the lock for a whole lease from now. Cost: one write.
+
+        Raises `LeaseLost` where somebody else has taken it over.
+        """
+        return self._renew()
+
+    @operation
+    def release(self) -> Steps[None]:
+        """Let others have the lock. Cost: one write.
+
+        Raises `LeaseLost` where somebody else has taken it over: what was done was not guarded to its end.
+        """
+        return self._release()
+
+    @operation
+    def holder(self) -> Steps[LockHolder | None]:
+        """Who has the lock, whether or not the lease has run out. Cost: a consistent read."""
+        state = yield from self._read()
+        return None if state.holder is None else _described(state)
+
+    def held(
+        self, timeout: float = 60.0, *, wait: float = 1.0, every: float | None = None
+    ) -> Leased[Self, S]:
+        """Acquire the lock for a `with` or `async with` block, and release it at its end.
+
+        In the background it is renewed `every` so many seconds, a third of the lease unless it is said. A
+        lock that is lost all the same is not `is_held`, its `fence` raises, and so does the end of the block.
+        """
+        often = self.lease / 3 if every is None else every
+        if not 0 < often < self.lease:
+            raise UsageError(
+                f"a lease of {self.lease:g} seconds has to be renewed before it is over, not every {often:g}"
+            )
+        return Leased(self.store, self._acquire(timeout, wait), self._end, self._renew, often)
+
+    # How
+
+    def _acquire(self, timeout: float, wait: float) -> Steps[Self]:
+        began, waited, naps = self.now(), 0.0, pauses(wait)
         while (other := (yield from self._try())) is not None:
             left = timeout - max(waited, self.now() - began)
             if left <= 0:
@@ -147,96 +181,38 @@ class Lock(Structure[S]):
                     other.owner,
                     other.until,
                 )
-            nap = min(left, random.uniform(pause / 2, pause))
+            nap = min(left, next(naps))
             yield Pause(nap)
             waited += nap
-            pause = min(pause * 2, wait)
-        assert self._grip is not None
-        return self._grip.fence
-
-    @operation
-    def renew(self) -> Steps[None]:
-        """Hold the lock for a whole lease from now. Cost: one write.
-
-        Raises `LeaseLost` where somebody else has taken it over.
-        """
-        grip = self._own()
-        until = self.now() + self.lease
-        change = LockState.until.set(datetime.fromtimestamp(until, UTC))
-        try:
-            yield from self.calls.update(
-                self._kind, change, when=self._is_mine(grip), lock=self.name
-            )
-        except ConditionFailed:
-            self._grip = grip._replace(until=0.0)
-            raise self._lost() from None
-        self._grip = grip._replace(until=until)
-
-    @operation
-    def release(self) -> Steps[None]:
-        """Let others have the lock. Cost: one write.
-
-        Raises `LeaseLost` where somebody else has taken it over: what was done was not guarded to its end.
-        """
-        grip = self._own()
-        self._grip = grip._replace(
-            until=0.0
-        )  # without an answer it may be free, and releasing is repeated
-        changes = [LockState.holder.remove(), LockState.owner.remove(), LockState.until.remove()]
-        try:
-            yield from self.calls.update(
-                self._kind, *changes, when=self._is_mine(grip), lock=self.name
-            )
-        except ConditionFailed as refused:
-            # Free with our fence: released by us, but the answer was lost.
-            if refused.current is None or (refused.current.fence, refused.current.holder) != (
-                grip.fence,
-                None,
-            ):
-                raise self._lost() from None
-        self._grip = None
-
-    @operation
-    def holder(self) -> Steps[LockHolder | None]:
-        """Who has the lock, whether or not the lease has run out. Cost: a consistent read."""
-        state = yield from self.calls.get(self._kind, consistent=True, lock=self.name)
-        return None if state is None or state.holder is None else _described(state)
-
-    def held(
-        self, timeout: float = 60.0, *, wait: float = 1.0, every: float | None = None
-    ) -> Holding[S]:
-        """Acquire the lock for a `with` or `async with` block, and release it at its end.
-
-        In the background it is renewed `every` so many seconds, a third of the lease unless it is said. A
-        lock that is lost all the same is not `is_held`, its `fence` raises, and so does the end of the block.
-        """
-        return Holding(self, timeout, wait, self.lease / 3 if every is None else every)
-
-    # How
+        return self
 
     def _try(self) -> Steps[LockHolder | None]:
         """Take the lock; None, or else who has it."""
         now = self.now()
-        until = datetime.fromtimestamp(now + self.lease, UTC)
-        state = yield from self.calls.get(self._kind, consistent=True, lock=self.name)
-        fence = 1 if state is None else state.fence + 1
-        if state is not None and not self._may_take(state, now):
+        state = yield from self._read()
+        if not self._may_take(state, now):
             return _described(state)
+        taken = state.replace(
+            holder=self._holder,
+            owner=self.owner,
+            until=datetime.fromtimestamp(now + self.lease, UTC),
+            lease=self.lease,
+            fence=state.fence + 1,
+        )
         try:
-            if state is None:
-                yield from self.calls.create(self._mine(until))
-            else:
-                yield from self.calls.update(state, *self._taking(until))
-        except NotFound:
-            return LockHolder("nobody, as it seems", until, 0)  # deleted by hand in between
+            yield from self.calls.put(taken)  # unless its revision is another one by now
         except ConditionFailed as refused:
-            if refused.current.holder is None:
-                return LockHolder("somebody who has let it go", until, refused.current.fence)
-            if (refused.current.holder, refused.current.fence) != (self._holder, fence):
-                return _described(refused.current)
+            other = refused.current or state
+            if (other.holder, other.fence) != (taken.holder, taken.fence):
+                return _described(other)
             # Ours: only the answer to the first request was lost.
-        self._grip, self._watched = _Grip(fence, now + self.lease), None
+        self._fence, self._until, self._watched = taken.fence, now + self.lease, None
         return None
+
+    def _read(self) -> Steps[LockState]:
+        """The lock as it is; free, and of no revision, where it was never taken."""
+        state = yield from self.calls.get(self._kind, consistent=True, lock=self.name)
+        return self._kind(lock=self.name) if state is None else state
 
     def _may_take(self, state: LockState, now: float) -> bool:
         if state.holder is None or state.until is None:
@@ -254,33 +230,46 @@ class Lock(Structure[S]):
             self._watched = (state.revision, now)
         return now - self._watched[1] >= state.lease
 
-    def _mine(self, until: datetime) -> LockState:
-        return self._kind(
-            lock=self.name,
-            holder=self._holder,
-            owner=self.owner,
-            until=until,
-            lease=self.lease,
-            fence=1,
-        )
+    def _renew(self) -> Steps[None]:
+        is_mine, until = self._is_mine(), self.now() + self.lease
+        change = LockState.until.set(datetime.fromtimestamp(until, UTC))
+        try:
+            yield from self.calls.update(self._kind, change, when=is_mine, lock=self.name)
+        except ConditionFailed:
+            self._until = 0.0
+            raise self._lost() from None
+        self._until = until
 
-    def _taking(self, until: datetime) -> Iterator[Change]:
-        yield LockState.holder.set(self._holder)
-        yield LockState.owner.set(self.owner)
-        yield LockState.until.set(until)
-        yield LockState.lease.set(self.lease)
-        yield LockState.fence.add(1)
+    def _release(self) -> Steps[None]:
+        fence, is_mine = self._own(), self._is_mine()
+        self._until = 0.0  # without an answer it may be free, and releasing is repeated
+        changes = [LockState.holder.remove(), LockState.owner.remove(), LockState.until.remove()]
+        try:
+            yield from self.calls.update(self._kind, *changes, when=is_mine, lock=self.name)
+        except ConditionFailed as refused:
+            now = refused.current
+            if now is None or (now.fence, now.holder) != (fence, None):
+                raise self._lost() from None
+            # Free with our fence: released by us, but the answer was lost.
+        self._fence = None
 
-    def _is_mine(self, grip: _Grip) -> Condition:
-        return (LockState.holder == self._holder) & (LockState.fence == grip.fence)
+    def _end(self, error: BaseException | None) -> Steps[bool]:
+        try:
+            yield from self._release()
+        except IsotoneError:
+            if error is None:
+                raise  # else what the block raised comes first; the lease runs out by itself
+        return False
 
-    def _own(self) -> _Grip:
-        if self._grip is None:
-            raise self._unheld()
-        return self._grip
+    def _is_mine(self) -> Condition:
+        return (LockState.holder == self._holder) & (LockState.fence == self._own())
 
-    def _unheld(self) -> UsageError:
-        return UsageError(f"lock {self.name!r} was not acquired by this Lock; call acquire() first")
+    def _own(self) -> int:
+        if self._fence is None:
+            raise UsageError(
+                f"lock {self.name!r} was not acquired by this Lock; call acquire() first"
+            )
+        return self._fence
 
     def _lost(self) -> LeaseLost:
         return LeaseLost(
@@ -290,6 +279,5 @@ class Lock(Structure[S]):
 
 
 def _described(state: LockState) -> LockHolder:
-    assert state.owner is not None
-    assert state.until is not None
-    return LockHolder(state.owner, state.until, state.fence)
+    until = state.until or datetime.now(UTC)
+    return LockHolder(state.owner or "somebody who has let it go", until, state.fence)

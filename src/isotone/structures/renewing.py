@@ -1,67 +1,122 @@
-"""Renewing a lease in the background, by a thread or by a task, until it is lost or no longer needed."""
+"""A block in which something is leased: renewed in the background while it runs, and given up at its end."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
 
-from isotone.errors import IsotoneError, LeaseLost
+from isotone.errors import IsotoneError, LeaseLost, UsageError
+from isotone.model.async_store import AsyncStore
+from isotone.model.steps import Steps
+from isotone.model.store import Store
+from isotone.structures.operation import S
+
+T = TypeVar("T")
 
 
-class Renewing:
-    """Calls `renew` every so many seconds, as long as `is_alive()`.
+class Leased(Generic[T, S]):
+    """`with leased as it:` over a `Store`, `async with` over an `AsyncStore`; for once.
 
-    A renewal that gets no answer is tried again, while there is time; one that comes too late is the last.
+    `begin` takes the lease. `renew` is repeated `every` so many seconds, by a thread or a task, until it raises
+    `LeaseLost`; where it fails otherwise, it is tried again. `end` is told what the block raised, and says
+    whether that is settled by it.
     """
 
     def __init__(
-        self, renew: Callable[[], Any], every: float, is_alive: Callable[[], bool]
+        self,
+        store: S,
+        begin: Steps[T],
+        end: Callable[[BaseException | None], Steps[bool]],
+        renew: Callable[[], Steps[object]] | None,
+        every: float,
     ) -> None:
+        self._store = store
+        self._begin = begin
+        self._end = end
         self._renew = renew
         self._every = every
-        self._is_alive = is_alive
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="renewing a lease", daemon=True)
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Renew in a thread."""
-        self._thread.start()
+    # In a thread
 
-    def stop(self) -> None:
-        """Renew no longer; when this returns, no renewal is under way."""
-        self._stop.set()
-        self._thread.join()
+    def __enter__(self: Leased[T, Store]) -> T:
+        self._must_be_over(Store, "with")
+        begun = self._store.run(self._begin)
+        if self._renew is not None:
+            self._thread = threading.Thread(target=self._keep, name="renewing", daemon=True)
+            self._thread.start()
+        return begun
 
-    def _keep(self) -> None:
-        while not self._stop.wait(self._every):
-            try:
-                self._renew()
-            except LeaseLost:
-                return
-            except IsotoneError:
-                if not self._is_alive():
-                    return
+    def __exit__(self: Leased[T, Store], *raised: Any) -> bool:
+        try:
+            self._over.set()
+            if self._thread is not None:
+                self._thread.join()
+        finally:  # also where somebody interrupts the waiting
+            is_settled = self._store.run(self._end(raised[1]))
+        return is_settled
 
-    def start_task(self) -> None:
-        """Renew in a task of the running loop; `renew` is awaited."""
-        self._task = asyncio.create_task(self._keep_async())
+    def _keep(self: Leased[T, Store]) -> None:
+        while not self._over.wait(self._every) and self._store.run(self._renewed()):
+            pass
 
-    async def stop_task(self) -> None:
-        """Renew no longer."""
-        assert self._task is not None
-        self._task.cancel()
-        await asyncio.wait({self._task})
+    # In a task
 
-    async def _keep_async(self) -> None:
-        while True:
+    async def __aenter__(self: Leased[T, AsyncStore]) -> T:
+        self._must_be_over(AsyncStore, "async with")
+        begun = await self._store.run(self._begin)
+        if self._renew is not None:
+            self._task = asyncio.create_task(self._keep_async())
+        return begun
+
+    async def __aexit__(self: Leased[T, AsyncStore], *raised: Any) -> bool:
+        return await to_its_end(self._end_async(raised[1]))
+
+    async def _end_async(self: Leased[T, AsyncStore], error: BaseException | None) -> bool:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        return await self._store.run(self._end(error))
+
+    async def _keep_async(self: Leased[T, AsyncStore]) -> None:
+        await asyncio.sleep(self._every)
+        while await self._store.run(self._renewed()):
             await asyncio.sleep(self._every)
-            try:
-                await self._renew()
-            except LeaseLost:
-                return
-            except IsotoneError:
-                if not self._is_alive():
-                    return
+
+    # In both
+
+    def _renewed(self) -> Steps[bool]:
+        """Renew it; whether that is worth to be repeated."""
+        assert self._renew is not None
+        try:
+            yield from self._renew()
+        except (LeaseLost, UsageError):  # the latter: the block has given it up by itself
+            return False
+        except IsotoneError:  # no answer, maybe: there is time left
+            pass
+        return True
+
+    def _must_be_over(self, kind: type[Store | AsyncStore], statement: str) -> None:
+        if not isinstance(self._store, kind):
+            other = "async with" if statement == "with" else "with"
+            raise UsageError(
+                f"what is over {type(self._store).__name__} is held by `{other}`, not by `{statement}`"
+            )
+
+
+async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Await something that is not to be left half done: a cancellation takes effect behind it."""
+    task, cancelled = asyncio.ensure_future(work), None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as again:
+            cancelled = again
+    if cancelled is not None and not task.cancelled():
+        task.exception()  # looked at: the loop would complain of one that nobody has seen
+        raise cancelled
+    return task.result()

@@ -1,1 +1,1 @@
-"""A durable queue: what a message is (`entities`), how it is claimed and settled (`steps`), what users see (`queue`)."""
+"""A durable queue: what is kept of it (`entities`), messages in order (`groups`), what becomes of them (`outcomes`)."""

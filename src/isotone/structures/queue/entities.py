@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, Final, Literal
 
 from isotone.model.declaring.components import desc
+from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr, expires, field
 from isotone.model.declaring.keys import Index, Key
 from isotone.model.declaring.table import Global, Table
@@ -21,7 +22,6 @@ from isotone.model.entity import Entity
 
 MOST_SHARDS: Final = 1000
 MOST_PRIORITIES: Final = 10
-_LONGEST_REASON: Final = 1000  # characters; it must fit into the item, beside the body
 _MOST_MESSAGES: Final = 10**15  # of a group, in one go
 
 
@@ -54,6 +54,9 @@ class QueueEntry(Entity):
     ready = Index("queue", "QUEUE", queue, state, shard).sort(desc(priority), due, entry)
 
 
+is_dead: Final = QueueEntry.state == "DEAD"
+
+
 class QueueMessage(Entity):
     """A message of a group."""
 
@@ -78,17 +81,6 @@ class QueueToken(Entity):
     primary = Key("QUEUE", queue, "TOKEN", token).sort("TOKEN")
 
 
-def natural(body: Any) -> Any:
-    """What was put, as Python has it: a number without decimals is an int, and not a Decimal."""
-    if isinstance(body, Decimal):
-        return int(body) if body == body.to_integral_value() else body
-    if isinstance(body, list):
-        return [natural(each) for each in body]
-    if isinstance(body, dict):
-        return {name: natural(each) for name, each in body.items()}
-    return body
-
-
 @dataclass(frozen=True, slots=True)
 class Message:
     """A message as its consumer has it: claimed until a time, for the so-manieth time."""
@@ -107,18 +99,16 @@ class Message:
     pending: int = attribute(default=0, repr=False)
 
     @property
-    def key(self) -> dict[str, str]:
-        """Which entry it was claimed by."""
-        if self.group is None:
-            return {"kind": "MESSAGE", "entry": self.id}
-        return {"kind": "GROUP", "entry": self.group}
+    def entry(self) -> str:
+        """The name of the entry by which it was claimed."""
+        return self.id if self.group is None else self.group
 
 
 def message_of(entry: QueueEntry, head: QueueMessage | None = None) -> Message:
     """An entry as a message; of a group, the one at its head."""
     return Message(
         id=entry.entry if head is None else head.message,
-        body=natural(entry.body if head is None else head.body),
+        body=_natural(entry.body if head is None else head.body),
         attempts=entry.attempts,
         put_at=entry.put_at if head is None else head.put_at,
         until=entry.due,
@@ -132,9 +122,24 @@ def message_of(entry: QueueEntry, head: QueueMessage | None = None) -> Message:
     )
 
 
-def shortened(reason: str | None) -> str | None:
-    """A reason as it is kept: errors may have texts of any length."""
-    return None if reason is None else reason[:_LONGEST_REASON]
+def _natural(body: Any) -> Any:
+    """What was put, as Python has it: a number without decimals is an int, and not a Decimal."""
+    if isinstance(body, Decimal):
+        return int(body) if body == body.to_integral_value() else body
+    if isinstance(body, list | set):
+        return type(body)(map(_natural, body))
+    if isinstance(body, dict):
+        return {name: _natural(each) for name, each in body.items()}
+    return body
+
+
+def in_place(of: QueueEntry | Message) -> Condition:
+    """Tells an update where in the index an entry is, so that it has to read nothing."""
+    return (
+        (QueueEntry.state == "READY")
+        & (QueueEntry.shard == of.shard)
+        & (QueueEntry.priority == of.priority)
+    )
 
 
 @dataclass(slots=True)

@@ -8,6 +8,9 @@
 
 A message is there until it is acknowledged. Who claims one has it for `hold` seconds; then it is claimed
 again, by whoever comes. After so many attempts it is put aside, as a dead letter.
+
+A write that others may overtake has what was seen in its condition; whether a claim is still one's own is a
+condition as well, on its receipt. So a consumer that was too slow can change nothing.
 """
 
 from __future__ import annotations
@@ -15,30 +18,36 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Any, Final
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal
 
-from isotone.errors import AlreadyExists, ConditionFailed, TransactionFailed, UsageError
+from isotone.errors import AlreadyExists, LeaseLost, TransactionFailed, UsageError
+from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.table import Table
 from isotone.model.ids import uuid7
+from isotone.model.reading.collecting import Traversal
+from isotone.model.reading.patterns import Query
 from isotone.model.steps import Pause, Steps
-from isotone.structures.operation import Batches, S, iteration, operation
+from isotone.structures.operation import Batches, S, Structure, iteration, operation
+from isotone.structures.queue import groups, outcomes
+from isotone.structures.queue.claiming import Claims
 from isotone.structures.queue.entities import (
     MOST_PRIORITIES,
     MOST_SHARDS,
     Message,
     QueueCounts,
     QueueEntry,
+    QueueMessage,
+    QueueToken,
     layout,
-    shortened,
+    message_of,
 )
-from isotone.structures.queue.handling import Handling
-from isotone.structures.queue.steps import QueueSteps, is_held, known
+from isotone.structures.queue.sizes import checked, portions
+from isotone.structures.renewing import Leased
+from isotone.structures.waiting import pauses
 
 QUEUES: Final = layout()
-_TOGETHER: Final = 90  # messages of a group that one transaction puts
-_PAGE: Final = 25
-_FIRST_PAUSE: Final = 0.05  # seconds between two looks at an empty queue; doubled, with jitter
+_DEAD_PAGE: Final = 25  # dead letters, which are read whole
 
 
 def _patient(attempts: int) -> float:
@@ -46,7 +55,7 @@ def _patient(attempts: int) -> float:
     return float(min(2 ** (attempts - 1), 900))
 
 
-class Queue(QueueSteps[S]):
+class Queue(Structure[S]):
     """Messages to be done, each by one consumer.
 
     `hold` is for how many seconds a claim holds, `attempts` how often a message is tried before it is a dead
@@ -68,7 +77,7 @@ class Queue(QueueSteps[S]):
         remember: float = 300.0,
         table: Table | None = None,
     ) -> None:
-        super().__init__(store, name, table or QUEUES)
+        super().__init__(store, table or QUEUES)
         if not (1 <= shards <= MOST_SHARDS and 1 <= priorities <= MOST_PRIORITIES):
             raise UsageError(
                 f"a queue has 1 to {MOST_SHARDS} shards and 1 to {MOST_PRIORITIES} priorities, not "
@@ -78,17 +87,19 @@ class Queue(QueueSteps[S]):
             raise UsageError(
                 f"a message is held for more than 0 seconds and tried once or more, not {hold:g} and {attempts}"
             )
+        self.name = name
         self.hold = hold
         self.attempts = attempts
         self.retry_after = retry_after
         self.shards = shards
         self.priorities = priorities
         self.remember = remember
+        self._entries = self.kept(QueueEntry)
+        self._messages = self.kept(QueueMessage)
+        self._tokens = self.kept(QueueToken)
+        self._claims = Claims(self)
 
-    @staticmethod
-    def layout(name: str = "queues") -> Table:
-        """A table in which queues can live; its index has what claiming and counting have to know."""
-        return layout(name)
+    layout = staticmethod(layout)
 
     # Putting
 
@@ -111,20 +122,19 @@ class Queue(QueueSteps[S]):
         """
         self._check(delay, priority, group)
         if group is not None:
-            ids = yield from self._append(group, [(str(uuid7()), body)], token)
-            return ids[0]
+            return (yield from groups.append(self, group, [checked(body)], token=token))[0]
         entry = self._fresh(body, delay, priority)
         if token is None:
             with contextlib.suppress(AlreadyExists):  # ours: only the answer was lost
                 yield from self.calls.create(entry)
             return entry.entry
         together = self.calls.transaction()
-        together.create(self._token(token, entry.entry))
         together.create(entry)
+        together.create(self._token(token, entry.entry))
         try:
             yield from together.commit()
         except TransactionFailed as failed:
-            return known(failed, 0)
+            return groups.put_before(failed)
         return entry.entry
 
     @operation
@@ -136,7 +146,7 @@ class Queue(QueueSteps[S]):
         priority: int = 0,
         group: str | None = None,
     ) -> Steps[list[str]]:
-        """Put messages, and give their ids: 25 to a request; of a group, 90 to a transaction.
+        """Put messages, and give their ids: 25 to a request; of a group, up to 90 to a transaction.
 
         Cost: a write for each; of a group, two. Where it fails, a part may have been put.
         """
@@ -145,10 +155,10 @@ class Queue(QueueSteps[S]):
             entries = [self._fresh(body, delay, priority) for body in bodies]
             yield from self.calls.put_many(entries)
             return [each.entry for each in entries]
-        messages = [(str(uuid7()), body) for body in bodies]
-        for at in range(0, len(messages), _TOGETHER):
-            yield from self._append(group, messages[at : at + _TOGETHER])
-        return [message for message, _ in messages]
+        ids: list[str] = []
+        for portion in list(portions(map(checked, bodies))):  # all are checked before one is put
+            ids += yield from groups.append(self, group, portion)
+        return ids
 
     def _check(self, delay: float, priority: int, group: str | None) -> None:
         if not 0 <= priority < self.priorities:
@@ -161,6 +171,21 @@ class Queue(QueueSteps[S]):
                 "a message of a group comes when those before it are done: it has no delay and no priority"
             )
 
+    def _fresh(self, body: Any, delay: float, priority: int) -> QueueEntry:
+        """The entry of a message that stands for itself."""
+        return self._entries(
+            **self._key(str(uuid7())),
+            shard=random.randrange(self.shards),
+            priority=priority,
+            due=self._after(delay),
+            put_at=self._after(0),
+            body=checked(body),
+        )
+
+    def _token(self, token: str, message: str) -> QueueToken:
+        gone_at = self._after(self.remember)
+        return self._tokens(queue=self.name, token=token, message=message, gone_at=gone_at)
+
     # Claiming
 
     @operation
@@ -170,7 +195,7 @@ class Queue(QueueSteps[S]):
         Cost: a query for each shard and priority until there are enough, and a write for each message; of a
         group, a read of its next message as well. A write more where another consumer was faster.
         """
-        return (yield from self._claim(most, self.hold if hold is None else hold))
+        return self._claims.claim(most, self.hold if hold is None else hold)
 
     @iteration
     def consume(
@@ -187,29 +212,34 @@ class Queue(QueueSteps[S]):
         Looks again at most `poll` seconds after it found nothing. Ends when `until()` is true, or when there
         was nothing for `idle` seconds. With a larger `batch`, some are held that are not worked on yet.
         """
-        held, idled, pause = self.hold if hold is None else hold, 0.0, min(_FIRST_PAUSE, poll)
+        held, idled, naps = self.hold if hold is None else hold, 0.0, pauses(poll)
         while not until():
-            found = yield self._claim(batch, held)
-            if found:
-                idled, pause = 0.0, min(_FIRST_PAUSE, poll)
+            if (yield self._claims.claim(batch, held)):
+                idled, naps = 0.0, pauses(poll)
                 continue
             if idle is not None and idled >= idle:
                 return
-            nap = random.uniform(pause / 2, pause)
+            nap = next(naps)
             yield _rest(nap)
-            idled, pause = idled + nap, min(pause * 2, poll)
+            idled += nap
 
-    def handling(self, message: Message, *, keep: bool = False) -> Handling[S]:
+    # What becomes of a message that was claimed
+
+    def handling(self, message: Message, *, keep: bool = False) -> Leased[Message, S]:
         """A `with` or `async with` block that handles a message: acknowledged at its end.
 
         Where it raises, the message is given back with the error as its reason, to be tried after
         `retry_after`; the error is logged to `isotone.queue`, and the program goes on behind the block. What is
         no `Exception` (an interruption, a cancellation) goes on out of it. With `keep`, the message is held for
-        as long as the block runs: it is extended in the background, three times within `hold`.
+        as long as the block runs: it is extended at its beginning, and then three times within `hold`.
         """
-        return Handling(self, message, keep=keep)
-
-    # What becomes of a message that was claimed
+        return Leased(
+            self.store,
+            begin=outcomes.begun(self, message, keep),
+            end=lambda error: outcomes.ended(self, message, error),
+            renew=(lambda: outcomes.extended(self, message, self.hold)) if keep else None,
+            every=self.hold / 3,
+        )
 
     @operation
     def acknowledge(self, message: Message) -> Steps[None]:
@@ -218,28 +248,12 @@ class Queue(QueueSteps[S]):
         Raises `LeaseLost` where it was not held long enough, and somebody else has claimed it. A dead letter
         is deleted.
         """
-        if message.receipt is None:
-            key = {"queue": self.name, "kind": "MESSAGE", "entry": message.id}
-            with contextlib.suppress(ConditionFailed):  # gone, or to be tried anew
-                yield from self.calls.delete(self._entries, when=QueueEntry.state == "DEAD", **key)
-            return
-        if message.group is not None:
-            yield from self._advance(message)
-            return
-        try:
-            yield from self.calls.delete(
-                self._entries, when=is_held(message), queue=self.name, **message.key
-            )
-        except ConditionFailed as refused:
-            if refused.current is not None:  # else it is done: maybe only the answer was lost
-                raise self._lost(message) from None
+        return outcomes.acknowledged(self, message)
 
     @operation
     def extend(self, message: Message, hold: float | None = None) -> Steps[Message]:
         """Hold a message for so many seconds from now; the message as it is then. Cost: one write."""
-        until = self._after(self.hold if hold is None else hold)
-        yield from self._reschedule(message, until)
-        return replace(message, until=until)
+        return outcomes.extended(self, message, self.hold if hold is None else hold)
 
     @operation
     def give_back(
@@ -249,16 +263,12 @@ class Queue(QueueSteps[S]):
 
         It becomes a dead letter where that was the last of its attempts.
         """
-        if message.attempts >= self.attempts:
-            yield from self._bury(message, reason)
-            return
-        changes = [QueueEntry.claim.remove(), QueueEntry.reason.set(shortened(reason))]
-        yield from self._reschedule(message, self._after(delay), *changes)
+        return outcomes.given_back(self, message, delay, reason)
 
     @operation
     def bury(self, message: Message, reason: str | None = None) -> Steps[None]:
         """Make the message a dead letter at once. Cost: one write; of a group, a transaction of three."""
-        yield from self._bury(message, reason)
+        return outcomes.buried(self, message, reason)
 
     # Dead letters, and how it is going
 
@@ -266,12 +276,9 @@ class Queue(QueueSteps[S]):
     def dead_letters(self) -> Batches[Message]:
         """The dead letters, of each shard by priority and age. Cost: a query for 25, and a read of each."""
         for shard in range(self.shards):
-            traversal = self.calls.traverse(self._in(shard, "DEAD").page_size(_PAGE))
+            traversal = self._dead_in(shard)
             while not traversal.is_over:
-                yield self._next_dead(traversal.step())
-
-    def _next_dead(self, step: Steps[list[QueueEntry]]) -> Steps[list[Message]]:
-        return (yield from self._dead((yield from step)))
+                yield self._letters(traversal)
 
     @operation
     def redrive(self, most: int | None = None) -> Steps[int]:
@@ -281,14 +288,23 @@ class Queue(QueueSteps[S]):
         """
         moved, began = 0, self._after(0)
         for shard in range(self.shards):
-            traversal = self.calls.traverse(self._in(shard, "DEAD").page_size(_PAGE))
+            traversal = self._dead_in(shard)
             while not traversal.is_over:
-                for message in (yield from self._next_dead(traversal.step())):
+                for letter in (yield from self._letters(traversal)):
                     if most is not None and moved >= most:
                         return moved
-                    if message.until <= began:  # else it has failed again meanwhile
-                        moved += yield from self._revive(message)
+                    if letter.until <= began:  # else it has failed again meanwhile
+                        moved += yield from outcomes.revived(self, letter)
         return moved
+
+    def _dead_in(self, shard: int) -> Traversal[QueueEntry]:
+        return self.calls.traverse(self._in(shard, "DEAD").page_size(_DEAD_PAGE))
+
+    def _letters(self, traversal: Traversal[QueueEntry]) -> Steps[list[Message]]:
+        """The next dead letters as a whole; the index has but their keys."""
+        keys = [self._key(each.entry) for each in (yield from traversal.step())]
+        found = yield from self.calls.get_many(self._entries, keys, consistent=True)
+        return [message_of(each) for each in found if each is not None and each.state == "DEAD"]
 
     @operation
     def counts(self) -> Steps[QueueCounts]:
@@ -297,10 +313,31 @@ class Queue(QueueSteps[S]):
         for shard in range(self.shards):
             traversal = self.calls.traverse(self._in(shard, "READY"))
             while not traversal.is_over:
-                for entry in (yield from traversal.step()):
-                    counts.add(entry, self._after(0))
+                entries, now = (yield from traversal.step()), self._after(0)
+                for entry in entries:
+                    counts.add(entry, now)
             counts.dead += yield from self.calls.count(self._in(shard, "DEAD"))
         return counts
+
+    # What all of it is made of
+
+    def _after(self, seconds: float) -> datetime:
+        return datetime.fromtimestamp(self.now(), UTC) + timedelta(seconds=seconds)
+
+    def _key(self, entry: str, kind: str = "MESSAGE") -> dict[str, Any]:
+        return {"queue": self.name, "kind": kind, "entry": entry}
+
+    def _in(
+        self, shard: int, state: Literal["READY", "DEAD"], *further: Condition
+    ) -> Query[QueueEntry]:
+        asked = QueueEntry.queue == self.name, QueueEntry.shard == shard
+        return self._entries.ready.where(*asked, QueueEntry.state == state, *further)
+
+    def _lost(self, message: Message) -> LeaseLost:
+        return LeaseLost(
+            f"message {message.id} of {self.name!r} was held until {message.until}, and then claimed by "
+            "another consumer, or done: hold it longer, or extend it while it is worked on"
+        )
 
 
 def _rest(seconds: float) -> Steps[list[Message]]:
