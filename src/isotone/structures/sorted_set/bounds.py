@@ -57,16 +57,14 @@ def plain(number: Decimal) -> Decimal:
 
 
 def _decimal(value: Number) -> Decimal:
-    if isinstance(value, Decimal):
-        return value
+    if isinstance(value, bool) or not isinstance(value, Number):
+        raise UsageError(f"{value!r} is a {type(value).__name__}, and a score is a number")
     if isinstance(value, float):
-        return Decimal(float.__repr__(value))  # numpy's floats name their type too
-    if isinstance(value, int | str) and not isinstance(value, bool):
-        try:
-            return Decimal(value)
-        except InvalidOperation:
-            raise UsageError(f"{value!r} is not a number") from None
-    raise UsageError(f"{value!r} is a {type(value).__name__}, and a score is a number")
+        value = float.__repr__(value)  # numpy's floats name their type too
+    try:
+        return Decimal(value)
+    except InvalidOperation:
+        raise UsageError(f"{value!r} is not a number") from None
 
 
 class ScoreRange(NamedTuple):

@@ -21,14 +21,7 @@ from isotone.structures.sorted_set.bounds import (
     plus,
     score_of,
 )
-from isotone.structures.sorted_set.expiry import (
-    NO_SET,
-    Expires,
-    Expiry,
-    SortedSetExpiry,
-    allows,
-    zoned,
-)
+from isotone.structures.sorted_set.expiry import Expires, Expiry, SortedSetExpiry, allows, zoned
 from isotone.structures.sorted_set.members import INDEX, SCORE, Members, Scored, SortedSetMember
 from isotone.structures.sorted_set.reading import SortedSetReader, names_of, shaped
 from isotone.structures.sorted_set.writing import Progress, Writer
@@ -275,15 +268,16 @@ class SortedSetWriter(SortedSetReader[S]):
     def ttl(self) -> Steps[int]:
         """Seconds until the set expires; -1 where it does not, -2 where there is none. Reads 1 or 2."""
         if (yield from self._members.is_empty()):
-            return NO_SET
-        return self._expiry.seconds_left((yield from self._expiry.moment()))
+            return -2
+        moment = yield from self._expiry.moment()
+        return -1 if moment is None else round(moment.timestamp() - self.now())
 
     def _expire(self, moment: datetime, **options: bool) -> Steps[bool]:
         self._expiry.check()
         is_allowed = allows((yield from self._expiry.moment()), moment, **options)
         if not is_allowed or (yield from self._members.is_empty()):
             return False
-        if self._expiry.seconds_left(moment) <= 0:
+        if moment.timestamp() <= self.now():
             yield from self._writer.remove(names_of((yield from self._all())))
         else:
             yield from self._writer.expire(moment)

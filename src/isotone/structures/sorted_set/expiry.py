@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 from datetime import datetime
-from typing import Final
 
 from isotone.errors import ConditionFailed, UsageError
 from isotone.model.calls import Calls
@@ -21,9 +20,6 @@ from isotone.model.steps import Steps
 
 Expires = datetime | bool | None
 """Never, at a fixed moment, or (True) as `expire` and `persist` say."""
-
-NO_SET: Final = -2
-NO_EXPIRY: Final = -1
 
 
 class SortedSetExpiry(Entity):
@@ -78,12 +74,6 @@ class Expiry:
                 + ("to expire at a fixed time" if self._fixed else "never to expire")
                 + "; make it with expires=True, in every process, to change that by commands"
             )
-
-    def seconds_left(self, moment: datetime | None) -> int:
-        """How long it is until then, as TTL says it."""
-        if moment is None:
-            return NO_EXPIRY
-        return round(moment.timestamp() - self._calls.clock.now())
 
 
 def zoned(moment: datetime) -> datetime:

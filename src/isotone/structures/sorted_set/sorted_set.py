@@ -25,8 +25,11 @@ from isotone.structures.sorted_set.changing import SortedSetWriter
 from isotone.structures.sorted_set.members import Scored
 from isotone.structures.sorted_set.reading import Cast, shaped
 
-Sets = Iterable["SortedSet[Any]"] | Mapping["SortedSet[Any]", Number]
+Keys = Iterable["SortedSet[Any]"]
+Sets = Keys | Mapping["SortedSet[Any]", Number]
 """Several sets; a mapping says by what each one's scores are multiplied."""
+Popped = tuple[str, str, Decimal] | None
+"""The set's name, a member and its score, or nothing."""
 
 Scores = dict[str, Decimal]
 """A set as it was read: members and their scores."""
@@ -53,19 +56,13 @@ class SortedSet(SortedSetWriter[S]):
 
     @operation
     def zmpop(
-        self,
-        keys: Iterable[SortedSet[Any]] = (),
-        min: bool = False,
-        max: bool = False,
-        count: int = 1,
+        self, keys: Keys = (), min: bool = False, max: bool = False, count: int = 1
     ) -> Steps[list[Any] | None]:
         """Take members out of the first set that has any, this one before `keys`: `[name, members]`."""
-        return (yield from self._mpop(self._with(keys), min, max, count))
+        return (yield from self._mpop(self._checked([self, *keys]), min, max, count))
 
     @operation
-    def bzpopmin(
-        self, keys: Iterable[SortedSet[Any]] = (), timeout: float = 0
-    ) -> Steps[tuple[str, str, Decimal] | None]:
+    def bzpopmin(self, keys: Keys = (), timeout: float = 0) -> Steps[Popped]:
         """`(name, member, score)` of what `zpopmin` brings, as soon as one of the sets has something.
 
         None after `timeout` seconds; 0 waits for ever. Looks again after pauses that grow to half a second.
@@ -73,36 +70,24 @@ class SortedSet(SortedSetWriter[S]):
         return _alone((yield from self._await(timeout, keys, True, False, 1)))
 
     @operation
-    def bzpopmax(
-        self, keys: Iterable[SortedSet[Any]] = (), timeout: float = 0
-    ) -> Steps[tuple[str, str, Decimal] | None]:
+    def bzpopmax(self, keys: Keys = (), timeout: float = 0) -> Steps[Popped]:
         """The same from the other end."""
         return _alone((yield from self._await(timeout, keys, False, True, 1)))
 
     @operation
     def bzmpop(
-        self,
-        timeout: float,
-        keys: Iterable[SortedSet[Any]] = (),
-        min: bool = False,
-        max: bool = False,
-        count: int = 1,
+        self, timeout: float, keys: Keys = (), min: bool = False, max: bool = False, count: int = 1
     ) -> Steps[list[Any] | None]:
         """What `zmpop` brings, as soon as one of the sets has something; None after `timeout` seconds."""
         return (yield from self._await(timeout, keys, min, max, count))
 
     def _await(
-        self,
-        timeout: float,
-        keys: Iterable[SortedSet[Any]],
-        least: bool,
-        greatest: bool,
-        count: int,
+        self, timeout: float, keys: Keys, least: bool, greatest: bool, count: int
     ) -> Steps[list[Any] | None]:
         """Look until there is something, or so many seconds have passed; 0 is for ever."""
         if timeout < 0:
             raise UsageError(f"timeout={timeout} is below 0; 0 waits for ever")
-        sets, began, waited, pause = self._with(keys), self.now(), 0.0, _FIRST_PAUSE
+        sets, began, waited, pause = self._checked([self, *keys]), self.now(), 0.0, _FIRST_PAUSE
         while True:
             found = yield from self._mpop(sets, least, greatest, count)
             left = timeout - max(waited, self.now() - began)  # clocks may be set back
@@ -112,9 +97,7 @@ class SortedSet(SortedSetWriter[S]):
             yield Pause(nap)
             waited, pause = waited + nap, min(pause * 2, _LONGEST_PAUSE)
 
-    def _mpop(
-        self, sets: Iterable[SortedSet[Any]], least: bool, greatest: bool, count: int
-    ) -> Steps[list[Any] | None]:
+    def _mpop(self, sets: Keys, least: bool, greatest: bool, count: int) -> Steps[list[Any] | None]:
         if least is greatest:
             raise UsageError("say which end: min=True or max=True")
         if count < 1:
@@ -136,7 +119,7 @@ class SortedSet(SortedSetWriter[S]):
         score_cast_func: Cast = Decimal,
     ) -> Steps[list[Any]]:
         """The members of this set or any of `keys`, with their scores' SUM, MIN or MAX. Reads all."""
-        joined = _union((yield from self._and_read(keys)), aggregate)
+        joined = _union((yield from self._read(self._and(keys))), aggregate)
         return shaped(_in_order(joined), withscores, score_cast_func)
 
     @operation
@@ -144,21 +127,21 @@ class SortedSet(SortedSetWriter[S]):
         self, keys: Sets, aggregate: str | None = None, withscores: bool = False
     ) -> Steps[list[Any]]:
         """The members of this set and all of `keys`. Reads all."""
-        joined = _intersection((yield from self._and_read(keys)), aggregate)
+        joined = _intersection((yield from self._read(self._and(keys))), aggregate)
         return shaped(_in_order(joined), withscores)
 
     @operation
-    def zdiff(self, keys: Iterable[SortedSet[Any]], withscores: bool = False) -> Steps[list[Any]]:
+    def zdiff(self, keys: Keys, withscores: bool = False) -> Steps[list[Any]]:
         """The members of this set that are in none of `keys`. Reads all."""
-        rest = _difference((yield from self._read(self._with(keys))))
+        rest = _difference((yield from self._read([self, *keys])))
         return shaped(_in_order(rest), withscores)
 
     @operation
-    def zintercard(self, keys: Iterable[SortedSet[Any]], limit: int = 0) -> Steps[int]:
+    def zintercard(self, keys: Keys, limit: int = 0) -> Steps[int]:
         """How many members this set and all of `keys` share, counted up to `limit`. Reads all."""
         if limit < 0:
             raise UsageError(f"limit={limit} is below 0, which is no limit")
-        shared = len(_intersection((yield from self._read(self._with(keys)))))
+        shared = len(_intersection((yield from self._read([self, *keys]))))
         return min(shared, limit) if limit else shared
 
     @operation
@@ -176,7 +159,7 @@ class SortedSet(SortedSetWriter[S]):
         return (yield from self._replace(joined))
 
     @operation
-    def zdiffstore(self, keys: Iterable[SortedSet[Any]]) -> Steps[int]:
+    def zdiffstore(self, keys: Keys) -> Steps[int]:
         """Make this set what the first of others has and the rest has not."""
         return (yield from self._replace(_difference((yield from self._read(keys)))))
 
@@ -201,11 +184,11 @@ class SortedSet(SortedSetWriter[S]):
         storable = {member: score_of(score) for member, score in scores.items()}
         return (yield from self._writer.replace(storable))
 
-    def _and_read(self, keys: Sets) -> Steps[list[Scores]]:
-        """This set and others; where these have weights, its own is 1 unless it is among them."""
+    def _and(self, keys: Sets) -> Sets:
+        """This set before others; where these have weights, its own is 1 unless it is among them."""
         if isinstance(keys, Mapping):
-            return (yield from self._read(keys if self in keys else {self: 1, **keys}))
-        return (yield from self._read(self._with(keys)))
+            return keys if self in keys else {self: 1, **keys}
+        return [self, *keys]
 
     def _read(self, keys: Sets) -> Steps[list[Scores]]:
         """The sets as they are now, with scores multiplied."""
@@ -216,14 +199,12 @@ class SortedSet(SortedSetWriter[S]):
         for each in sets:
             scores = dict((yield from each._all()))
             if isinstance(keys, Mapping):
-                scores = _weighed(scores, score_of(keys[each]))
+                weight = score_of(keys[each])
+                scores = {member: EXACT.multiply(scores[member], weight) for member in scores}
             found.append(scores)
         return found
 
-    def _with(self, keys: Iterable[SortedSet[Any]]) -> list[SortedSet[Any]]:
-        return [self, *self._checked(keys)]
-
-    def _checked(self, keys: Iterable[SortedSet[Any]]) -> list[SortedSet[Any]]:
+    def _checked(self, keys: Keys) -> list[SortedSet[Any]]:
         sets = list(keys)
         for each in sets:
             if not isinstance(each, SortedSet) or each.store is not self.store:
@@ -240,16 +221,11 @@ def _in_order(scores: Mapping[str, Decimal]) -> list[Scored]:
     )
 
 
-def _alone(popped: list[Any] | None) -> tuple[str, str, Decimal] | None:
+def _alone(popped: list[Any] | None) -> Popped:
     if popped is None:
         return None
     name, ((member, score),) = popped
     return name, member, score
-
-
-def _weighed(scores: Scores, weight: Decimal) -> dict[str, Decimal]:
-    """The set with each score multiplied."""
-    return {member: EXACT.multiply(score, weight) for member, score in scores.items()}
 
 
 def _union(sets: Sequence[Scores], aggregate: str | None = None) -> dict[str, Decimal]:
