@@ -4,12 +4,15 @@
     isotone worker web:fan_out site.db          a worker; start as many as you like, kill them as you like
 
 There is no login: `me` is whoever one says, so this is for one's own machine. A real site has sessions, and
-a token in each form, lest pages of other sites post in one's name. The newest posts come first, a page has
-ten, and the link to older ones goes on behind its last one whatever is posted meanwhile.
+ties the token of each form to them, lest pages of other sites post in one's name. The newest posts come first,
+a page has ten, and the link to older ones goes on behind its last one whatever is posted meanwhile. Several web
+processes accept each other's links where they have one SITE_SECRET in the environment, 16 characters or more.
 """
 
 from __future__ import annotations
 
+import os
+import secrets
 import signal
 import sys
 import threading
@@ -39,7 +42,7 @@ li span {{ display: block; white-space: pre-wrap }}
 time {{ color: #555 }}
 </style>
 <h1>{me}</h1>
-<form method="post" action="/post">{as_me}<input name="content" placeholder="What is new?"
+<form method="post" action="/post">{as_me}{once}<input name="content" placeholder="What is new?"
  aria-label="What is new?" required><button>Post</button></form>
 <form method="post" action="/follow">{as_me}<input name="author" placeholder="Whom to follow"
  aria-label="Whom to follow" required><button>Follow</button></form>
@@ -74,11 +77,16 @@ class Site:
         self.feed.create_table()
         fan_out(store).create_tables(store)
         self.actions: dict[str, Callable[[str, Form], object]] = {
-            "/post": lambda me, form: self.feed.post(me, text(form, "content", LONGEST_POST)),
+            "/post": self.post,
             "/follow": lambda me, form: self.feed.follow(me, text(form, "author")),
             "/unfollow": lambda me, form: self.feed.unfollow(me, text(form, "author")),
             "/delete": self.delete,
         }
+
+    def post(self, me: str, form: Form) -> None:
+        """Post what a form holds: once, however often it is sent."""
+        content = text(form, "content", LONGEST_POST)
+        self.feed.post(me, content, token=text(form, "token", 100) if "token" in form else None)
 
     def delete(self, me: str, form: Form) -> None:
         """Delete a post of one's own."""
@@ -93,6 +101,7 @@ class Site:
         return PAGE.format(
             me=escape(me),
             as_me=hidden(me=me),
+            once=hidden(token=secrets.token_urlsafe()),
             followers=self.feed.follower_count(me),
             following="".join(followed(each, me) for each in self.feed.following(me)) or "nobody",
             posts="".join(shown(post, me) for post in posts),
@@ -195,7 +204,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def main(address: str = "site.db", port: str = "8000") -> None:
-    with isotone.connect(address) as store:
+    secret = os.environ.get("SITE_SECRET") or secrets.token_hex()
+    with isotone.connect(address, cursor_secret=secret.encode()) as store:
         handler = type("SiteHandler", (Handler,), {"site": Site(store)})
         with ThreadingHTTPServer(("127.0.0.1", int(port)), handler) as server:
             end = threading.Thread(target=server.shutdown)  # which waits, so not in a handler

@@ -26,9 +26,10 @@ SECONDS = 30
 
 
 @contextlib.contextmanager
-def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+def running(*arguments: object, **environment: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, *map(str, arguments)]
-    process = subprocess.Popen(command, cwd=SITE, stdout=subprocess.PIPE, text=True)
+    known = {**os.environ, **environment}
+    process = subprocess.Popen(command, cwd=SITE, stdout=subprocess.PIPE, text=True, env=known)
     try:
         yield process
     finally:
@@ -97,7 +98,7 @@ def test_posts_come_to_all_followers_whoever_is_killed(tmp_path: Path) -> None:
             if number == 5:
                 first.kill()
         assert browser.timeline("ann") == posted  # her own, at once
-        with worker(file) as second, worker(file) as third:
+        with worker(file) as second:
             for reader in readers:
                 browser.sees(reader, posted)
             browser.act("/unfollow", me=readers[0], author="ann")
@@ -108,9 +109,39 @@ def test_posts_come_to_all_followers_whoever_is_killed(tmp_path: Path) -> None:
                 browser.act("/delete", me="eve", post=newest[1])
             assert posts_on(browser.act("/delete", me="ann", post=newest[1]))[0] == posted[1]
             browser.sees(readers[1], posted[1:])
-            for process in (second, third, web):
+            for process in (second, web):
                 process.send_signal(signal.SIGTERM)
                 assert process.wait(SECONDS) == 0
+
+
+def test_a_form_that_is_sent_twice_posts_once(tmp_path: Path) -> None:
+    with running("web.py", tmp_path / "site.db", 0) as web:
+        assert web.stdout is not None
+        browser = Browser(web.stdout.readline().strip())
+        page = browser.get("/?me=ann")
+        for _ in range(2):
+            (token,) = re.findall('name="token" value="([^"]*)"', page)
+            for _ in range(2):
+                page = browser.act("/post", me="ann", content="hello", token=token)
+        assert posts_on(page) == ["hello", "hello"]
+
+
+def test_web_processes_with_one_secret_go_on_with_each_others_pages(tmp_path: Path) -> None:
+    links = []
+    for secret in ("", "", "of this test alone", "of this test alone"):
+        with running("web.py", tmp_path / "site.db", 0, SITE_SECRET=secret) as web:
+            assert web.stdout is not None
+            browser = Browser(web.stdout.readline().strip())
+            for number in range(11 if not links else 0):
+                browser.act("/post", me="ann", content=str(number))
+            if len(links) == 1:
+                with pytest.raises(urllib.error.HTTPError, match="400"):
+                    browser.get(links[0])
+            if len(links) == 3:
+                assert posts_on(browser.get(links[2])) == ["0"]
+            link = re.search('<a href="([^"]*)">older', browser.get("/?me=ann"))
+            assert link is not None
+            links.append(html.unescape(link[1]))
 
 
 def test_what_cannot_be_done_is_told(tmp_path: Path) -> None:
