@@ -8,10 +8,10 @@ entry and when.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, overload
+from typing import Any, Final, NamedTuple, overload
 
 from isotone.errors import Contended, TransactionFailed, UsageError
 from isotone.model.steps import Steps
@@ -60,6 +60,14 @@ class FeedPage(Sequence[FeedPost]):
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+class _Useless(NamedTuple):
+    """An entry that nobody is shown, for want of a post or a follow."""
+
+    entry: FeedEntry
+    lacks: type[FeedPost | FeedFollow]
+    key: dict[str, Any]
 
 
 class FeedReading:
@@ -174,41 +182,35 @@ class FeedReading:
         items = self._items
         keys = [items.key(each) for each in entries]
         posts = yield from self._calls.get_many(items.posts, keys, consistent=True)
-        there = {_place(each): each for each in posts if each is not None}
-        gone = [each for each in entries if _place(each) not in there]
-        yield from self._drop(gone, items.posts, items.key)
-        if not self._hide_unfollowed:
-            return list(there.values())
-        authors = {each.author for each in there.values()} - {reader}
-        followed = {reader, *(yield from self._following.followed(reader, sorted(authors)))}
-        if isinstance(self._following, TableFollowers):  # else no transaction can check it
-            strange = authors - followed
-            theirs = [each for each in entries if each.author in strange and each.of == "READER"]
-            yield from self._drop(
-                theirs,
-                items.follows,
-                lambda each: {"feed": items.feed, "reader": reader, "author": each.author},
-            )
-        return [each for each in there.values() if each.author in followed]
+        authors = {each.author for each in posts if each is not None} - {reader}
+        if self._hide_unfollowed:
+            authors = {*(yield from self._following.followed(reader, sorted(authors)))}
+        found: list[FeedPost] = []
+        useless: list[_Useless] = []
+        for entry, post in zip(entries, posts, strict=True):
+            if post is None:
+                useless.append(_Useless(entry, items.posts, items.key(entry)))
+            elif post.author == reader or post.author in authors:
+                found.append(post)
+            elif entry.of == "READER" and isinstance(self._following, TableFollowers):
+                follow = {"feed": items.feed, "reader": reader, "author": post.author}
+                useless.append(_Useless(entry, items.follows, follow))
+        yield from self._sweep(useless)
+        return found
 
-    def _drop(
-        self,
-        entries: Sequence[FeedEntry],
-        needed: type[FeedPost | FeedFollow],
-        key: Callable[[FeedEntry], dict[str, Any]],
-    ) -> Steps[None]:
-        """Delete entries that lack what they need, unless it is there after all.
+    def _sweep(self, useless: Sequence[_Useless]) -> Steps[None]:
+        """Delete entries that lack what they are for, unless it is there after all.
 
         It may have come meanwhile, and a transaction's writes do not appear at one moment: an entry may be
         seen just before its post.
         """
-        for start in range(0, len(entries), _PAIRS):
-            some = entries[start : start + _PAIRS]
+        for start in range(0, len(useless), _PAIRS):
+            some = useless[start : start + _PAIRS]
             together = self._calls.transaction()
-            for where in {tuple(where.values()): where for where in map(key, some)}.values():
-                together.check(needed, needed.feed.missing(), **where)
+            for each in {tuple(each.key.values()): each for each in some}.values():
+                together.check(each.lacks, each.lacks.feed.missing(), **each.key)
             for each in some:
-                together.delete(each)
+                together.delete(each.entry)
             with suppress(TransactionFailed, Contended):
                 yield from together.commit()
 
