@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import random
 import threading
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import Any
 
 import pytest
-from tests.structures.working import Bench, bench, settle, write
+from tests.structures.working import Bench, bench, in_order, recorded, settle, write
 
 import isotone
 from isotone import ManualClock, Store, Table
-from isotone.engine.streams import upkeep
 from isotone.errors import ConnectionFailed, UsageError
 from isotone.structures import Context, Worker, WorkerSettings
 from isotone.structures.worker.member import Member
@@ -22,26 +21,6 @@ from isotone.testing import attach
 @pytest.fixture
 def kit(table_name: str) -> Bench:
     return bench(table_name)
-
-
-def recorded(kit: Bench) -> list[tuple[str, int]]:
-    """Registers a handler that notes the posts that it sees."""
-    seen: list[tuple[str, int]] = []
-
-    @kit.worker.on(kit.post, "inserted")
-    def note(event: Any, context: Context) -> None:
-        seen.append((event.entity.author, event.entity.number))
-
-    return seen
-
-
-def in_order(seen: list[tuple[str, int]]) -> dict[str, list[int]]:
-    """What was seen of each author, the first time that it was seen."""
-    found: dict[str, list[int]] = defaultdict(list)
-    for author, number in seen:
-        if number not in found[author]:
-            found[author].append(number)
-    return found
 
 
 # On every backend
@@ -280,111 +259,6 @@ def test_a_store_that_fails_for_a_while_is_waited_for(
     assert in_order(seen) == {"ann": [0, 1, 2]}
 
 
-# Streams that change
-
-
-@pytest.mark.parametrize("many", [False, True])
-def test_order_holds_over_split_shards(
-    memory: Store, clock: ManualClock, kit: Bench, monkeypatch: pytest.MonkeyPatch, many: bool
-) -> None:
-    monkeypatch.setattr(upkeep, "SHARD_RECORDS", 3)
-    seen: list[tuple[str, int]] = []
-    declare = kit.worker.on_many if many else kit.worker.on
-
-    @declare(kit.post, "inserted")
-    def note(events: Any, context: Context) -> None:
-        found = events if many else [events]
-        seen.extend((event.entity.author, event.entity.number) for event in found)
-
-    kit.worker.create_tables(memory)
-    database = memory.backend._execute.__self__
-    members = [Member(kit.worker, memory) for _ in range(2)]
-    for number in range(30):
-        for author in "abc":
-            memory.put(kit.post(author=author, number=number))
-        if number % 7 == 0:
-            database.finish_maintenance()
-        if number % 5 == 0:
-            members[number % 2].coordinate()
-            members[number % 2].work()
-    settle(members)
-    assert seen == list(dict.fromkeys(seen))
-    assert in_order(seen) == {author: [*range(30)] for author in "abc"}
-
-
-def test_a_worker_that_slept_for_days_goes_on_with_what_is_left(
-    memory: Store, clock: ManualClock, kit: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    seen = recorded(kit)
-    kit.worker.create_tables(memory)
-    database = memory.backend._execute.__self__
-    write(memory, kit, "ann", range(3))
-    kit.worker.run(memory, until_idle=True)
-    for day in range(3):
-        write(memory, kit, "ann", range(10 * day + 10, 10 * day + 12))
-        clock.advance(24 * 3600 - 60)
-        database.finish_maintenance()
-    write(memory, kit, "ann", range(90, 92))
-    done = kit.worker.run(memory, until_idle=True)
-    assert [number for _, number in seen][-4:] == [30, 31, 90, 91]
-    assert done.lost > 0
-    assert "dropped" in caplog.text
-
-
-def test_positions_that_grow_old_are_taken_anew(
-    memory: Store, clock: ManualClock, kit: Bench
-) -> None:
-    seen = recorded(kit)
-    kit.worker.create_tables(memory)
-    member = Member(kit.worker, memory)
-    member.coordinate()
-    for number in range(4):
-        write(memory, kit, "ann", range(number, number + 1))
-        clock.advance(20)
-        member.renew()
-        member.work()
-        for _ in range(50):
-            clock.advance(20)
-            member.renew()
-    settle([member])
-    assert seen == [("ann", number) for number in range(4)]
-
-
-def test_latest_is_from_the_first_start_on(memory: Store, clock: ManualClock, kit: Bench) -> None:
-    seen = recorded(kit)
-    kit.worker.create_tables(memory)
-    write(memory, kit, "ann", range(3))
-    clock.advance(5)
-    settings = WorkerSettings(start="LATEST", poll=0.0)
-    kit.worker.run(memory, until_idle=True, settings=settings)
-    write(memory, kit, "ann", range(3, 5))
-    kit.worker.run(memory, until_idle=True, settings=settings)
-    assert seen == [("ann", 3), ("ann", 4)]
-
-
-def test_expired_items_are_told_apart(memory: Store, clock: ManualClock) -> None:
-    from datetime import UTC, datetime, timedelta
-
-    from isotone import Attr, Entity, Key, expires, field
-
-    table = Table("sessions", stream="OLD_IMAGE")
-
-    class Session(Entity, table=table):
-        user: Attr[str] = field()
-        until: Attr[datetime | None] = expires()
-        primary = Key("SESSION", user).sort("SESSION")
-
-    memory.create_tables(table)
-    soon = datetime.fromtimestamp(clock.now(), UTC) + timedelta(seconds=10)
-    memory.put(Session(user="a", until=soon))
-    memory.put(Session(user="b"))
-    memory.delete(Session, user="b")
-    clock.advance(60)
-    memory.backend._execute.__self__.finish_maintenance()
-    removed = [each for each in memory.changes(table) if each.kind == "removed"]
-    assert {each.entity.user: each.expired for each in removed} == {"a": True, "b": False}
-
-
 # Handlers
 
 
@@ -480,44 +354,6 @@ def test_it_runs_beside_the_program(memory: Store, kit: Bench) -> None:
         assert arrived.wait(10)
     assert running.progress.records == 1
     assert isotone.__version__
-
-
-def test_a_closed_shard_that_was_left_half_way_is_not_finished(
-    memory: Store, kit: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(upkeep, "SHARD_RECORDS", 1)
-    seen: list[int] = []
-    member = Member(kit.worker, memory)
-
-    @kit.worker.on(kit.post, "inserted")
-    def stop(event: Any, context: Context) -> None:
-        seen.append(event.entity.number)
-        member.stop()
-
-    kit.worker.create_tables(memory)
-    write(memory, kit, "ann", range(6))
-    memory.backend._execute.__self__.finish_maintenance()
-    member.run()
-    assert seen == [0]
-    settle([Member(kit.worker, memory)])
-    assert seen == [*range(6)]
-
-
-def test_a_stream_that_is_enabled_anew_is_gone_over_to(memory: Store, kit: Bench) -> None:
-    seen = recorded(kit)
-    kit.worker.create_tables(memory)
-    member = Member(kit.worker, memory)
-    write(memory, kit, "ann", range(2))
-    settle([member])
-    client = memory.backend._execute.__self__.client()
-    client.update_table(TableName=kit.table.name, StreamSpecification={"StreamEnabled": False})
-    client.update_table(
-        TableName=kit.table.name,
-        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
-    )
-    write(memory, kit, "ann", range(2, 4))
-    settle([member])
-    assert seen == [("ann", number) for number in range(4)]
 
 
 def test_it_runs_through_a_boto3_client(memory: Store, kit: Bench) -> None:

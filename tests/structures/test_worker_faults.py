@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.structures.working import Bench, bench, settle, write
 
+import isotone
 from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, LimitExceededException, UsageError
-from isotone.structures import Context, WorkerProgress
+from isotone.structures import Context, WorkerProgress, WorkerSettings
 from isotone.structures.worker.member import Member
 
 
@@ -43,6 +47,8 @@ def test_a_worker_without_handlers_or_members_is_refused(memory: Store, kit: Ben
     with pytest.raises(UsageError, match="no handlers"):
         kit.worker.run(memory, until_idle=True)
     kit.worker.on(kit.post)(lambda event, context: None)
+    with pytest.raises(UsageError, match="runs over a Store"):
+        kit.worker.run(isotone.aconnect(), until_idle=True)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="1 or more"):
         kit.worker.run(memory, workers=0, until_idle=True)
 
@@ -310,10 +316,117 @@ def test_who_dies_idle_brings_no_record_nearer_to_the_dead_letters(
     assert kit.worker.dead_letters(memory) == []
 
 
+# A handler that hangs
+
+
+def test_a_handler_that_hangs_is_told_with_its_event(
+    memory: Store, clock: ManualClock, kit: Bench
+) -> None:
+    member = Member(kit.worker, memory)
+    seen: list[WorkerProgress] = []
+
+    @kit.worker.on(kit.post, "inserted")
+    def hang(event: Any, context: Context) -> None:
+        clock.advance(12)
+        seen.append(member.progress())
+
+    kit.worker.create_tables(memory)
+    member.coordinate()
+    write(memory, kit, "ann", range(1))
+    member.work()
+    (at_it,) = seen
+    assert at_it.calling is not None
+    assert (at_it.calling.handler, at_it.calling.seconds) == ("hang", 12)
+    assert str(at_it).endswith(
+        "hang has been at <inserted {'PK': 'AUTHOR#ann', 'SK': 'POST#00000'} at "
+        "100000000000000000001> for 12 s"
+    )
+    assert member.progress().calling is None
+
+
+def test_a_handler_that_hangs_for_a_lease_is_logged_once(
+    memory: Store, kit: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    going_on = threading.Event()
+
+    @kit.worker.on(kit.post, "inserted")
+    def hang(event: Any, context: Context) -> None:
+        going_on.wait(20)
+
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(1))
+    with kit.worker.start(memory, settings=WorkerSettings(lease=0.1)):
+        for _ in range(200):
+            memory.clock.advance(0.02)  # type: ignore[attr-defined] - it is the test's
+            time.sleep(0.01)
+            if "holds up its shard" in caplog.text:
+                break
+        time.sleep(0.2)
+        going_on.set()
+    assert caplog.text.count("hang has been at <inserted") == 1
+
+
+# Dead letters that stay
+
+
+def test_a_letter_that_cannot_be_tried_again_stays_and_says_why(
+    memory: Store, kit: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    @kit.worker.on(kit.post, "inserted")
+    def refuse(event: Any, context: Context) -> None:
+        raise ValueError("no")
+
+    kit.worker.create_tables(memory)
+    memory.put(kit.post(author="ann", number=1, text=random.Random(1).randbytes(195_000).hex()))
+    memory.delete(kit.post, author="ann", number=1)
+    memory.put(kit.post(author="bob", number=1, text="small"))
+    kit.worker.run(memory, until_idle=True)
+    whole, small = sorted(kit.worker.dead_letters(memory), key=lambda each: each.keys)
+    assert (whole.record is None, small.record is None) == (False, False)
+    large = memory.put(whole.replace(record=None))
+    assert kit.worker.redrive(memory, large) == (0, 1)
+    assert "its record was too large to be kept; look at the item, then discard" in caplog.text
+    kit.worker.handlers.clear()
+    assert kit.worker.redrive(memory) == (0, 2)
+    assert "its handler is not there any more" in caplog.text
+    assert {each.error for each in kit.worker.dead_letters(memory)} == {"ValueError: no"}
+    assert kit.worker.discard(memory, large, small) == 2
+
+
+def test_dead_letters_are_put_through_again_page_by_page(memory: Store, kit: Bench) -> None:
+    happened: list[str] = []
+    fails = True
+
+    @kit.worker.on(kit.post, "inserted")
+    def refuse(event: Any, context: Context) -> None:
+        happened.append("handled")
+        if fails:
+            raise ValueError("no")
+
+    kit.worker.create_tables(memory)
+    for number in range(12):
+        text = random.Random(number).randbytes(90_000).hex()
+        memory.put(kit.post(author="ann", number=number, text=text))
+    kit.worker.run(memory, until_idle=True)
+    fails = False
+    happened.clear()
+    execute = memory.backend.execute
+
+    class Noting:
+        def execute(self, operation: str, request: Any) -> Any:
+            if operation == "Query":
+                happened.append("page")
+            return execute(operation, request)
+
+    memory.backend = Noting()  # type: ignore[assignment] - as much of one as is asked for
+    assert kit.worker.redrive(memory) == (12, 0)
+    assert happened[:2] == ["page", "handled"]
+    assert "page" in happened[2:]
+    assert kit.worker.dead_letters(memory) == []
+
+
 def test_progress_in_one_line_says_what_is_wrong_and_only_that() -> None:
     well = WorkerProgress(records=1234, rate=50.0, shards=4)
     assert str(well) == "lag 0.0 s, 50/s, 1,234 records, 4 shards"
     ill = WorkerProgress(lag=2.25, shards=1, dead_letters=2, lost=1, retries=3)
-    assert (
-        str(ill) == "lag 2.2 s, 0/s, 0 records, 1 shards, 2 dead letters, 1 shards lost, 3 retries"
-    )
+    assert str(ill) == "lag 2.2 s, 0/s, 0 records, 1 shard, 2 dead letters, 1 shard lost, 3 retries"

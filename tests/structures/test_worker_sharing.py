@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from isotone import Table
 from isotone.model.tables.streaming import Shard
 from isotone.structures.worker.entities import WorkerLease
-from isotone.structures.worker.sharing import decide, readable
+from isotone.structures.worker.leases import decide, readable
 
 NOW = datetime(2027, 1, 15, 8, tzinfo=UTC)
 

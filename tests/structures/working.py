@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from typing import Any, NamedTuple
 
 from isotone import Attr, Entity, Key, Store, Table, field
-from isotone.structures import Worker, WorkerSettings
+from isotone.structures import Context, Worker, WorkerSettings
 from isotone.structures.worker.member import Member
 
 QUICK = WorkerSettings(lease=30, base=0.0, attempts=3, poll=0.0)
@@ -75,3 +76,23 @@ def write(store: Store, kit: Bench, author: str, numbers: range) -> None:
     """Posts of an author, one after the other."""
     for number in numbers:
         store.put(kit.post(author=author, number=number))
+
+
+def recorded(kit: Bench) -> list[tuple[str, int]]:
+    """Declare a handler that notes the posts that it sees."""
+    seen: list[tuple[str, int]] = []
+
+    @kit.worker.on(kit.post, "inserted")
+    def note(event: Any, context: Context) -> None:
+        seen.append((event.entity.author, event.entity.number))
+
+    return seen
+
+
+def in_order(seen: list[tuple[str, int]]) -> dict[str, list[int]]:
+    """What was seen of each author, the first time that it was seen."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for author, number in seen:
+        if number not in found[author]:
+            found[author].append(number)
+    return found

@@ -95,6 +95,19 @@ def stream_of(table: Table) -> Steps[str]:
     return arn
 
 
+def streams_of(table: Table) -> Steps[list[str]]:
+    """The ARNs of all streams of a table that can be read, those that record no more among them."""
+    found: list[str] = []
+    request: dict[str, Any] = {"TableName": table.name}
+    while True:
+        response = yield Call("ListStreams", request)
+        found += [each["StreamArn"] for each in response.get("Streams", ())]
+        last = response.get("LastEvaluatedStreamArn")
+        if last is None:
+            return found
+        request = {**request, "ExclusiveStartStreamArn": last}
+
+
 def shards_of(stream: str) -> Steps[list[Shard]]:
     """The shards of a stream, as far as they have not been dropped: a hundred to a request."""
     found: list[Shard] = []

@@ -11,6 +11,7 @@ All lies in one table, which may be the table of the data.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from isotone.model.declaring.fields import Attr, created, expires, field
 from isotone.model.declaring.keys import Key
@@ -45,7 +46,6 @@ class WorkerLease(Entity):
     epoch: Attr[int] = field(default=0)
     until: Attr[datetime | None] = field(default=None)
     checkpoint: Attr[str | None] = field(default=None)
-    reached: Attr[datetime | None] = field(default=None)
     finished: Attr[bool] = field(default=False)
     wanted: Attr[str | None] = field(default=None)
     falls: Attr[int] = field(default=0)
@@ -61,7 +61,10 @@ class WorkerLease(Entity):
 
 
 class WorkerDeadLetter(Entity):
-    """A record that a handler could not handle, as the stream had it (JSON, deflated)."""
+    """A record that a handler could not handle, as the stream had it (JSON, deflated).
+
+    `record` is None where it was too large to be kept; `keys` are those of its item in any case.
+    """
 
     worker: Attr[str] = field()
     handler: Attr[str] = field()
@@ -89,7 +92,5 @@ class WorkerEffect(Entity):
     primary = Key("WORKER", worker, "EFFECT", event).sort("EFFECT", handler)
 
 
-OWN = frozenset(
-    kind.__name__ for kind in (WorkerStart, WorkerLease, WorkerDeadLetter, WorkerEffect)
-)
-"""The tags of what a worker writes itself."""
+OWN: Final = (WorkerStart, WorkerLease, WorkerDeadLetter, WorkerEffect)
+"""All that a worker writes itself; `kept_in` gives the class of each with the keys of a table."""

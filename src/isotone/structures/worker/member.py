@@ -11,8 +11,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -21,22 +20,18 @@ from isotone.model.steps import is_passing
 from isotone.model.store import Store
 from isotone.model.tables import streaming
 from isotone.structures.worker.delivery import Delivery
-from isotone.structures.worker.entities import WorkerDeadLetter, WorkerLease
-from isotone.structures.worker.leases import Leases
-from isotone.structures.worker.letters import DeadLetters, event_in
+from isotone.structures.worker.entities import WorkerLease, WorkerStart
+from isotone.structures.worker.leases import Leases, decide, readable
 from isotone.structures.worker.settings import WorkerProgress, WorkerSettings
 from isotone.structures.worker.shards import HeldShard
-from isotone.structures.worker.sharing import decide, readable
 
 if TYPE_CHECKING:
     from isotone.structures.worker.worker import Worker
 
 _LOGGER: Final = logging.getLogger("isotone.worker")
 _LONGEST_PAUSE: Final = 10.0  # seconds between tries, while the store fails
-_SAVES: Final = 1.0  # seconds of a busy shard between its checkpoints
-_RATE: Final = 5.0  # seconds over which the rate is measured
-_IMPATIENCE: Final = 1 / 30  # of a lease, between looks for a shard that was asked for
-_DECLARING: Final = threading.Lock()  # a table's entities are declared once
+_AGAIN: Final = 1.0  # seconds after which a look at the leases that failed is taken again
+_IMPATIENCE: Final = 1 / 30  # of a lease, between looks where something is about to change hands
 
 
 def passing(error: IsotoneError) -> IsotoneError:
@@ -47,7 +42,10 @@ def passing(error: IsotoneError) -> IsotoneError:
 
 
 class Member:
-    """A member of a worker, in this thread. `wait` and `stopping` let tests go without time."""
+    """A member of a worker, in this thread. `wait` may be replaced, so that tests take no time.
+
+    `siblings` are the members of this process: they need not prove to each other that they live.
+    """
 
     def __init__(
         self, worker: Worker, store: Store, settings: WorkerSettings | None = None
@@ -55,46 +53,34 @@ class Member:
         self.id = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
         self.settings = settings or worker.settings
         self.held: dict[str, HeldShard] = {}
+        self.siblings: frozenset[str] = frozenset()
         self._worker = worker
         self._store = store
         self._stop = threading.Event()
-        with _DECLARING:
-            self._leases = Leases(store, worker.leases, worker.name, self.id, self.settings.lease)
-            letters = DeadLetters(store, worker.leases, worker.name)
-        self._letters = letters
         self.wait: Callable[[float], bool] = self._stop.wait
+        self._leases = Leases(store, worker.leases, worker.name, self.id, self.settings.lease)
         self._delivery = Delivery(
-            store,
-            worker.handlers,
-            letters,
-            self._leases.effects,
-            self.settings,
-            lambda seconds: self.wait(seconds),
-            self._stop.is_set,
+            worker, store, self.settings, lambda seconds: self.wait(seconds), self._stop.is_set
         )
-        self._stream: str | None = None
-        self._since: datetime | None = None
-        self.siblings: frozenset[str] = frozenset()
-        self._others: dict[str, tuple[object, ...]] = {}
-        self._unproven = True
-        self._waiting = False
-        self._lost = 0
-        self._rated = (time.monotonic(), 0)
-        self._rate = 0.0
+        self._start: WorkerStart | None = None
+        self._others: dict[str, WorkerLease] = {}
+        self._is_settled = False
+        self._is_waiting = False
+        self._due = 0.0
 
     # Its life
 
     def run(self, *, until_idle: bool = False) -> None:
         """Work until `stop`, or until all there is has been handled; leases are given back at the end."""
+        ended = threading.Event()
         renewing = threading.Thread(
-            target=self._keep_renewing, name=f"renew-{self.id}", daemon=True
+            target=self._keep_renewing, args=(ended,), name=f"renew-{self.id}", daemon=True
         )
-        self._ended = threading.Event()
         renewing.start()
         try:
             self._run(until_idle=until_idle)
         finally:
-            self._ended.set()
+            ended.set()
             renewing.join()
             self.release()
 
@@ -103,42 +89,47 @@ class Member:
         self._stop.set()
 
     def _run(self, *, until_idle: bool) -> None:
-        due, pause = 0.0, self.settings.poll
+        pause = self.settings.poll
         while not self._stop.is_set():
             failure: IsotoneError | None = None
-            if time.monotonic() >= due:
-                try:
-                    changed = self.coordinate()
-                    due = time.monotonic() + (0 if changed else self.settings.lease / 3)
-                except IsotoneError as error:
-                    failure = passing(error)  # what is held can be worked on
+            handled = 0
             try:
-                if self.work():
-                    pause = self.settings.poll
-                    if failure is not None:
-                        due = time.monotonic() + _SAVES
-                    continue
-                if failure is None and until_idle:
-                    if not self._has_read():
-                        continue
-                    if self.is_idle():
-                        return
-                if self._waiting:
-                    due = min(due, time.monotonic() + self.settings.lease * _IMPATIENCE)
+                self._coordinate_in_time()
+            except IsotoneError as error:
+                failure = passing(error)  # what is held can be worked on
+            try:
+                handled = self.work()
+                if until_idle and not handled and failure is None and self.is_idle():
+                    return
             except IsotoneError as error:
                 failure = passing(error)
-            pause = self.settings.poll if failure is None else self._wary(pause, failure)
-            self.wait(pause)
+            if handled or failure is None:
+                pause = self.settings.poll
+            else:
+                pause = min(_LONGEST_PAUSE, max(pause, 0.05) * 2)
+                _LOGGER.warning("worker %s waits %.1f s: %s", self._worker.name, pause, failure)
+            if not handled and not (until_idle and failure is None and not self._has_read()):
+                self.wait(pause)
 
-    def _wary(self, pause: float, error: IsotoneError) -> float:
-        """The pause after an error, longer than the one before."""
-        pause = min(_LONGEST_PAUSE, max(pause, 0.05) * 2)
-        _LOGGER.warning("worker %s waits %.1f s: %s", self._worker.name, pause, error)
-        return pause
+    def _coordinate_in_time(self) -> None:
+        if time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + min(_AGAIN, self.settings.lease / 3)
+        if self.coordinate():
+            self._due = 0.0
+        else:
+            share = _IMPATIENCE if self._is_waiting else 1 / 3
+            self._due = time.monotonic() + self.settings.lease * share
 
-    def _keep_renewing(self) -> None:
-        while not self._ended.wait(self.settings.lease / 3):
+    def _keep_renewing(self, ended: threading.Event) -> None:
+        """Renew in time, and tell of a handler that is at one event for longer than a lease."""
+        told: str | None = None
+        while not ended.wait(self.settings.lease / 3):
             self.renew()
+            call = self._delivery.calling()
+            if call is not None and call.seconds > self.settings.lease and call.event != told:
+                told = call.event
+                _LOGGER.warning("worker %s: %s, and holds up its shard", self._worker.name, call)
 
     # Its steps
 
@@ -148,39 +139,40 @@ class Member:
         Cost: a query and a listing of the shards, and a write for each lease that changes. True where
         something changed hands.
         """
-        stream = self._current_stream()
+        stream, is_latest = self._turn_to_stream()
         leases = self._leases.all(stream)
         shards = self._store.run(streaming.shards_of(stream))
-        known, gone = self._leases.register(stream, leases, shards)
-        self._report(gone)
-        for lease in known:
+        leases = self._leases.register(stream, leases, shards)
+        for lease in leases:
             if lease.shard in self.held:
                 self.held[lease.shard].note(lease)
-        candidates = readable(known, shards)
-        now = self._leases.at()
-        changed = self._adopt(candidates, now)
-        wish = decide(candidates, self.id, now)
-        for lease in wish.take:
-            taken = self._leases.take(lease)
-            if taken is not None:
-                self._hold(taken)
-                changed = True
+        candidates = readable(leases, shards)
+        wish = decide(candidates, self.id, self._leases.now())
+        new = self._handed_over(candidates)
+        new += [taken for each in wish.take if (taken := self._leases.take(each)) is not None]
+        self._hold(new)
         if wish.ask is not None:
             self._leases.ask(wish.ask)
-        self._waiting = wish.ask is not None or any(each.wanted == self.id for each in candidates)
-        self._look_at_others(candidates)
-        return changed
+        asked = wish.ask is not None or any(each.wanted == self.id for each in candidates)
+        self._is_waiting = asked or not is_latest
+        self._is_settled = self._have_shown_life(candidates) and not self._is_waiting
+        return bool(new)
 
-    def _current_stream(self) -> str:
-        """The table's stream; where it was disabled and enabled anew, the worker goes over to the new one."""
-        stream = self._store.run(streaming.stream_of(self._worker.table))
-        if stream != self._stream:
-            for shard in list(self.held.values()):
-                self._let_go(shard)
-            from_now = self.settings.start == "LATEST" and self._stream is None
-            self._since = self._leases.begun(stream, from_now=from_now)
-            self._stream = stream
-        return stream
+    def _turn_to_stream(self) -> tuple[str, bool]:
+        """The stream to read, and whether it is the table's latest.
+
+        Where the table's stream was disabled and enabled anew, that is the old one until it is read to its
+        end, and then the next.
+        """
+        table, from_now = self._worker.table, self.settings.start == "LATEST"
+        latest = self._store.run(streaming.stream_of(table))
+        if self._start is None or self._start.stream != latest:
+            start = self._leases.start(table, latest, from_now=from_now)
+            if self._start is not None and self._start.stream != start.stream:
+                for shard in list(self.held.values()):
+                    self._let_go(shard)
+            self._start = start
+        return self._start.stream, self._start.stream == latest
 
     def work(self) -> int:
         """Handle a page of each shard; the events that were handled or passed over.
@@ -201,159 +193,98 @@ class Member:
         return handled
 
     def _turn_to(self, shard: HeldShard) -> None:
-        if not shard.is_safe():
-            self._drop(shard)
-        elif shard.lease.wanted is not None or self._stop.is_set():
+        if self._stop.is_set() or shard.lease.wanted is not None or not shard.is_safe():
             self._let_go(shard)
-        else:
-            self._work_on(shard)
-
-    def _work_on(self, shard: HeldShard) -> None:
+            return
+        is_done = False
         try:
-            events = shard.page(self.settings.batch)
-            complete = self._delivery.deliver(events, shard, _SAVES)
-        except BaseException:
-            shard.rewind()
-            raise
-        if not complete:
-            shard.rewind()
+            is_done = self._delivery.deliver(shard.page(self.settings.batch), shard)
+        finally:
+            if not is_done:
+                shard.rewind()
         if shard.is_over:
             self._let_go(shard)
+            self._due = 0.0  # its children can be read from now on
         elif shard.unsaved:
             shard.save()
 
     def renew(self) -> None:
         """Hold all shards for longer. Cost: one write each."""
-        for shard in list(self.held.values()):
-            try:
-                if not shard.is_lost:
-                    shard.save()
-            except Exception as error:  # noqa: BLE001 - the next round may succeed
-                _LOGGER.warning("worker %s could not renew: %s", self._worker.name, error)
+        self._with_each(HeldShard.renew, "renew")
 
     def release(self) -> None:
         """Give all shards back, with what was done."""
-        if self._waiting and self._stream is not None:
-            self._withdraw(self._stream)
+        try:
+            self._withdraw()
+        except IsotoneError as error:
+            _LOGGER.warning("worker %s could not give back: %s", self._worker.name, error)
+        self._with_each(self._let_go, "give back")
+        self.held.clear()  # what could not be given back runs out
+
+    def _with_each(self, step: Callable[[HeldShard], None], what: str) -> None:
+        """Do so with each shard; one that fails holds up no other."""
         for shard in list(self.held.values()):
             try:
-                self._let_go(shard)
-            except IsotoneError as error:  # it runs out by itself
-                _LOGGER.warning("worker %s could not give back: %s", self._worker.name, error)
-                self._drop(shard)
+                step(shard)
+            except Exception as error:  # noqa: BLE001 - the next round may succeed, or the lease runs out
+                _LOGGER.warning("worker %s could not %s: %s", self._worker.name, what, error)
+
+    def _withdraw(self) -> None:
+        """Want no more; what has been handed over in the meantime is given back with the rest."""
+        if self._start is None or not self._is_waiting:
+            return
+        self._is_waiting = False
+        for lease in self._leases.all(self._start.stream):
+            if lease.wanted == self.id:
+                self._leases.withdraw(lease)
+        self._hold(self._handed_over(self._leases.all(self._start.stream)))
 
     def is_idle(self) -> bool:
         """Whether all has been handled, as far as it is this member's to handle.
 
-        What others hold is theirs once they have shown that they live: by a lease that was renewed.
+        What others hold is theirs once they have shown that they live.
         """
-        return (
-            self._has_read() and not self.coordinate() and not self._unproven and not self._waiting
-        )
+        return self._has_read() and not self.coordinate() and self._is_settled
 
     def _has_read(self) -> bool:
         return all(shard.is_read for shard in self.held.values())
 
-    def redrive(self, letters: Sequence[WorkerDeadLetter]) -> tuple[int, int]:
-        """Put dead letters through their handlers; how many were handled, and how many failed."""
-        handled = failed = 0
-        for letter in letters:
-            error = self._again(letter)
-            if error is None:
-                self._letters.remove(letter)
-                handled += 1
-            else:
-                event = event_in(letter, self._worker.table) if letter.record else None
-                if event is not None:
-                    self._letters.add(event, letter.handler, error, letter.attempts + 1)
-                failed += 1
-        return handled, failed
-
-    def _again(self, letter: WorkerDeadLetter) -> BaseException | None:
-        handler = self._worker.handlers.named(letter.handler)
-        if handler is None:
-            return LookupError(f"the worker has no handler {letter.handler!r} any more")
-        try:
-            event = event_in(letter, self._worker.table)
-        except IsotoneError as error:
-            return error
-        return self._delivery.again(event, handler)
-
-    # What it knows
-
     def progress(self) -> WorkerProgress:
         """What it has done so far."""
-        counts, now = self._delivery.counts, time.monotonic()
-        since, before = self._rated
-        if now - since >= _RATE:
-            self._rate = (counts["records"] - before) / (now - since)
-            self._rated = (now, counts["records"])
-        elif not self._rate and now > since:
-            self._rate = (counts["records"] - before) / max(now - since, 0.001)
-        shards = list(self.held.values())
-        at = self._store.clock.now()
+        shards, now = list(self.held.values()), self._store.clock.now()
         return WorkerProgress(
+            **self._delivery.counts,
             shards=len(shards),
-            records=counts["records"],
-            deliveries=counts["deliveries"],
-            retries=counts["retries"],
-            dead_letters=counts["dead_letters"],
-            lost=self._lost + sum(shard.dropped for shard in shards),
-            lag=max((shard.lag(at) for shard in shards), default=0.0),
-            rate=self._rate,
+            lost=self._leases.lost,
+            lag=max((shard.lag(now) for shard in shards), default=0.0),
+            calling=self._delivery.calling(),
         )
 
     # Shards in and out of its hands
 
-    def _hold(self, lease: WorkerLease) -> None:
-        self.held[lease.shard] = HeldShard(
-            self._store, self._worker.table, self._leases, lease, self._since
-        )
+    def _handed_over(self, leases: Iterable[WorkerLease]) -> list[WorkerLease]:
+        """What others have given to this member, which does not hold it yet."""
+        now = self._leases.now()
+        return [
+            each
+            for each in leases
+            if each.owner == self.id and each.is_live(now) and each.shard not in self.held
+        ]
 
-    def _adopt(self, leases: Sequence[WorkerLease], now: datetime) -> bool:
-        """Take up what others have handed over."""
-        ours = [each for each in leases if each.owner == self.id and each.is_live(now)]
-        new = [each for each in ours if each.shard not in self.held]
-        for lease in new:
-            self._hold(lease)
-        return bool(new)
-
-    def _withdraw(self, stream: str) -> None:
-        """Want no more; what has been handed over in the meantime is given back with the rest."""
-        try:
-            for lease in self._leases.all(stream):
-                if lease.wanted == self.id:
-                    self._leases.withdraw(lease)
-            self._adopt(self._leases.all(stream), self._leases.at())
-        except IsotoneError as error:
-            _LOGGER.warning("worker %s could not give back: %s", self._worker.name, error)
-        self._waiting = False
+    def _hold(self, leases: Iterable[WorkerLease]) -> None:
+        assert self._start is not None
+        for lease in leases:
+            self.held[lease.shard] = HeldShard(
+                self._leases, lease, self._worker.table, self._start.since
+            )
 
     def _let_go(self, shard: HeldShard) -> None:
         shard.let_go()
-        self._drop(shard)
-
-    def _drop(self, shard: HeldShard) -> None:
-        self._lost += shard.dropped
         self.held.pop(shard.lease.shard, None)
 
-    def _look_at_others(self, leases: Sequence[WorkerLease]) -> None:
-        """Note which leases of others have changed since they were first seen."""
-        known = {self.id} | self.siblings
-        theirs = {
-            each.shard: (each.owner, each.until, each.checkpoint)
-            for each in leases
-            if each.owner not in known
-        }
-        self._unproven = any(self._others.get(shard, now) == now for shard, now in theirs.items())
+    def _have_shown_life(self, leases: Iterable[WorkerLease]) -> bool:
+        """Whether every lease of others has changed since it was first seen: by that they live."""
+        ours = {self.id} | self.siblings
+        theirs = {each.shard: each for each in leases if each.owner not in ours}
         self._others = {shard: self._others.get(shard, now) for shard, now in theirs.items()}
-
-    def _report(self, gone: Sequence[WorkerLease]) -> None:
-        for lease in gone:
-            if not lease.finished:
-                self._lost += 1
-                _LOGGER.error(
-                    "worker %s: shard %s was dropped before it was read to its end",
-                    lease.worker,
-                    lease.shard,
-                )
+        return all(self._others[shard] != now for shard, now in theirs.items())

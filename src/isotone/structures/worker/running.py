@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
@@ -12,6 +15,7 @@ from isotone.structures.worker.settings import Progress, WorkerProgress, togethe
 
 _TICK: Final = 0.05  # seconds after which an interruption is noticed
 _PROGRESS: Final = 1.0  # seconds between reports
+_RATE: Final = 5.0  # seconds over which the rate is measured
 
 
 class RunningWorker:
@@ -21,11 +25,12 @@ class RunningWorker:
         self, members: Sequence[Member], *, until_idle: bool, progress: Progress | None = None
     ) -> None:
         self._members = members
-        together_with = frozenset(member.id for member in members)
-        for member in members:
-            member.siblings = together_with
         self._progress = progress
         self._failure: BaseException | None = None
+        self._marks = deque([(time.monotonic(), 0)])  # how many records were handled when
+        siblings = frozenset(member.id for member in members)
+        for member in members:
+            member.siblings = siblings
         self._threads = [
             threading.Thread(
                 target=self._run, args=(member, until_idle), name=f"worker-{member.id}", daemon=True
@@ -38,20 +43,25 @@ class RunningWorker:
     @property
     def progress(self) -> WorkerProgress:
         """What all members have done so far."""
-        return together(member.progress() for member in self._members)
+        done, now = together(member.progress() for member in self._members), time.monotonic()
+        while len(self._marks) > 1 and now - self._marks[0][0] > _RATE:
+            self._marks.popleft()
+        since, before = self._marks[0]
+        self._marks.append((now, done.records))
+        return replace(done, rate=(done.records - before) / max(now - since, 0.001))
 
     def wait(self, stop: threading.Event | None = None) -> WorkerProgress:
         """Wait until all members have ended, or until `stop` is set and they have.
 
         Raises what ended one of them.
         """
-        rounds = 0
-        while any(thread.is_alive() for thread in self._threads):
+        due = time.monotonic() + _PROGRESS
+        while running := [thread for thread in self._threads if thread.is_alive()]:
             if stop is not None and stop.is_set():
                 self._ask_to_stop()
-            self._threads[rounds % len(self._threads)].join(_TICK)
-            rounds += 1
-            if self._progress is not None and rounds % int(_PROGRESS / _TICK) == 0:
+            running[0].join(_TICK)
+            if self._progress is not None and time.monotonic() >= due:
+                due += _PROGRESS
                 self._progress(self.progress)
         if self._progress is not None:
             self._progress(self.progress)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from isotone.errors import UsageError
+
+_LONG: Final = 5.0  # seconds, from which on a call of a handler is worth a word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,20 +34,37 @@ class WorkerSettings:
     def __post_init__(self) -> None:
         if not 1 <= self.batch <= 1000:
             raise UsageError(f"batch is from 1 to 1000 records, not {self.batch}")
-        if self.attempts < 1 or self.lease <= 0 or self.poll < 0:
-            raise UsageError("a worker needs attempts of 1 or more, and a lease of more than 0 s")
+        if self.attempts < 1:
+            raise UsageError(f"an event is tried once or more, not {self.attempts} times")
+        if self.lease <= 0:
+            raise UsageError(f"a lease is for more than 0 seconds, not for {self.lease:g}")
+        if self.poll < 0:
+            raise UsageError(f"poll is 0 seconds or more, not {self.poll:g}")
         if self.start not in ("TRIM_HORIZON", "LATEST"):
             raise UsageError(f"a worker starts at TRIM_HORIZON or LATEST, not at {self.start!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerCall:
+    """A call of a handler that has not come back yet: with which event, and for how many seconds."""
+
+    handler: str
+    event: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.handler} has been at {self.event} for {self.seconds:,.0f} s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerProgress:
-    """What a worker, or a part of it, has done so far.
+    """What a worker has done so far.
 
     `records` were handled or passed over, `rate` of them in a second of late; `shards` are held now, and
     the one that is furthest behind is `lag` seconds behind (0 where all is read). `deliveries` counts calls
     of handlers that succeeded, `retries` those that failed and were tried again, `dead_letters` those
     that were given up. `lost` counts shards of which records may have been dropped before they were read.
+    `calling` is the call of a handler that has taken the longest of those that run.
     """
 
     shards: int = 0
@@ -56,20 +75,24 @@ class WorkerProgress:
     lost: int = 0
     lag: float = 0.0
     rate: float = 0.0
+    calling: HandlerCall | None = None
 
     def __str__(self) -> str:
-        troubles = {
-            "dead letters": self.dead_letters,
-            "shards lost": self.lost,
-            "retries": self.retries,
-        }
-        return ", ".join(
-            [
-                f"lag {self.lag:,.1f} s, {self.rate:,.0f}/s, {self.records:,} records",
-                f"{self.shards} shards",
-                *(f"{number:,} {what}" for what, number in troubles.items() if number),
-            ]
-        )
+        told = [
+            f"lag {self.lag:,.1f} s",
+            f"{self.rate:,.0f}/s",
+            _counted(self.records, "record"),
+            _counted(self.shards, "shard"),
+        ]
+        if self.dead_letters:
+            told.append(_counted(self.dead_letters, "dead letter"))
+        if self.lost:
+            told.append(f"{_counted(self.lost, 'shard')} lost")
+        if self.retries:
+            told.append(f"{self.retries:,} retries")
+        if self.calling is not None and self.calling.seconds >= _LONG:
+            told.append(str(self.calling))
+        return ", ".join(told)
 
 
 Progress = Callable[[WorkerProgress], None]
@@ -78,6 +101,7 @@ Progress = Callable[[WorkerProgress], None]
 def together(parts: Iterable[WorkerProgress]) -> WorkerProgress:
     """The progress of several members."""
     each = list(parts)
+    calls = [one.calling for one in each if one.calling is not None]
     return WorkerProgress(
         shards=sum(one.shards for one in each),
         records=sum(one.records for one in each),
@@ -86,5 +110,9 @@ def together(parts: Iterable[WorkerProgress]) -> WorkerProgress:
         dead_letters=sum(one.dead_letters for one in each),
         lost=sum(one.lost for one in each),
         lag=max((one.lag for one in each), default=0.0),
-        rate=sum(one.rate for one in each),
+        calling=max(calls, key=lambda call: call.seconds, default=None),
     )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -19,7 +19,8 @@ the same effect when it is written twice (a put under a key that is made of `eve
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import Any, Self, TypeVar, overload
 
@@ -28,9 +29,10 @@ from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
 from isotone.model.store import Store
 from isotone.model.tables.events import Event, EventKind
-from isotone.structures.worker.entities import WorkerDeadLetter
-from isotone.structures.worker.handlers import KINDS, Context, Handler, Handlers
-from isotone.structures.worker.letters import DeadLetters
+from isotone.structures.operation import kept_in
+from isotone.structures.worker.delivery import Delivery
+from isotone.structures.worker.entities import OWN, WorkerDeadLetter
+from isotone.structures.worker.handlers import KINDS, Context, Handler
 from isotone.structures.worker.member import Member
 from isotone.structures.worker.running import RunningWorker
 from isotone.structures.worker.settings import Progress, WorkerProgress, WorkerSettings
@@ -66,7 +68,9 @@ class Worker:
         self.table = table
         self.leases = leases or Table(f"{table.name}.workers")
         self.settings = settings or WorkerSettings()
-        self.handlers = Handlers()
+        self.handlers: dict[str, Handler] = {}
+        for kind in OWN:
+            kept_in(self.leases, kind)
 
     # Declaring
 
@@ -97,14 +101,18 @@ class Worker:
     def _declaring(
         self, entity: type[Entity] | None, kinds: tuple[EventKind, ...], *, takes_many: bool
     ) -> Callable[[F], F]:
-        unknown = sorted(set(kinds) - set(KINDS))
-        if unknown:
-            raise UsageError(f"{unknown[0]!r} is no kind of event; there are {', '.join(KINDS)}")
+        for kind in kinds:
+            if kind not in KINDS:
+                raise UsageError(f"{kind!r} is no kind of event; there are {', '.join(KINDS)}")
 
         def declare(function: F) -> F:
             name = getattr(function, "__name__", type(function).__name__)
-            wanted = frozenset(kinds or KINDS)
-            self.handlers.add(Handler(name, entity, wanted, function, takes_many))
+            if name in self.handlers:
+                raise UsageError(
+                    f"there is a handler {name!r} already; give this function another name, "
+                    "by which its dead letters are known"
+                )
+            self.handlers[name] = Handler(name, entity, kinds, function, takes_many)
             return function
 
         return declare
@@ -119,7 +127,6 @@ class Worker:
 
     def create_tables(self, store: Store) -> list[str]:
         """Make the table with its stream, and the worker's own, where they are missing."""
-        Member(self, store)  # declares the worker's entities on its table
         return store.create_tables(*dict.fromkeys((self.table, self.leases)))
 
     def run(
@@ -159,6 +166,11 @@ class Worker:
         """
         if workers < 1:
             raise UsageError(f"a worker runs in 1 or more threads, not {workers}")
+        if not isinstance(store, Store):
+            raise UsageError(
+                f"a worker runs over a Store, since handlers may take their time, not over {store!r}; "
+                "isotone.connect(…) makes one"
+            )
         if not self.handlers:
             raise UsageError(
                 f"worker {self.name!r} has no handlers; declare one with @worker.on(…)"
@@ -171,14 +183,21 @@ class Worker:
 
     def dead_letters(self, store: Store) -> list[WorkerDeadLetter]:
         """The events that handlers could not handle, each with its error, the oldest first."""
-        return DeadLetters(store, self.leases, self.name).all()
+        return list(self.iterate_dead_letters(store))
+
+    def iterate_dead_letters(self, store: Store) -> Iterator[WorkerDeadLetter]:
+        """The same page by page, where there may be very many."""
+        kind = kept_in(self.leases, WorkerDeadLetter)
+        return store.iterate(kind.primary.where(WorkerDeadLetter.worker == self.name))
 
     def redrive(self, store: Store, *letters: WorkerDeadLetter) -> tuple[int, int]:
         """Put dead letters (all unless some are named) through their handlers again, the oldest first.
 
-        Gives how many were handled, and are gone, and how many failed again, and stay.
+        Gives how many were handled, and are gone, and how many failed again, and stay; why is logged.
         """
-        return Member(self, store).redrive(list(letters) or self.dead_letters(store))
+        delivery = Delivery(self, store, self.settings, lambda _: None, lambda: False)
+        done = Counter(map(delivery.redrive, letters or self.iterate_dead_letters(store)))
+        return done[True], done[False]
 
     def discard(self, store: Store, *letters: WorkerDeadLetter) -> int:
         """Forget dead letters."""
