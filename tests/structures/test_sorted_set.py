@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.structures.simulation import WRITES, Hasty
+from tests.structures.simulation import Hasty, Overtaken
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Observation, Store, errors, field
@@ -295,6 +295,18 @@ def test_no_increment_is_lost_and_nobody_pops_the_same(
         assert jobs.zcard() == 0
 
 
+def test_a_member_that_moves_while_it_is_looked_for_is_popped_once(memory: Store) -> None:
+    jobs = SortedSet(memory, "jobs")
+    jobs.create_table()
+    jobs.load((f"{number:01000}", number) for number in range(1500))  # a page is 1 MB
+    backend = Overtaken(memory.backend)
+    backend.before["Query"] = [lambda: None, lambda: jobs.zincrby(10_000, f"{0:01000}")]
+    with isotone.connect(backend) as store:
+        popped = SortedSet(store, "jobs").zpopmin(2000)
+    assert len(popped) == len(dict(popped)) == 1500
+    assert popped[-1] == (f"{0:01000}", 10_000)
+
+
 def test_a_scan_sees_what_stays_exactly_once_whatever_comes_and_goes(memory: Store) -> None:
     for shards in (1, 3):
         songs = SortedSet(memory, f"songs {shards}", shards=shards)
@@ -389,133 +401,6 @@ def test_what_was_popped_is_given_even_where_the_rest_fails(
         with pytest.raises(errors.ConnectionFailed):
             failing.zpopmin(30)
     assert jobs.zcard() == 250 - 2 * at_once
-
-
-# Expiry
-
-
-@pytest.mark.parametrize("ranked", [False, True])
-def test_a_set_of_the_day_is_gone_at_once(
-    store: Store, clock: ManualClock, table_name: str, ranked: bool
-) -> None:
-    table = SortedSet.layout(table_name)
-    end = datetime.fromtimestamp(clock.now(), UTC) + timedelta(days=2)
-    songs = SortedSet(store, "today", table=table, expires=end, ranked=ranked)
-    songs.create_table()
-    songs.zadd({"a": 1, "b": 2})
-    songs.incr("a", 5)
-    assert (songs.ttl(), songs.zrange(0, -1)) == (172_800, ["b", "a"])
-    clock.advance(timedelta(days=2))
-    assert (songs.zrange(0, -1), songs.zcard(), songs.zscore("a")) == ([], 0, None)
-    assert (songs.zrank("a"), songs.zcount(0, 9), songs.zscan()) == (None, 0, (0, []))
-    assert (songs.incr("a", 3), songs.zadd({"c": 1}), songs.zcard()) == (3, 1, 0)
-    assert (songs.delete(), songs.ttl()) == (0, -2)
-    with pytest.raises(errors.UsageError):
-        songs.persist()
-    again = SortedSet(store, "today", table=table, expires=end + timedelta(days=9), ranked=ranked)
-    assert (again.incr("a", 2), again.zrange(0, -1)) == (2, ["a"])
-
-
-def test_expiry_by_command(memory: Store, clock: ManualClock) -> None:
-    songs = SortedSet(memory, "songs", expires=True)
-    songs.create_table()
-    assert (songs.expire(10), songs.ttl()) == (False, -2)
-    songs.zadd({"a": 1})
-    assert (songs.expire(timedelta(hours=1)), songs.incr("b"), songs.ttl()) == (True, 1, 3600)
-    songs.zadd({"a": 3})
-    clock.advance(3600)
-    assert (songs.zcard(), songs.ttl(), songs.incr("b"), songs.ttl()) == (0, -2, 1, -1)
-    clock.advance(10**6)
-    assert songs.zrange(0, -1, withscores=True) == [("b", 1)]
-    assert songs.expireat(datetime.fromtimestamp(clock.now() + 5, UTC))
-    assert (songs.persist(), songs.persist()) == (True, False)
-    clock.advance(10)
-    assert songs.zcard() == 1
-
-
-def test_an_emptied_set_begins_without_an_expiry(memory: Store) -> None:
-    songs = SortedSet(memory, "songs", expires=True)
-    songs.create_table()
-    for empty in (lambda: songs.zrem("a"), songs.delete, songs.zpopmin):
-        songs.zadd({"a": 1})
-        songs.expire(10)
-        empty()
-        songs.zadd({"a": 1})
-        assert songs.ttl() == -1
-
-
-def test_who_writes_while_the_expiry_changes_takes_it_over(
-    memory: Store, clock: ManualClock
-) -> None:
-    songs = SortedSet(memory, "songs", expires=True)
-    songs.create_table()
-    songs.zadd({"a": 1})
-    for write in (lambda late: late.incr("b"), lambda late: late.zadd({"c": 1, "d": 2})):
-        backend = Before(memory.backend, lambda: songs.expire(100))
-        with isotone.connect(backend, clock=clock) as other:
-            write(SortedSet(other, "songs", expires=True))
-        assert songs.persist()
-        songs.expire(50)
-        clock.advance(50)
-        assert songs.zcard() == 0
-        songs.zadd({"a": 1})
-
-
-def test_who_comes_into_a_set_while_it_is_emptied_does_not_go_with_it(
-    memory: Store, clock: ManualClock
-) -> None:
-    songs = SortedSet(memory, "songs", expires=True)
-    songs.create_table()
-    for come, ttl in (
-        (lambda: songs.zadd({"b": 1}), -1),
-        (lambda: songs.zadd({"b": 1}) and songs.expire(100), 100),
-    ):
-        songs.zadd({"a": 1})
-        songs.expire(50)
-        backend = Before(memory.backend, come, skip=1)  # the deletion of the last member
-        with isotone.connect(backend, clock=clock) as other:
-            assert SortedSet(other, "songs", expires=True).zrem("a") == 1
-        assert songs.ttl() == ttl
-        clock.advance(60)
-        assert songs.zrange(0, -1) == ["b"]
-        songs.delete()
-
-
-def test_a_moment_without_a_zone_is_refused(memory: Store) -> None:
-    songs = SortedSet(memory, "songs", expires=True)
-    songs.create_table()
-    songs.zadd({"a": 1})
-    songs.expire(10)
-    with pytest.raises(errors.UsageError, match="time zone"):
-        songs.expireat(datetime(2050, 1, 1), gt=True)
-
-
-class Before:
-    """A backend on which something else happens right before the first write, or a later one."""
-
-    def __init__(self, backend: Any, happens: Callable[[], Any], skip: int = 0) -> None:
-        self._backend = backend
-        self._happens = happens
-        self._before = skip
-
-    def execute(self, operation: str, request: Any) -> Any:
-        if operation in WRITES:
-            self._before -= 1
-            if self._before == -1:
-                self._happens()
-        return self._backend.execute(operation, request)
-
-
-def test_a_set_that_never_expires_says_so(trending: SortedSet, memory: Store) -> None:
-    trending.zadd({"a": 1})
-    assert trending.ttl() == -1
-    for use in (lambda: trending.expire(10), trending.persist):
-        with pytest.raises(errors.UsageError, match="expires=True"):
-            use()
-    with pytest.raises(errors.UsageError, match="ranks"):
-        SortedSet(memory, "a", ranked=True, expires=True)
-    with pytest.raises(errors.UsageError, match="time zone"):
-        SortedSet(memory, "a", expires=datetime(2026, 1, 1))
 
 
 # Where it lives

@@ -128,8 +128,8 @@ class Writer:
             return None if score == scores[member] else score
 
         changes = yield from self.change(scores, unless_changed)
-        gone = {each.member for each in changes if each.takes_out}
-        return [each for each in seen if each.member in gone]
+        gone = {(each.member, each.before) for each in changes if each.takes_out}
+        return [each for each in seen if each in gone]  # who moved in between may be seen twice
 
     def replace(self, scores: Mapping[str, Decimal]) -> Steps[int]:
         """Make the set one of these members alone, without an expiry that was set; how many they are."""
@@ -226,11 +226,10 @@ class Writer:
     def expire(self, moment: datetime | None) -> Steps[None]:
         """Tell whoever writes from now on when the set expires, then stamp what is there."""
         yield from self._expiry.keep(moment)
-        yield from self._stamp_all(moment)
-
-    def _stamp_all(self, moment: datetime | None) -> Steps[None]:
         there = yield from self._members.between(EVERY_SCORE)
         yield from self._stamp([each.member for each in there], moment)
+        if not there:
+            yield from self._forget_if_empty()  # the last member went in between
 
     def _stamp(self, members: Iterable[str], moment: datetime | None) -> Steps[None]:
         """Write onto members when the set expires. Cost: a write each."""
@@ -255,12 +254,11 @@ class Writer:
 
     def _forget_if_empty(self) -> Steps[None]:
         """A set without members is no set: what comes next begins without an expiry."""
-        if not self._expiry.changes:
-            return
-        moment = yield from self._expiry.moment()
+        moment = (yield from self._expiry.moment()) if self._expiry.changes else None
         if moment is not None and (yield from self._members.is_empty()):
             yield from self._expiry.forget(moment)
-            yield from self._stamp_all(None)  # who came in between had the former moment
+            there = yield from self._members.between(EVERY_SCORE)
+            yield from self._stamp([each.member for each in there], moment=None)
 
 
 def in_parts(whole: Sequence[Any], size: int) -> Iterator[Any]:
