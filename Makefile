@@ -12,6 +12,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): requirements/dev.txt pyproject.toml
+	@echo "installing Python packages into $(VENV), once; this takes a minute"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .

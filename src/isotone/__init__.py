@@ -136,6 +136,7 @@ _HOMES = {
     "written": "isotone.model.declaring.components",
 }
 
+# All but `open`, which `from isotone import *` would put in the place of Python's own.
 __all__ = [
     "KSUID",
     "ULID",
@@ -184,7 +185,6 @@ __all__ = [
     "headroom_notices",
     "in_order",
     "on_headroom",
-    "open",
     "raw",
     "show",
     "since_epoch",
@@ -207,4 +207,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOMES})

@@ -28,6 +28,7 @@
     ├── LeaseLost                     what was held was not renewed in time, and is held no longer
     ├── MalformedKey                  a key, or a part of it, that is not as it was declared
     └── UsageError                    Isotone's own Python interface was used wrongly
+        ├── InvalidEntity             values do not fit the fields of an entity
         ├── Unanswerable              no range of a key's order answers the conditions
         ├── PayloadDiffers            an idempotency key was used again for something else
         ├── InvalidCursor             a cursor that was changed, has expired, or is another query's
@@ -75,6 +76,14 @@ class UsageError(IsotoneError, ValueError):
 
 class OutOfRange(UsageError):
     """A value beyond what its component of a key was declared to hold; nothing was written."""
+
+
+class InvalidEntity(UsageError):
+    """Values that do not fit the fields of an entity; `errors` has pydantic's account of each."""
+
+    def __init__(self, message: str, errors: list[Any]) -> None:
+        super().__init__(message)
+        self.errors = errors
 
 
 class Unanswerable(UsageError):
@@ -219,7 +228,8 @@ class MalformedKey(IsotoneError, ValueError):
 class ApiError(IsotoneError):
     """An error of the DynamoDB API: what the service answers instead of a result.
 
-    `members` are the further members of the error's body (`CancellationReasons`, `Item`).
+    `members` are the further members of the error's body (`CancellationReasons`, `Item`). `hint` is what the
+    library adds for people, behind AWS's words.
     """
 
     status: ClassVar[int] = 400
@@ -230,6 +240,11 @@ class ApiError(IsotoneError):
         super().__init__(message)
         self.message = message
         self.members = members
+        self.hint = ""
+
+    def __str__(self) -> str:
+        said = super().__str__()
+        return f"{said} ({self.hint})" if self.hint else said
 
     @property
     def code(self) -> str:

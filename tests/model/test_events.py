@@ -12,8 +12,7 @@ import pytest
 import isotone
 from isotone import Attr, Entity, Event, Key, ManualClock, Store, Table, computed, field
 from isotone.engine.streams import upkeep
-from isotone.errors import TableDiffers, UsageError
-from isotone.model.declaring.validation import InvalidEntity
+from isotone.errors import InvalidEntity, TableDiffers, UsageError
 from isotone.model.tables.streaming import Shard, in_order
 
 START = 1_800_000_000

@@ -8,8 +8,7 @@ import pytest
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, ManualClock, Table, expires, field
-from isotone.errors import AlreadyExists, UsageError
-from isotone.model.declaring.validation import InvalidEntity
+from isotone.errors import AlreadyExists, InvalidEntity, UsageError
 
 web = Table("web", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 

@@ -10,8 +10,8 @@ import pytest
 
 import isotone
 from isotone import Attr, Entity, Index, Key, Store, Table, computed, field
+from isotone.errors import InvalidEntity
 from isotone.model.declaring.table import Global
-from isotone.model.declaring.validation import InvalidEntity
 
 bills = Table("bills", indexes={"by_label": Global("LPK", "LSK", projection="KEYS_ONLY")})
 

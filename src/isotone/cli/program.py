@@ -149,7 +149,7 @@ def _guarded(action: Callable[[], int]) -> int:
 def explanation(error: IsotoneError) -> str:
     """An error in one line."""
     if isinstance(error, ApiError):
-        return f"{error.code}: {error.message}" if error.message else error.code
+        return f"{error.code}: {error}" if error.message else error.code
     return str(error)
 
 

@@ -26,6 +26,7 @@ from isotone.errors import (
     ResourceNotFoundException,
     StorageBusy,
     StorageFull,
+    ValidationException,
 )
 
 R = TypeVar("R")
@@ -48,6 +49,7 @@ Steps = Generator[Call | Pause, Response, R]
 
 # Streams are throttled by this name.
 _PASSING: Final = (BatchIncomplete, LimitExceededException, StorageBusy, StorageFull)
+_OTHER_KEY: Final = "The provided key element does not match the schema"
 _ABOUT_TABLES: Final = frozenset({"DescribeTable", "DeleteTable", "UpdateTable"})
 
 
@@ -98,9 +100,25 @@ def is_passing(error: Exception) -> bool:
 
 
 def _explained(error: IsotoneError, call: Call) -> IsotoneError:
-    """The error, in AWS's words, with a note where these leave a newcomer alone."""
-    if isinstance(error, ResourceNotFoundException) and call.operation not in _ABOUT_TABLES:
-        name = call.request.get("TableName")
-        which = f"table {name!r} is" if name else "one of the tables is"
-        error.add_note(f"{which} not there, or an index of it; store.create_tables(…) makes it")
+    """The error, in AWS's words, with a hint where these leave a newcomer alone."""
+    if call.operation in _ABOUT_TABLES:
+        return error
+    if isinstance(error, ResourceNotFoundException):
+        error.hint = (
+            f"{_tables_of(call.request)} is not there, or an index of it; "
+            "store.create_tables(…) makes it, or create_table() of a structure"
+        )
+    elif isinstance(error, ValidationException) and _OTHER_KEY in error.message:
+        error.hint = (
+            f"{_tables_of(call.request)} was made with other keys than are declared; "
+            "store.differences(…) tells which"
+        )
     return error
+
+
+def _tables_of(request: Request) -> str:
+    """The tables that a request is about, for a message."""
+    names = {request.get("TableName"), *request.get("RequestItems", ())}
+    for entry in request.get("TransactItems", ()):
+        names.update(members.get("TableName") for members in entry.values())
+    return "table " + " or ".join(repr(each) for each in sorted(filter(None, names)))

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from isotone.errors import MalformedKey, UsageError
+from isotone.errors import InvalidEntity, MalformedKey, UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.key_sizes import check_sizes
 from isotone.model.declaring.keys import BoundKey, Slot
 from isotone.model.declaring.table import Table
-from isotone.model.declaring.validation import InvalidEntity, Validator, default_of
+from isotone.model.declaring.validation import Validator, default_of
 from isotone.model.declaring.wire import NULL
 from isotone.values.json import item_from_wire, item_to_wire
 from isotone.values.types import AttributeValue, Item

@@ -15,19 +15,11 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Optional, get_args, get_origin
 
-from isotone.errors import UsageError
+from isotone.errors import InvalidEntity
 from isotone.model.declaring.annotations import is_optional, named
 
 if TYPE_CHECKING:
     from isotone.model.declaring.fields import Attr
-
-
-class InvalidEntity(UsageError):
-    """Values that do not fit the fields; `errors` has pydantic's account of each."""
-
-    def __init__(self, message: str, errors: list[Any]) -> None:
-        super().__init__(message)
-        self.errors = errors
 
 
 class Validator:

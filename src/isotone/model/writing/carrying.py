@@ -70,7 +70,7 @@ def carry_out_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list
         return (yield from _attempt(writes, clock))
     except (ValidationException, TransactionCanceledException) as error:
         if _NO_WAY in error.message:
-            error.add_note("what the path leads through is not there; set the whole of it first")
+            error.hint = "what the path leads through is not there; set the whole of it first"
         raise
 
 
