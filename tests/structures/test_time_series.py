@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.structures.measuring import Measured
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store
@@ -515,23 +516,47 @@ def test_it_shares_a_table(memory: Store) -> None:
     assert memory.get(Sensor, name="s") == Sensor(name="s")
 
 
-def test_what_a_point_costs() -> None:
-    seen: list[str] = []
-    watch = isotone.at_end(lambda observation: seen.append(observation.operation))
-    with isotone.connect(clock=ManualClock(NOW), observe=[watch]) as store:
+def test_what_it_costs() -> None:
+    """The figures of the page's table, with three resolutions and one shard, then two."""
+    with isotone.open() as database, isotone.connect(database) as inner:
+        measured = Measured(inner.backend)
+        store = isotone.connect(measured, clock=ManualClock(NOW))
         series = TimeSeries(store, "readings")
         series.create_table()
+        measured.take()
         for number, (value, expected) in enumerate(
             [
-                (5, ["GetItem", "BatchGetItem", "TransactWriteItems"]),  # the first of its bucket
-                (9, ["BatchGetItem", "TransactWriteItems"]),  # wider
-                (7, ["TransactWriteItems"]),  # between what was seen
-                (5, ["TransactWriteItems"]),
+                (5, (1 + 3, 1 + 1 + 3, 3)),  # the first of its bucket
+                (9, (3, 1 + 3, 2)),  # wider
+                (7, (0, 1 + 3, 1)),  # between what was seen
+                (5, (0, 1 + 3, 1)),
             ]
         ):
-            seen.clear()
             series.add("s", value, at=NOW + timedelta(seconds=number))
-            assert seen == expected
-        seen.clear()
-        series.latest("s")
-        assert seen == ["Query", "Query"]
+            assert measured.take() == expected
+        series.add_many("s", [Point(6, NOW + timedelta(seconds=10 + n)) for n in range(40)])
+        assert measured.take() == (0, 40 + 3, 1)
+        series.replace("s", 8, at=NOW + timedelta(seconds=2))
+        assert measured.take() == (1 + 3, 1 + 3, 2 + 3)
+        series.replace("s", 5, at=NOW + timedelta(seconds=1))  # it was the highest
+        assert measured.take() == (1 + 3 + 3 * (1 + 44), 1 + 3, 2 + 3 + 3 * 2)
+        assert series.latest("s") is not None
+        assert measured.take() == (1 + 1, 0, 2)
+        page = series.page("s", size=20)
+        assert (measured.take(), page.stats.scanned) == ((1 + 20, 0, 2), 20)
+        assert len(list(series.points("s"))) == 44
+        assert measured.take() == (1 + 44, 0, 3)
+        series.add_many("s", [Point(6, NOW + timedelta(minutes=n)) for n in range(1, 50)])
+        measured.take()
+        assert len(series.summaries("s", MINUTE, NOW, NOW + HOUR)) == 50
+        assert measured.take() == (50, 0, 1)
+
+        sharded = TimeSeries(store, "sharded", shards=2)
+        sharded.add_many("s", [Point(n, NOW + timedelta(seconds=n)) for n in range(100)])
+        measured.take()
+        assert sharded.latest("s") == Point(Decimal(99), NOW + timedelta(seconds=99))
+        assert measured.take() == (1 + 2, 0, 1 + 2)
+        sharded.page("s", size=10)
+        assert measured.take() == (1 + 10 * 2, 0, 1 + 2)
+        sharded.summaries("s", HOUR, NOW, NOW + DAY)
+        assert measured.take() == (2, 0, 2)

@@ -34,6 +34,7 @@ _NAMED: Final = {
     "month": timedelta(days=31),
     "all time": None,
 }
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY: Final = timedelta(days=1)
 _INSTANT: Final = timedelta(microseconds=1)
 
@@ -57,6 +58,11 @@ def instant(moment: datetime) -> datetime:
             f"{moment} is naive, so it names no instant; give it a time zone: datetime(…, tzinfo=UTC)"
         )
     return moment
+
+
+def floor(moment: datetime, length: timedelta) -> datetime:
+    """The beginning of the span in which an instant lies: spans are counted from 1970, in UTC."""
+    return _EPOCH + (instant(moment) - _EPOCH) // length * length
 
 
 class Windows:

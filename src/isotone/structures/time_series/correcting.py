@@ -1,108 +1,236 @@
-"""How a point is corrected or taken back, and its roll-ups with it, in one transaction.
+"""What changes points that are there, and what makes roll-ups of them.
 
-Count and sum are added to. Where the point was the lowest or the highest of a window, the next one is found by
-reading the window's points, and the transaction insists that nothing was written there meanwhile.
+Both recount windows. They read the roll-up first and then its points, and write what these come to on the
+condition that the roll-up has not changed: whoever adds a point meanwhile changes it in the same
+transaction, so none is left out or counted twice. A correction of a value that was neither the lowest nor
+the highest needs no recount: count and sum are added to.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any, Final
 
-from isotone.errors import Contended, TransactionFailed, UsageError
-from isotone.model.calls import Calls
+from isotone.errors import UsageError
 from isotone.model.declaring.conditions import all_of
+from isotone.model.reading.patterns import Query
 from isotone.model.steps import Steps
-from isotone.model.writing.carrying import pause_after
 from isotone.model.writing.transactions import Transaction
 from isotone.structures.exact import added
-from isotone.structures.time_series.entries import TimeSeriesPoint, TimeSeriesRollUp, floor
-from isotone.structures.time_series.reading import equal
-from isotone.structures.time_series.writing import ATTEMPTS, PATIENCE, Plan
+from isotone.structures.settling import settled
+from isotone.structures.time_series.entries import (
+    Summary,
+    TimeSeriesPoint,
+    TimeSeriesRollUp,
+    gathered,
+)
+from isotone.structures.time_series.plan import PER_BUCKET, Fields, Plan
+from isotone.structures.time_series.writing import TOGETHER
+from isotone.structures.windows import floor
+
+Progress = Callable[[datetime, int], None]
+"""Told up to where it is done, and how many roll-ups were written."""
+
+_ADVICE: Final = "try again later"
+_ADVICE_ON_HOT: Final = (
+    "recount from a finer resolution, with source=, or when the window is over; go on with start="
+)
 
 
-class TimeSeriesCorrecting:
-    """The steps that change what is there already."""
+# A point
 
-    def __init__(self, calls: Calls, plan: Plan) -> None:
-        self._calls = calls
-        self._plan = plan
 
-    def correct(
-        self, series: str, shard: int, at: datetime, name: str, value: Decimal | None
-    ) -> Steps[bool]:
-        """Give a point another value, or None to take it back; whether it was there."""
-        plan, kind = self._plan, TimeSeriesPoint
-        key = {**plan.point_place(series, floor(at, plan.bucket), shard), "at": at, "id": name}
-        for number in range(ATTEMPTS):
-            point = yield from self._calls.get(plan.points, consistent=True, **key)
-            if point is None or point.value == value:
-                return point is not None
-            together, same = self._calls.transaction(), kind.value == point.value
-            if value is None:
-                together.delete(plan.points, when=same, **key)
-            else:
-                together.update(plan.points, kind.value.set(value), when=same, **key)
-            try:
-                for every in plan.roll_ups:
-                    yield from self._roll_up(together, point, value, every)
-                yield from together.commit()
-            except (TransactionFailed, Contended):
-                yield pause_after(min(number, PATIENCE))
-            else:
-                return True
-        raise Contended(
-            f"others wrote {series!r} during each of {ATTEMPTS} attempts; try again later"
-        )
+def correct(plan: Plan, place: TimeSeriesPoint, value: Decimal | None) -> Steps[bool]:
+    """Give the point of a place another value, or None to take it back; whether it was there."""
+    kind = TimeSeriesPoint
+    key = plan.place_of_points(place.series, place.bucket, place.shard)
+    key |= {"at": place.at, "id": place.id}
 
-    def _roll_up(
-        self, together: Transaction, point: TimeSeriesPoint, value: Decimal | None, every: timedelta
-    ) -> Steps[None]:
-        plan, kind, old = self._plan, TimeSeriesRollUp, point.value
-        start = floor(point.at, every)
-        key = plan.roll_up_key(point.series, every, point.shard, start)
-        known = yield from self._calls.get(plan.summaries, consistent=True, **key)
-        if known is None:
-            return  # it is not kept any longer
-        if known.count == 1 and value is None:
-            together.delete(plan.summaries, when=kind.changes == known.changes, **key)
-            return
-        less = -1 if value is None else 0
-        difference = added(value or Decimal(0), -old)
-        changes = [kind.count.add(less), kind.total.add(difference), kind.changes.add(1)]
-        new = old if value is None else value
-        if known.lowest < old < known.highest and known.lowest <= new <= known.highest:
-            low, high = min(old, new), max(old, new)
-            still = (
-                kind.lowest < old,
-                kind.highest > old,
-                kind.lowest <= low,
-                kind.highest >= high,
-            )
-            together.update(plan.summaries, *changes, when=all_of(still), **key)
-            return
-        left = yield from self._others(point, start, every)
-        left += [] if value is None else [value]
-        changes += [kind.lowest.set(min(left)), kind.highest.set(max(left))]
-        together.update(plan.summaries, *changes, when=kind.changes == known.changes, **key)
+    def attempt() -> Steps[bool]:
+        point = yield from plan.calls.get(plan.points, consistent=True, **key)
+        if point is None or point.value == value:
+            return point is not None
+        together, same = plan.calls.transaction(), kind.value == point.value
+        if value is None:
+            together.delete(plan.points, when=same, **key)
+        else:
+            together.update(plan.points, kind.value.set(value), when=same, **key)
+        for every in plan.roll_ups:
+            yield from _correct_roll_up(plan, together, point, value, every)
+        yield from together.commit()
+        return True
 
-    def _others(
-        self, point: TimeSeriesPoint, start: datetime, every: timedelta
-    ) -> Steps[list[Decimal]]:
-        """The values of the other points of a window, in the shard of a point."""
-        plan, kind = self._plan, TimeSeriesPoint
-        now = datetime.fromtimestamp(self._calls.clock.now(), UTC)
-        if plan.keep is not None and start <= now - plan.keep:
+    return (yield from settled(attempt, repr(place.series), _ADVICE))
+
+
+def _correct_roll_up(
+    plan: Plan,
+    together: Transaction,
+    point: TimeSeriesPoint,
+    value: Decimal | None,
+    every: timedelta,
+) -> Steps[None]:
+    kind, old, start = TimeSeriesRollUp, point.value, floor(point.at, every)
+    key = plan.roll_up_key(point.series, every, point.shard, start)
+    known = yield from plan.calls.get(plan.summaries, consistent=True, **key)
+    if known is None:
+        return  # it is not kept any longer
+    new = old if value is None else value
+    if known.lowest < old < known.highest and known.lowest <= new <= known.highest:
+        low, high = min(old, new), max(old, new)
+        still = kind.lowest < old, kind.highest > old, kind.lowest <= low, kind.highest >= high
+        changes = [
+            kind.count.add(-1 if value is None else 0),
+            kind.total.add(added(value or Decimal(0), -old)),
+            kind.changes.add(1),
+        ]
+        together.update(plan.summaries, *changes, when=all_of(still), **key)
+        return
+    left: list[Summary] = []
+    if known.count > 1:
+        if plan.is_over(start, plan.keep):
             raise UsageError(
                 f"the value at {point.at} is the lowest or the highest since {start}, and the next one is no "
                 "longer known: points of that window have expired"
             )
-        found: list[Decimal] = []
-        bucket = floor(start, plan.bucket)
-        while bucket < start + every:
-            place = equal(kind, plan.point_place(point.series, bucket, point.shard))
-            query = plan.points.primary.where(*place, kind.at >= start, kind.at < start + every)
-            points = yield from self._calls.all(query.consistent())
-            found += [each.value for each in points if (each.at, each.id) != (point.at, point.id)]
-            bucket += plan.bucket
-        return found
+        span = start, start + every
+        left = yield from _recounted(plan, point.series, point.shard, every, span, but=point)
+    if value is not None:
+        one = Summary(start, every, 1, value, value, value)
+        left = gathered([*left, one], every, start)
+    _put(plan, together, key, known, left[0] if left else None)
+
+
+# A resolution
+
+
+def back_fill(
+    plan: Plan,
+    series: str,
+    every: timedelta,
+    source: timedelta | None,
+    start: datetime | None,
+    end: datetime | None,
+    progress: Progress | None,
+) -> Steps[int]:
+    """Recount the windows of a resolution of which everything is kept; how many roll-ups were written."""
+    oldest = yield from plan.calls.first(plan.buckets_of(series))
+    newest = yield from plan.calls.first(plan.buckets_of(series).reversed())
+    if oldest is None or newest is None:
+        return 0
+    at, end = floor(start or oldest.bucket, every), end or newest.bucket + plan.bucket
+    partition = plan.bucket if source is None else source * PER_BUCKET
+    length = every * max(1, min(TOGETHER, partition // every))
+    written = 0
+    while at < end:
+        if source is None:  # buckets without points are passed over
+            following = yield from plan.calls.first(plan.buckets_of(series, at, end))
+            if following is None:
+                break
+            at = max(at, floor(following.bucket, every))
+        for shard in range(plan.shards):
+            span = at, at + length
+            written += yield from _fill(plan, series, shard, every, span, source)
+        at += length
+        if progress is not None:
+            progress(at, written)
+    return written
+
+
+def _fill(
+    plan: Plan,
+    series: str,
+    shard: int,
+    every: timedelta,
+    span: tuple[datetime, datetime],
+    source: timedelta | None,
+) -> Steps[int]:
+    """Recount the windows of a span in one shard, and write those that are wrong."""
+
+    def attempt() -> Steps[int]:
+        roll_ups: list[TimeSeriesRollUp] = []
+        for query in plan.roll_ups_of(series, every, shard, *span):
+            roll_ups += yield from plan.calls.all(query.consistent())
+        known = {each.start: each for each in roll_ups}
+        there = {start: each.summary for start, each in known.items()}
+        found = yield from _recounted(plan, series, shard, every, span, source)
+        wrong = [
+            each
+            for each in found
+            if there.get(each.start) != each and _is_whole(plan, each, source)
+        ]
+        together = plan.calls.transaction()
+        for each in wrong:
+            key = plan.roll_up_key(series, every, shard, each.start)
+            _put(plan, together, key, known.get(each.start), each)
+        yield from together.commit()
+        return len(wrong)
+
+    return (yield from settled(attempt, repr(series), _ADVICE_ON_HOT))
+
+
+def _is_whole(plan: Plan, window: Summary, source: timedelta | None) -> bool:
+    """Whether all that a window is recounted from is still kept, and its roll-up is too."""
+    if plan.is_over(window.start + window.every, plan.roll_ups[window.every]):
+        return False
+    if source is None:
+        return not plan.is_over(window.start, plan.keep)
+    return not plan.is_over(window.start + source, plan.roll_ups[source])
+
+
+def _recounted(
+    plan: Plan,
+    series: str,
+    shard: int,
+    every: timedelta,
+    span: tuple[datetime, datetime],
+    source: timedelta | None = None,
+    but: TimeSeriesPoint | None = None,
+) -> Steps[list[Summary]]:
+    """What the points of a span, or finer roll-ups, come to. Cost: a consistent read of all of them."""
+    queries: list[Query[Any]] = []
+    if source is not None:
+        queries += plan.roll_ups_of(series, source, shard, *span)
+    else:
+        listed = yield from plan.calls.all(plan.buckets_of(series, *span).consistent())
+        for each in listed:
+            place = plan.place_of_points(series, each.bucket, shard)
+            queries.append(plan.points_of(place, *span))
+    found: list[Summary] = []
+    for query in queries:
+        reading = plan.calls.traverse(query.consistent())
+        while not reading.is_over:
+            some = yield from reading.step()
+            parts = [each.summary for each in some if each != but]
+            found = gathered([*found, *parts], every, span[0])
+    return found
+
+
+def _put(
+    plan: Plan,
+    together: Transaction,
+    key: Fields,
+    known: TimeSeriesRollUp | None,
+    summary: Summary | None,
+) -> None:
+    """Have a roll-up say what was counted, or go where that is nothing, if it is still as it was read."""
+    if known is None:
+        if summary is not None:
+            together.create(plan.roll_up(key, summary))
+        return
+    kind = TimeSeriesRollUp
+    same = kind.changes == known.changes
+    if summary is None:
+        together.delete(plan.summaries, when=same, **key)
+        return
+    lowest, highest = summary.range
+    changes = [
+        kind.count.set(summary.count),
+        kind.total.set(summary.total),
+        kind.lowest.set(lowest),
+        kind.highest.set(highest),
+        kind.changes.add(1),
+    ]
+    together.update(plan.summaries, *changes, when=same, **key)

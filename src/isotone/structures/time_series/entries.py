@@ -7,25 +7,19 @@ TIME_SERIES_ROLL_UP#readings#sensor:1#60#2026-01-11T00:00:00Z#00   ROLL_UP#2026-
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
-from isotone.errors import UsageError
 from isotone.model.declaring.components import raw
 from isotone.model.declaring.fields import Attr, expires, field
 from isotone.model.declaring.keys import Key
 from isotone.model.entity import Entity
 from isotone.structures.exact import added
-from isotone.structures.exact import exact as exactly
-from isotone.structures.windows import instant
 
 MOST_SHARDS: Final = 100
-PER_BUCKET: Final = 1440  # roll-ups of a resolution in a partition: a day of minutes
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND: Final = timedelta(seconds=1)
 
 
 class TimeSeriesPoint(Entity):
@@ -41,6 +35,11 @@ class TimeSeriesPoint(Entity):
     gone_at: Attr[datetime | None] = expires(default=None)
 
     primary = Key("TIME_SERIES", name, series, bucket, shard).sort("POINT", at, id)  # noqa: A003
+
+    @property
+    def summary(self) -> Summary:
+        """What it comes to by itself."""
+        return Summary(self.at, timedelta(0), 1, self.value, self.value, self.value)
 
 
 class TimeSeriesBucket(Entity):
@@ -67,12 +66,18 @@ class TimeSeriesRollUp(Entity):
     total: Attr[Decimal] = field()
     lowest: Attr[Decimal] = field()
     highest: Attr[Decimal] = field()
-    changes: Attr[int] = field(default=0, description="how often it was changed")
+    changes: Attr[int] = field(default=0, description="counted on with every change, from anywhere")
     gone_at: Attr[datetime | None] = expires(default=None)
 
     primary = Key("TIME_SERIES_ROLL_UP", name, series, raw(every), bucket, shard).sort(
         "ROLL_UP", start
     )
+
+    @property
+    def summary(self) -> Summary:
+        """What callers see of it."""
+        every = timedelta(seconds=self.every)
+        return Summary(self.start, every, self.count, self.total, self.lowest, self.highest)
 
 
 # What callers give and see
@@ -99,6 +104,13 @@ class Summary:
     highest: Decimal | None = None
 
     @property
+    def range(self) -> tuple[Decimal, Decimal]:
+        """The lowest and the highest value, of something."""
+        assert self.lowest is not None
+        assert self.highest is not None
+        return self.lowest, self.highest
+
+    @property
     def average(self) -> Decimal | None:
         """The mean value, to 28 digits; None of nothing."""
         return self.total / self.count if self.count else None
@@ -117,18 +129,20 @@ class Summary:
         )
 
 
-def exact(value: int | float | Decimal) -> Decimal:
-    """A value as it is kept: of a float, the digits that Python prints."""
-    return exactly(value, "the value of a point", floats=True)
+def gathered(found: Iterable[Summary], every: timedelta, start: datetime) -> list[Summary]:
+    """Windows of a longer span, counted from `start`, of shorter ones."""
+    joined: dict[datetime, Summary] = {}
+    for each in found:
+        begin = start + (each.start - start) // every * every
+        joined[begin] = joined.get(begin, Summary(begin, every)).joined(each)
+    return list(joined.values())
 
 
-def floor(moment: datetime, length: timedelta) -> datetime:
-    """The beginning of the span in which an instant lies: spans are counted from 1970, in UTC."""
-    return _EPOCH + (instant(moment) - _EPOCH) // length * length
-
-
-def whole_seconds(length: timedelta, what: str) -> timedelta:
-    """The length, which is a number of seconds."""
-    if length < _SECOND or length % _SECOND:
-        raise UsageError(f"{what} is a whole number of seconds, not {length}")
-    return length
+def filled(
+    found: Iterable[Summary], every: timedelta, start: datetime, end: datetime
+) -> list[Summary]:
+    """All windows of a span, also those without points."""
+    known = {each.start: each for each in found}
+    number = max(0, -(-(end - start) // every))
+    starts = (start + every * place for place in range(number))
+    return [known.get(each) or Summary(each, every) for each in starts]

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
-from isotone.model.calls import Calls
-from isotone.model.declaring.conditions import Condition
 from isotone.model.reading.stats import Stats
 from isotone.model.steps import Steps
 from isotone.structures.merging import Behind, Marks, Stream, merged, total
-from isotone.structures.time_series.entries import (
-    PER_BUCKET,
-    Point,
-    Summary,
-    TimeSeriesBucket,
-    TimeSeriesPoint,
-    TimeSeriesRollUp,
-    floor,
-)
-from isotone.structures.time_series.writing import Plan
+from isotone.structures.time_series.entries import Point, Summary, TimeSeriesPoint
+from isotone.structures.time_series.plan import FIRST, LAST, Plan
 
 _MARKS: Final[Marks[TimeSeriesPoint]] = Marks(
     of=lambda point: (point.at.isoformat(timespec="microseconds"), point.id),
@@ -44,142 +34,81 @@ class PointPage:
         return len(self.items)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """What is read of which series: from `start` on, and before `end`, in one of the directions."""
+@dataclass(slots=True)
+class Walk:
+    """A read of points from `start` on and before `end`, in one of the directions.
 
+    It is in a bucket, behind a place in each of its shards; before it begins `bucket` is unknown.
+    """
+
+    plan: Plan
     series: str
-    start: datetime
-    end: datetime
+    start: datetime = FIRST
+    end: datetime = LAST
     newest_first: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a read of points is: in a bucket, behind a mark in each of its shards."""
-
-    bucket: datetime
+    bucket: datetime | None = None
     behind: Sequence[Behind] = ()
+    is_over: bool = False
+    stats: Stats = field(default_factory=Stats)
 
-
-class TimeSeriesReading:
-    """The steps that read a time series."""
-
-    def __init__(self, calls: Calls, plan: Plan) -> None:
-        self._calls = calls
-        self._plan = plan
-
-    # Points
-
-    def begin(self, span: Span) -> Steps[Place | None]:
-        """Where a read begins; None where there is nothing."""
-        return (yield from self._next_bucket(span, None))
-
-    def points(
-        self, span: Span, place: Place | None, size: int
-    ) -> Steps[tuple[list[Point], Place | None, Stats]]:
-        """Up to `size` points from a place on, and where the next ones are.
+    def some(self, size: int) -> Steps[list[Point]]:
+        """The next points, up to so many.
 
         Cost: `size` items of each shard of each bucket that is touched, and one for each bucket.
         """
         found: list[Point] = []
-        spent: list[Stats] = []
-        while place is not None and len(found) < size:
+        if self.bucket is None:
+            yield from self._enter_next()
+        while not self.is_over and len(found) < size:
             part = yield from merged(
-                self._calls,
-                self._streams(span, place.bucket),
+                self.plan.calls,
+                self._streams(),
                 _MARKS,
                 size - len(found),
-                behind=place.behind,
-                descending=span.newest_first,
+                behind=self.behind,
+                descending=self.newest_first,
             )
             found += [Point(each.value, each.at, each.id) for each in part.items]
-            spent.append(part.stats)
+            self.stats, self.behind = total([self.stats, part.stats]), part.behind
             if part.is_over:
-                place = yield from self._next_bucket(span, place.bucket)
-            else:
-                place = Place(place.bucket, part.behind)
-        return found, place, total(spent)
+                yield from self._enter_next()
+        return found
 
-    def _streams(self, span: Span, bucket: datetime) -> list[Stream[TimeSeriesPoint]]:
-        plan, kind = self._plan, TimeSeriesPoint
+    def _streams(self) -> list[Stream[TimeSeriesPoint]]:
+        assert self.bucket is not None
         streams = []
-        for shard in range(plan.shards):
-            same = plan.point_place(span.series, bucket, shard)
-            query = plan.points.primary.where(
-                *equal(kind, same), kind.at >= span.start, kind.at < span.end
-            )
-            streams.append(Stream(query.reversed() if span.newest_first else query, same))
+        for shard in range(self.plan.shards):
+            place = self.plan.place_of_points(self.series, self.bucket, shard)
+            query = self.plan.points_of(place, self.start, self.end)
+            streams.append(Stream(query.reversed() if self.newest_first else query, place))
         return streams
 
-    def _next_bucket(self, span: Span, after: datetime | None) -> Steps[Place | None]:
-        """The first bucket of a span that has points, or the one behind another."""
-        plan, kind = self._plan, TimeSeriesBucket
-        low, high = floor(span.start, plan.bucket), span.end
-        if after is not None and span.newest_first:
-            high = after
-        elif after is not None:
-            low = after + plan.bucket
-        if low >= high:
-            return None
-        query = plan.buckets.primary.where(
-            kind.name == plan.name,
-            kind.series == span.series,
-            kind.bucket >= low,
-            kind.bucket < high,
+    def _enter_next(self) -> Steps[None]:
+        """Go on to the next bucket that has points, if there is one."""
+        start, end = self.start, self.end
+        if self.bucket is not None and self.newest_first:
+            end = self.bucket
+        elif self.bucket is not None:
+            start = self.bucket + self.plan.bucket
+        query = self.plan.buckets_of(self.series, start, end)
+        following = yield from self.plan.calls.first(
+            query.reversed() if self.newest_first else query
         )
-        found = yield from self._calls.first(query.reversed() if span.newest_first else query)
-        return None if found is None else Place(found.bucket)
-
-    # Roll-ups
-
-    def summaries(
-        self, series: str, every: timedelta, start: datetime, end: datetime
-    ) -> Steps[list[Summary]]:
-        """The roll-ups that begin in a span, in order; none for windows without points.
-
-        Cost: an item for each of each shard, and a query for each 1,440 windows of each shard.
-        """
-        plan, kind = self._plan, TimeSeriesRollUp
-        found: dict[datetime, Summary] = {}
-        bucket = floor(start, every * PER_BUCKET)
-        while bucket < end:
-            for shard in range(plan.shards):
-                same = plan.roll_up_place(series, every, shard, bucket)
-                query = plan.summaries.primary.where(
-                    *equal(kind, same), kind.start >= start, kind.start < end
-                )
-                for each in (yield from self._calls.all(query)):
-                    one = _summary(each, every)
-                    known = found.get(one.start)
-                    found[one.start] = one if known is None else known.joined(one)
-            bucket += every * PER_BUCKET
-        return [found[start] for start in sorted(found)]
+        self.is_over, self.behind = following is None, ()
+        self.bucket = self.bucket if following is None else following.bucket
 
 
-def equal(kind: Any, same: dict[str, Any]) -> list[Condition]:
-    """That an entity has these fields."""
-    return [getattr(kind, name) == value for name, value in same.items()]
+def summaries(
+    plan: Plan, series: str, every: timedelta, start: datetime, end: datetime
+) -> Steps[list[Summary]]:
+    """The roll-ups that begin in a span, in order; none for windows without points.
 
-
-def _summary(each: TimeSeriesRollUp, every: timedelta) -> Summary:
-    return Summary(each.start, every, each.count, each.total, each.lowest, each.highest)
-
-
-def filled(
-    found: Sequence[Summary], every: timedelta, start: datetime, end: datetime
-) -> list[Summary]:
-    """All windows of a span, also those without points."""
-    known = {each.start: each for each in found}
-    number = max(0, -(-(end - start) // every))
-    starts = (start + every * place for place in range(number))
-    return [known.get(each) or Summary(each, every) for each in starts]
-
-
-def gathered(found: Sequence[Summary], every: timedelta, start: datetime) -> list[Summary]:
-    """Windows of a longer span, counted from `start`, of shorter ones."""
-    joined: dict[datetime, Summary] = {}
-    for each in found:
-        begin = start + (each.start - start) // every * every
-        joined[begin] = joined.get(begin, Summary(begin, every)).joined(each)
-    return list(joined.values())
+    Cost: an item for each of each shard, and a query for each 1,440 windows of each shard.
+    """
+    found: dict[datetime, Summary] = {}
+    for shard in range(plan.shards):
+        for query in plan.roll_ups_of(series, every, shard, start, end):
+            for each in (yield from plan.calls.all(query)):
+                known = found.get(each.start)
+                found[each.start] = each.summary if known is None else known.joined(each.summary)
+    return [found[start] for start in sorted(found)]

@@ -12,9 +12,8 @@ is stored once and counted once.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -22,7 +21,7 @@ from isotone.errors import UsageError
 from isotone.model.declaring.table import Table
 from isotone.model.steps import Steps
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
-from isotone.structures.time_series.correcting import TimeSeriesCorrecting
+from isotone.structures.time_series import correcting, reading, writing
 from isotone.structures.time_series.entries import (
     MOST_SHARDS,
     Point,
@@ -30,27 +29,19 @@ from isotone.structures.time_series.entries import (
     TimeSeriesBucket,
     TimeSeriesPoint,
     TimeSeriesRollUp,
-    exact,
-    floor,
-    whole_seconds,
-)
-from isotone.structures.time_series.reading import (
-    Place,
-    PointPage,
-    Span,
-    TimeSeriesReading,
     filled,
     gathered,
 )
-from isotone.structures.time_series.writing import Plan, TimeSeriesWriting
+from isotone.structures.time_series.plan import FIRST, LAST, Plan
+from isotone.structures.time_series.reading import PointPage, Walk
+from isotone.structures.windows import floor
 
 TIME_SERIES: Final = Table("time-series")
 MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
 FOR_EVER: Final[Mapping[timedelta, timedelta | None]] = {MINUTE: None, HOUR: None, DAY: None}
-_FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)  # their buckets begin and end in the calendar
-_LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
+_SECOND: Final = timedelta(seconds=1)
 _AT_ONCE: Final = 250  # points that an iteration reads
 
 
@@ -77,20 +68,18 @@ class TimeSeries(Structure[S]):
         if not 1 <= shards <= MOST_SHARDS:
             raise UsageError(f"a time series has 1 to {MOST_SHARDS} shards, not {shards}")
         self.plan = Plan(
-            name=name,
-            bucket=whole_seconds(bucket, "a bucket"),
-            keep=keep,
-            roll_ups={
-                whole_seconds(each, "a roll-up"): roll_ups[each] for each in sorted(roll_ups)
-            },
-            shards=shards,
+            calls=self.calls,
             points=self.kept(TimeSeriesPoint),
             buckets=self.kept(TimeSeriesBucket),
             summaries=self.kept(TimeSeriesRollUp),
+            name=name,
+            bucket=_whole_seconds(bucket, "a bucket"),
+            keep=keep,
+            roll_ups={
+                _whole_seconds(each, "a roll-up"): roll_ups[each] for each in sorted(roll_ups)
+            },
+            shards=shards,
         )
-        self._writing = TimeSeriesWriting(self.calls, self.plan)
-        self._correcting = TimeSeriesCorrecting(self.calls, self.plan)
-        self._reading = TimeSeriesReading(self.calls, self.plan)
 
     @staticmethod
     def layout(name: str = "time-series") -> Table:
@@ -114,7 +103,8 @@ class TimeSeries(Structure[S]):
         instant are told apart by `id`. Cost: one transaction of the point and its roll-ups; a read of them
         before, where they are new to this object or have to be widened.
         """
-        return (yield from self._add(series, [Point(value, at or self._now(), id)])) == 1
+        point = Point(value, at or self.plan.now(), id)
+        return (yield from writing.add(self.plan, series, [point])) == 1
 
     @operation
     def add_many(self, series: str, points: Iterable[Point]) -> Steps[int]:
@@ -123,13 +113,7 @@ class TimeSeries(Structure[S]):
         Cost: a transaction for each ninety points or so of a bucket. Interrupted, it is run again: what
         was added is not added again.
         """
-        return (yield from self._add(series, points))
-
-    def _add(self, series: str, points: Iterable[Point]) -> Steps[int]:
-        added = 0
-        for group in self._writing.groups(series, [self._placed(point) for point in points]):
-            added += yield from self._writing.add(group)
-        return added
+        return (yield from writing.add(self.plan, series, points))
 
     @operation
     def replace(
@@ -145,8 +129,8 @@ class TimeSeries(Structure[S]):
         Cost: a read of the point and of its roll-ups, and one transaction of them. Where it was the lowest
         or the highest of a window, a read of all points of that window and shard.
         """
-        shard, point = self._placed(Point(value, at, id))
-        return (yield from self._correcting.correct(series, shard, at, id, Decimal(point.value)))
+        point = self.plan.point(series, Point(value, at, id))
+        return (yield from correcting.correct(self.plan, point, point.value))
 
     @operation
     def remove(
@@ -157,55 +141,67 @@ class TimeSeries(Structure[S]):
         id: str = "",  # noqa: A002 - the word that users know
     ) -> Steps[bool]:
         """Take a point back, out of its roll-ups too; whether it was there. Cost: that of `replace`."""
-        shard, _ = self._placed(Point(0, at, id))
-        return (yield from self._correcting.correct(series, shard, at, id, None))
+        point = self.plan.point(series, Point(0, at, id))
+        return (yield from correcting.correct(self.plan, point, None))
 
-    def _placed(self, point: Point) -> tuple[int, Point]:
-        """A point with its shard, which follows from what identifies it."""
-        at = floor(point.at, timedelta(microseconds=1))
-        identity = f"{at.isoformat()}#{point.id}".encode()
-        return zlib.crc32(identity) % self.plan.shards, Point(exact(point.value), at, point.id)
+    @operation
+    def back_fill(
+        self,
+        series: str,
+        every: timedelta,
+        *,
+        source: timedelta | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        progress: correcting.Progress | None = None,
+    ) -> Steps[int]:
+        """Make the roll-ups of a resolution that was added after its points; how many were written.
+
+        While points are added: first have all who add them know the resolution. Each window of which all
+        points are kept is counted anew, or summed up from `source`, a finer resolution that is complete.
+        Run again, it writes what is still wrong: nothing, after the end. `progress` is told up to where it
+        is done, with which as `start` it goes on, and how many were written.
+
+        Cost: a consistent read of the points, and a write for each window, at twice the price.
+        Raises `Contended` where points come into a window faster than it is read.
+        """
+        self._check_kept(every)
+        if source is not None:
+            self._check_kept(source)
+            if source >= every or every % source:
+                raise UsageError(f"windows of {source} do not add up to those of {every}")
+        return (
+            yield from correcting.back_fill(self.plan, series, every, source, start, end, progress)
+        )
 
     # Points
 
     @operation
     def latest(self, series: str) -> Steps[Point | None]:
         """The newest point; None where there is none. Cost: two reads, one more for each shard."""
-        span = Span(series, _FIRST, _LAST, newest_first=True)
-        place = yield from self._reading.begin(span)
-        found, _, _ = yield from self._reading.points(span, place, 1)
+        found = yield from Walk(self.plan, series, newest_first=True).some(1)
         return found[0] if found else None
 
     @iteration
     def points(
         self,
         series: str,
-        start: datetime = _FIRST,
-        end: datetime = _LAST,
+        start: datetime = FIRST,
+        end: datetime = LAST,
         *,
         newest_first: bool = False,
     ) -> Batches[Point]:
         """The points from `start` on and before `end`, one after the other, read as they are wanted."""
-        span = Span(series, start, end, newest_first)
-        place: Place | None = None
-
-        def some(*, begin: bool) -> Steps[list[Point]]:
-            nonlocal place
-            if begin:
-                place = yield from self._reading.begin(span)
-            found, place, _ = yield from self._reading.points(span, place, _AT_ONCE)
-            return found
-
-        yield some(begin=True)
-        while place is not None:
-            yield some(begin=False)
+        walk = Walk(self.plan, series, start, end, newest_first)
+        while not walk.is_over:
+            yield walk.some(_AT_ONCE)
 
     @operation
     def page(
         self,
         series: str,
-        start: datetime = _FIRST,
-        end: datetime = _LAST,
+        start: datetime = FIRST,
+        end: datetime = LAST,
         *,
         size: int = 100,
         newest_first: bool = False,
@@ -217,21 +213,19 @@ class TimeSeries(Structure[S]):
         """
         if size < 1:
             raise UsageError(f"a page of size {size} has no place for anything; give 1 or more")
-        span = Span(series, start, end, newest_first)
+        walk = Walk(self.plan, series, start, end, newest_first)
         of = {
             "series": [self.plan.name, series, newest_first, self.plan.shards],
             "span": [floor(each, timedelta(microseconds=1)).isoformat() for each in (start, end)],
         }
-        if cursor is None:
-            place = yield from self._reading.begin(span)
-        else:
-            bucket, behind = self.calls.unseal(cursor, **of)
-            place = Place(datetime.fromisoformat(bucket), behind)
-        found, place, stats = yield from self._reading.points(span, place, size)
+        if cursor is not None:
+            bucket, walk.behind = self.calls.unseal(cursor, **of)
+            walk.bucket = datetime.fromisoformat(bucket)
+        found = yield from walk.some(size)
         further = None
-        if place is not None:
-            further = self.calls.seal([place.bucket.isoformat(), place.behind], **of)
-        return PointPage(found, further, stats)
+        if walk.bucket is not None and not walk.is_over:
+            further = self.calls.seal([walk.bucket.isoformat(), walk.behind], **of)
+        return PointPage(found, further, walk.stats)
 
     # Roll-ups
 
@@ -288,18 +282,16 @@ class TimeSeries(Structure[S]):
     def _summaries(
         self, series: str, every: timedelta, start: datetime, end: datetime, *, fill: bool
     ) -> Steps[list[Summary]]:
-        if every not in self.plan.roll_ups:
-            known = ", ".join(map(str, self.plan.roll_ups)) or "none"
-            raise UsageError(f"no roll-ups of {every} are kept of {self.plan.name!r}, but: {known}")
+        self._check_kept(every)
         begin = floor(start, every)
-        found = yield from self._reading.summaries(series, every, begin, end)
+        found = yield from reading.summaries(self.plan, series, every, begin, end)
         return filled(found, every, begin, end) if fill else found
 
     def _resolution(self, start: datetime, end: datetime, at_most: int) -> timedelta:
         """The finest resolution that is kept since `start` with few enough windows; else the coarsest."""
         if not self.plan.roll_ups:
             raise UsageError(f"no roll-ups are kept of {self.plan.name!r}; read its points")
-        now = self._now()
+        now = self.plan.now()
         kept = [
             every
             for every, keep in self.plan.roll_ups.items()
@@ -310,5 +302,13 @@ class TimeSeries(Structure[S]):
                 return every
         return (kept or list(self.plan.roll_ups))[-1]
 
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self.now(), UTC)
+    def _check_kept(self, every: timedelta) -> None:
+        if every not in self.plan.roll_ups:
+            known = ", ".join(map(str, self.plan.roll_ups)) or "none"
+            raise UsageError(f"no roll-ups of {every} are kept of {self.plan.name!r}, but: {known}")
+
+
+def _whole_seconds(length: timedelta, what: str) -> timedelta:
+    if length < _SECOND or length % _SECOND:
+        raise UsageError(f"{what} is a whole number of seconds, not {length}")
+    return length
