@@ -235,12 +235,12 @@ class ApiError(IsotoneError):
     status: ClassVar[int] = 400
     namespace: ClassVar[str] = _DYNAMODB
     message_member: ClassVar[str] = "message"
+    hint: str = ""
 
     def __init__(self, message: str = "", **members: Any) -> None:
         super().__init__(message)
         self.message = message
         self.members = members
-        self.hint = ""
 
     def __str__(self) -> str:
         said = super().__str__()
