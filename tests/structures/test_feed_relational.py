@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.structures import mariadb_server
 
 import isotone
-from isotone.errors import UsageError
-from isotone.structures import Feed, RelationalFollowers
+from isotone.errors import ConnectionFailed, UsageError
+from isotone.structures import Feed, RelationalFollowers, WorkerSettings
 from isotone.structures.worker.member import Member
 
 sql = pytest.importorskip("sqlalchemy")
@@ -136,6 +138,37 @@ def test_a_feed_whose_followers_are_elsewhere(engine: Any, follows: Any) -> None
         assert feed.read("1029").items == [brought, small, loud]
         with pytest.raises(UsageError, match="outside"):
             feed.follow("1030", "eve")
+
+
+def test_posts_wait_for_a_database_that_does_not_answer(tmp_path: Path) -> None:
+    refusals = 0
+
+    def connect() -> sqlite3.Connection:
+        nonlocal refusals
+        if refusals:
+            refusals -= 1
+            raise sqlite3.OperationalError("unable to open database file")
+        return sqlite3.connect(tmp_path / "followers.db")
+
+    engine = sql.create_engine("sqlite://", creator=connect, poolclass=sql.NullPool)
+    table = sql.Table("f", sql.MetaData(), sql.Column("author"), sql.Column("reader"))
+    follows = sql.text("CREATE TABLE f AS SELECT 'ann' AS author, 'bob' AS reader")
+    with engine.begin() as connection:
+        connection.execute(follows)
+    author, reader = (sql.cast(each, sql.String) for each in (table.c.author, table.c.reader))
+    with isotone.connect() as store:
+        feed = Feed(store, followers=RelationalFollowers(engine, author, reader))
+        feed.create_table()
+        worker = feed.worker(settings=WorkerSettings(base=0.0, attempts=2))
+        worker.create_tables(store)
+        post = feed.post("ann", "hello")
+        refusals = 7
+        assert worker.run(store, until_idle=True).dead_letters == 0
+        assert feed.read("bob").items == [post]
+        refusals = 1
+        with pytest.raises(ConnectionFailed, match="unable to open"):
+            feed.read("bob")
+    engine.dispose()
 
 
 def test_without_sqlalchemy_it_says_what_to_install(

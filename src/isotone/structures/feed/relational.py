@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from isotone.errors import UsageError
+from isotone.errors import ConnectionFailed, UsageError
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Engine, Select
@@ -24,7 +24,8 @@ class RelationalFollowers:
 
     The columns hold texts, or anything that `str` makes a text of and its own type reads back: whole numbers,
     UUIDs. An index over author and reader, in this order, makes each page one range. `where` says which rows
-    count. Rows that are there twice are one follower.
+    count. Rows that are there twice are one follower. Raises `ConnectionFailed` where the database does not
+    answer.
     """
 
     def __init__(
@@ -74,8 +75,13 @@ class RelationalFollowers:
         return rows
 
     def _all(self, rows: Select[Any]) -> Sequence[Any]:
-        with self._engine.connect() as connection:
-            return connection.execute(rows).scalars().all()
+        errors = self._sql.exc
+        try:
+            with self._engine.connect() as connection:
+                return connection.execute(rows).scalars().all()
+        except (errors.OperationalError, errors.InterfaceError, errors.TimeoutError) as error:
+            # A worker tries again until it is there, however long: the post is not to blame.
+            raise ConnectionFailed(f"the database of followers did not answer: {error}") from error
 
 
 def _value(column: ColumnElement[Any], text: str) -> Any:
