@@ -11,7 +11,7 @@ import pytest
 
 import isotone
 from isotone.backends import embedded
-from isotone.errors import StorageBusy
+from isotone.errors import StorageBusy, UsageError
 from isotone.operations.dispatch import Service
 
 TABLE: Any = {
@@ -60,3 +60,21 @@ def test_failing_background_work_is_logged_and_tried_again(
         database.client().update_time_to_live(TableName="sessions", TimeToLiveSpecification=EXPIRY)
         assert done.wait(PATIENCE)
     assert "it will be tried again" in caplog.text
+
+
+@pytest.mark.parametrize("place", ["memory", "file"])
+def test_a_closed_database_answers_nothing(place: str, tmp_path: Path) -> None:
+    database = isotone.open(":memory:" if place == "memory" else tmp_path / "a.db")
+    client = database.client()
+    client.create_table(**TABLE)
+    database.close()
+    asking: list[Any] = [
+        client.list_tables,
+        lambda: client.describe_table(TableName="sessions"),
+        lambda: client.get_item(TableName="sessions", Key={"id": {"S": "1"}}),
+        lambda: client.put_item(TableName="sessions", Item={"id": {"S": "1"}}),
+        lambda: client.create_table(**TABLE | {"TableName": "more"}),
+    ]
+    for ask in asking:
+        with pytest.raises(UsageError, match="the store is closed"):
+            ask()

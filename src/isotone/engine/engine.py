@@ -106,6 +106,9 @@ class Engine:
     def close(self) -> None:
         with self.lock:
             self.store.close()
+            # From now on nothing is answered from what is kept in memory.
+            self._outdated = True
+            self.reading = _Reading(self)
 
 
 _OPEN: WeakSet[Engine] = WeakSet()
