@@ -32,7 +32,13 @@ Side = Literal["left", "right"]
 Progress = Callable[[int], None]
 """Told how many edges were deleted so far."""
 
-ADJACENCY: Final = Table("adjacency", indexes={"inverted": Global("EPK", "ESK")})
+
+def layout(name: str = "adjacency") -> Table:
+    """A table in which edges can live."""
+    return Table(name, indexes={"inverted": Global("EPK", "ESK")})
+
+
+ADJACENCY: Final = layout()
 _PAGE: Final = 25
 _BETWEEN: Final = "\n"  # the attributes of a key, which have such characters escaped
 
@@ -70,10 +76,7 @@ class Adjacency(Structure[S]):
         self._edges = self.kept(AdjacencyEdge)
         self._kinds: dict[Side, type[Entity] | None] = {"left": left, "right": right}
 
-    @staticmethod
-    def layout(name: str = "adjacency") -> Table:
-        """A table in which edges can live."""
-        return Table(name, indexes={"inverted": Global("EPK", "ESK")})
+    layout = staticmethod(layout)
 
     # One edge
 
@@ -151,7 +154,7 @@ class Adjacency(Structure[S]):
     def common_rights(self, one: Node, other: Node) -> Batches[str]:
         """The right nodes that two left ones have in common, in order. Leaps over what cannot be common.
 
-        Cost: at most a query for each page of both, less where one has few or their nodes lie apart.
+        Cost: at most two queries for each 25 of both, less where one has few or their nodes lie apart.
         """
         return self._common("left", one, other)
 
@@ -237,60 +240,30 @@ class Adjacency(Structure[S]):
             yield traversal.step()
 
     def _common(self, side: Side, one: Node, other: Node) -> Batches[str]:
-        """Each of the two in turn leaps to where the other one is."""
-        walks = _Walk(self, side, one), _Walk(self, side, other)
-        while (yield self._meet(*walks)):
-            pass
+        """A page of the one, a page of the other from there on, and again: who is behind leaps ahead."""
+        place: str | None = ""
 
-    def _meet(self, one: _Walk, other: _Walk) -> Steps[list[str]]:
-        """The next node that both have; none at the end."""
-        while True:
-            here = yield from one.at_or_after(other.place)
-            if here is None:
-                return []
-            there = yield from other.at_or_after(here)
-            if there is None:
-                return []
-            if here == there:
-                one.pass_by()
-                other.pass_by()
-                return [here]
+        def step() -> Steps[list[str]]:
+            nonlocal place
+            here = yield from self._neighbours(side, one, place or "")
+            there = (yield from self._neighbours(side, other, here[0])) if here else []
+            last = min((page[-1] for page in (here, there) if len(page) == _PAGE), default=None)
+            if last is None or not there:
+                place = None  # at least one of them has no more
+                return [each for each in here if each in there]
+            ahead = [each for each in here + there if each > last]
+            place = min(ahead, default=last + "\0")
+            return [each for each in here if each in there and each <= last]
 
+        while place is not None:
+            yield step()
 
-class _Walk:
-    """Goes along the neighbours of one node, and leaps where it can."""
-
-    def __init__(self, adjacency: Adjacency[Any], side: Side, node: Node) -> None:
-        self._adjacency = adjacency
-        self._side: Side = side
-        self._node = node
-        self._seen: list[str] = []
-        self._is_over = False
-        self.place = ""
-
-    def at_or_after(self, place: str) -> Steps[str | None]:
-        """The first neighbour from a place on that was not passed by; None where there is none."""
-        self.place = max(self.place, place)
-        while True:
-            self._seen = [each for each in self._seen if each >= self.place]
-            if self._seen:
-                self.place = self._seen[0]
-                return self.place
-            if self._is_over:
-                return None
-            yield from self._read()
-
-    def pass_by(self) -> None:
-        """Leave the neighbour behind that was given last."""
-        self.place = self._seen.pop(0) + "\0"
-
-    def _read(self) -> Steps[None]:
-        far: Side = "right" if self._side == "left" else "left"
-        ahead = (_END[far] >= self.place,) if self.place else ()
-        query = self._adjacency._from(self._side, self._node, *ahead).limit(_PAGE)
-        edges = yield from self._adjacency.calls.all(query)
-        self._seen = [getattr(each, far) for each in edges]
-        self._is_over = len(edges) < _PAGE
+    def _neighbours(self, side: Side, node: Node, place: str) -> Steps[list[str]]:
+        """The first few neighbours of a node, from a place on."""
+        far: Side = "right" if side == "left" else "left"
+        ahead = (_END[far] >= place,) if place else ()
+        edges = yield from self.calls.all(self._from(side, node, *ahead).limit(_PAGE))
+        return [getattr(each, far) for each in edges]
 
 
 class EdgeWrites:

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from isotone.errors import ConditionFailed, NotFound, NotUnique
-from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr, expires, field
 from isotone.model.declaring.keys import Key
 from isotone.model.declaring.table import Table
@@ -69,9 +68,8 @@ class Unique(Structure[S]):
 
         Whose it is already may take it again, for a longer or shorter time. Raises `NotUnique`.
         """
-        put = self._putting(value, owner, seconds)
         try:
-            yield from self.calls.put(put.entity, when=put.when)
+            yield from self._reserve(self.calls, value, owner, seconds)
         except ConditionFailed as refused:
             raise self._taken(value, refused.current) from None
 
@@ -79,9 +77,7 @@ class Unique(Structure[S]):
     def release(self, value: str, owner: str) -> Steps[bool]:
         """Give a value up; whether the owner had it. Cost: one write."""
         try:
-            was = yield from self.calls.delete(
-                self._kind, when=UniqueValue.owner == owner, **self._key(value)
-            )
+            was = yield from self._release(self.calls, value, owner)
         except ConditionFailed:
             return False
         return was is not None
@@ -94,13 +90,7 @@ class Unique(Structure[S]):
         already keeps it: it may be that only the answer was lost.
         """
         try:
-            yield from self.calls.update(
-                self._kind,
-                UniqueValue.owner.set(to),
-                UniqueValue.gone_at.remove(),
-                when=UniqueValue.owner == owner,
-                **self._key(value),
-            )
+            yield from self._transfer(self.calls, value, owner, to)
         except NotFound:
             raise NotFound(f"nobody has {self.namespace} {value!r}") from None
         except ConditionFailed as refused:
@@ -117,30 +107,31 @@ class Unique(Structure[S]):
         """The same writes, as part of a transaction: they are made with all its others, or not at all."""
         return UniqueWrites(self, together)
 
-    # How
+    # The writes: a store's calls give the steps of each, a transaction collects it
+
+    def _reserve(self, to: Any, value: str, owner: str, seconds: float | None) -> Any:
+        now = datetime.fromtimestamp(self.now(), UTC)
+        gone_at = None if seconds is None else now + timedelta(seconds=seconds)
+        taken = self._kind(**self._key(value), owner=owner, given=value, gone_at=gone_at)
+        free = UniqueValue.owner.missing() | (UniqueValue.gone_at <= now)
+        return to.put(taken, when=free | (UniqueValue.owner == owner))
+
+    def _release(self, to: Any, value: str, owner: str) -> Any:
+        return to.delete(self._kind, when=UniqueValue.owner == owner, **self._key(value))
+
+    def _transfer(self, to: Any, value: str, owner: str, heir: str) -> Any:
+        changes = UniqueValue.owner.set(heir), UniqueValue.gone_at.remove()
+        mine = UniqueValue.owner == owner
+        return to.update(self._kind, *changes, when=mine, **self._key(value))
 
     def _key(self, value: str) -> dict[str, str]:
         return {"namespace": self.namespace, "value": self._normal(value)}
-
-    def _putting(self, value: str, owner: str, seconds: float | None) -> _Putting:
-        now = datetime.fromtimestamp(self.now(), UTC)
-        gone_at = None if seconds is None else now + timedelta(seconds=seconds)
-        entity = self._kind(**self._key(value), owner=owner, given=value, gone_at=gone_at)
-        free = UniqueValue.owner.missing() | (UniqueValue.gone_at <= now)
-        return _Putting(entity, free | (UniqueValue.owner == owner))
 
     def _taken(self, value: str, current: UniqueValue | None) -> NotUnique:
         owner = None if current is None else current.owner
         return NotUnique(
             f"{self.namespace} {value!r} is taken, by {owner}", self.namespace, value, owner
         )
-
-
-class _Putting(NamedTuple):
-    """A value to be written, where that may be done."""
-
-    entity: UniqueValue
-    when: Condition
 
 
 class UniqueWrites:
@@ -156,16 +147,12 @@ class UniqueWrites:
 
     def reserve(self, value: str, owner: str, *, seconds: float | None = None) -> None:
         """Take a value, for good or for so many seconds. Cost: one entry of the transaction."""
-        put = self._unique._putting(value, owner, seconds)
-        self._together.put(put.entity, when=put.when)
+        self._unique._reserve(self._together, value, owner, seconds)
 
     def release(self, value: str, owner: str) -> None:
         """Give a value up, which the owner must have. Cost: one entry of the transaction."""
-        mine = UniqueValue.owner == owner
-        self._together.delete(self._unique._kind, when=mine, **self._unique._key(value))
+        self._unique._release(self._together, value, owner)
 
     def transfer(self, value: str, owner: str, to: str) -> None:
         """Give a value to another owner, for good. Cost: one entry of the transaction."""
-        changes = UniqueValue.owner.set(to), UniqueValue.gone_at.remove()
-        mine = UniqueValue.owner == owner
-        self._together.update(self._unique._kind, *changes, when=mine, **self._unique._key(value))
+        self._unique._transfer(self._together, value, owner, to)

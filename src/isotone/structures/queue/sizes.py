@@ -41,7 +41,7 @@ def portions(bodies: Iterable[Any]) -> Iterator[list[Any]]:
 def _size(value: Any) -> int:
     """The bytes that the database counts for a value, or a few more: numbers have up to 21."""
     if isinstance(value, str):
-        return len(value) if value.isascii() else len(value.encode())
+        return len(value) if value.isascii() else len(value.encode(errors="surrogatepass"))
     if isinstance(value, bytes | bytearray):
         return len(value)
     if isinstance(value, Mapping):
