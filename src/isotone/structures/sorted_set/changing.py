@@ -14,13 +14,7 @@ from isotone.model.reading.patterns import Query
 from isotone.model.steps import Steps
 from isotone.structures.operation import S, operation
 from isotone.structures.ranking.ranking import Ranking
-from isotone.structures.sorted_set.bounds import (
-    EVERY_SCORE,
-    Number,
-    ScoreRange,
-    plus,
-    score_of,
-)
+from isotone.structures.sorted_set.bounds import EVERY_SCORE, Number, ScoreRange, plus, score_of
 from isotone.structures.sorted_set.expiry import Expires, Expiry, SortedSetExpiry, allows, zoned
 from isotone.structures.sorted_set.members import INDEX, SCORE, Members, Scored, SortedSetMember
 from isotone.structures.sorted_set.reading import SortedSetReader, names_of, shaped
@@ -101,20 +95,16 @@ class SortedSetWriter(SortedSetReader[S]):
             ((member, amount),) = scores.items()
             return (yield from self._writer.add(member, amount))
 
-        def wanted(member: str, before: Decimal | None) -> Decimal | None:
-            """The score that the options allow, None where they allow none."""
+        def decide(member: str, before: Decimal | None) -> Decimal | None:
             after = plus(before, scores[member]) if incr else scores[member]
             if before is None:
                 return None if xx else after
-            return None if nx or (gt and after <= before) or (lt and after >= before) else after
-
-        def decide(member: str, before: Decimal | None) -> Decimal | None:
-            after = wanted(member, before)
-            return before if after is None else after
+            return before if nx or (gt and after <= before) or (lt and after >= before) else after
 
         changes = yield from self._writer.change(scores, decide)
         if incr:
-            return wanted(changes[0].member, changes[0].before)
+            ((_, before, after),) = changes
+            return None if after == before and (nx or gt or lt) else after
         return sum(each.after != each.before and (ch or each.before is None) for each in changes)
 
     @operation
@@ -221,7 +211,7 @@ class SortedSetWriter(SortedSetReader[S]):
         """
         if self.ranking is not None and self._expiry.is_over():
             yield from self.ranking.clear()
-        removed = yield from self._writer.remove(names_of((yield from self._all())))
+        removed = yield from self._writer.remove(names_of((yield from self._members.all())))
         return int(removed > 0)
 
     # Expiry
@@ -278,7 +268,7 @@ class SortedSetWriter(SortedSetReader[S]):
         if not is_allowed or (yield from self._members.is_empty()):
             return False
         if moment.timestamp() <= self.now():
-            yield from self._writer.remove(names_of((yield from self._all())))
+            yield from self._writer.remove(names_of((yield from self._members.all())))
         else:
             yield from self._writer.expire(moment)
         return True

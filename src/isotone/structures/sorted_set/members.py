@@ -191,6 +191,10 @@ class Members:
         found.sort(reverse=reverse)  # by the member, as texts compare by their UTF-8 bytes
         return found[window.first : window.end]
 
+    def all(self) -> Steps[list[Scored]]:
+        """All members, by their bytes: no change of a score has one seen twice, or not at all."""
+        return (yield from self.spelt("-", "+"))
+
     def count_spelt(self, low: str, high: str) -> Steps[int]:
         """How many members lie between two bounds; reads them."""
         return (yield from self._counted(self._by_bytes(low, high)))

@@ -17,7 +17,6 @@ from isotone.model.steps import Steps
 from isotone.model.writing.carrying import pause_after
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 from isotone.structures.sorted_set.bounds import (
-    EVERY_SCORE,
     Number,
     ScoreRange,
     Window,
@@ -267,9 +266,6 @@ class SortedSetReader(Structure[S]):
         found, following = yield from self._members.scan(str(cursor or ""), count or _PAGE)
         meant = [each for each in found if is_meant(each.member)]
         return following or 0, shaped(meant, True, cast)
-
-    def _all(self) -> Steps[list[Scored]]:
-        return (yield from self._members.between(EVERY_SCORE))
 
 
 def _whole(rank: Any) -> int:

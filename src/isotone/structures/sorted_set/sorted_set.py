@@ -197,7 +197,7 @@ class SortedSet(SortedSetWriter[S]):
             raise UsageError("give one sorted set or more")
         found: list[Scores] = []
         for each in sets:
-            scores = dict((yield from each._all()))
+            scores = dict((yield from each._members.all()))
             if isinstance(keys, Mapping):
                 weight = score_of(keys[each])
                 scores = {member: EXACT.multiply(scores[member], weight) for member in scores}

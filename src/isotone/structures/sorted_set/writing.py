@@ -135,7 +135,7 @@ class Writer:
         """Make the set one of these members alone, without an expiry that was set; how many they are."""
         if self._expiry.changes:
             yield from self._expiry.keep(None)
-        there = yield from self._members.between(EVERY_SCORE)
+        there = yield from self._members.all()
         members = {*scores, *(each.member for each in there)}
         yield from self.change(sorted(members), lambda member, _: scores.get(member))
         if self._expiry.changes:
@@ -226,7 +226,7 @@ class Writer:
     def expire(self, moment: datetime | None) -> Steps[None]:
         """Tell whoever writes from now on when the set expires, then stamp what is there."""
         yield from self._expiry.keep(moment)
-        there = yield from self._members.between(EVERY_SCORE)
+        there = yield from self._members.all()
         yield from self._stamp([each.member for each in there], moment)
         if not there:
             yield from self._forget_if_empty()  # the last member went in between
@@ -257,7 +257,7 @@ class Writer:
         moment = (yield from self._expiry.moment()) if self._expiry.changes else None
         if moment is not None and (yield from self._members.is_empty()):
             yield from self._expiry.forget(moment)
-            there = yield from self._members.between(EVERY_SCORE)
+            there = yield from self._members.all()
             yield from self._stamp([each.member for each in there], moment=None)
 
 
