@@ -121,7 +121,9 @@ class SortedSetReader(Structure[S]):
         """
         if bylex and withscores:
             raise UsageError("withscores does not go with bylex")
-        found = yield from self._range(start, end, desc, byscore, bylex, offset, num)
+        found = yield from self._range(
+            start, end, offset, num, desc=desc, byscore=byscore, bylex=bylex
+        )
         return shaped(found, withscores, score_cast_func)
 
     @operation
@@ -143,7 +145,7 @@ class SortedSetReader(Structure[S]):
         score_cast_func: Cast = Decimal,
     ) -> Steps[list[Any]]:
         """Members with scores in a range; "(1" leaves 1 out. Reads `start + num` of them, or all."""
-        found = yield from self._range(min, max, False, True, False, start, num)
+        found = yield from self._range(min, max, start, num, byscore=True)
         return shaped(found, withscores, score_cast_func)
 
     @operation
@@ -157,7 +159,7 @@ class SortedSetReader(Structure[S]):
         score_cast_func: Cast = Decimal,
     ) -> Steps[list[Any]]:
         """The same, the greatest score first; note that the greater bound is named first."""
-        found = yield from self._range(max, min, True, True, False, start, num)
+        found = yield from self._range(max, min, start, num, desc=True, byscore=True)
         return shaped(found, withscores, score_cast_func)
 
     @operation
@@ -165,24 +167,25 @@ class SortedSetReader(Structure[S]):
         self, min: str, max: str, start: int | None = None, num: int | None = None
     ) -> Steps[list[str]]:
         """Members between two texts, by their bytes, whatever their scores. Reads `start + num`, or all."""
-        return names_of((yield from self._range(min, max, False, False, True, start, num)))
+        return names_of((yield from self._range(min, max, start, num, bylex=True)))
 
     @operation
     def zrevrangebylex(
         self, max: str, min: str, start: int | None = None, num: int | None = None
     ) -> Steps[list[str]]:
         """The same, the greatest first."""
-        return names_of((yield from self._range(max, min, True, False, True, start, num)))
+        return names_of((yield from self._range(max, min, start, num, desc=True, bylex=True)))
 
     def _range(
         self,
         start: Any,
         end: Any,
-        desc: bool,
-        byscore: bool,
-        bylex: bool,
         offset: int | None,
         num: int | None,
+        *,
+        desc: bool = False,
+        byscore: bool = False,
+        bylex: bool = False,
     ) -> Steps[list[Scored]]:
         """What ZRANGE and ZRANGESTORE bring; in descending order, the greater bound is given first."""
         window = Window.of(offset, num)

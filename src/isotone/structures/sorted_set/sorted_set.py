@@ -59,7 +59,7 @@ class SortedSet(SortedSetWriter[S]):
         self, keys: Keys = (), min: bool = False, max: bool = False, count: int = 1
     ) -> Steps[list[Any] | None]:
         """Take members out of the first set that has any, this one before `keys`: `[name, members]`."""
-        return (yield from self._mpop(self._checked([self, *keys]), min, max, count))
+        return (yield from self._mpop(self._and(keys), count, reverse=_is_last(min, max)))
 
     @operation
     def bzpopmin(self, keys: Keys = (), timeout: float = 0) -> Steps[Popped]:
@@ -67,29 +67,29 @@ class SortedSet(SortedSetWriter[S]):
 
         None after `timeout` seconds; 0 waits for ever. Looks again after pauses that grow to half a second.
         """
-        return _alone((yield from self._await(timeout, keys, True, False, 1)))
+        return _alone((yield from self._await(timeout, keys, 1, reverse=False)))
 
     @operation
     def bzpopmax(self, keys: Keys = (), timeout: float = 0) -> Steps[Popped]:
         """The same from the other end."""
-        return _alone((yield from self._await(timeout, keys, False, True, 1)))
+        return _alone((yield from self._await(timeout, keys, 1, reverse=True)))
 
     @operation
     def bzmpop(
         self, timeout: float, keys: Keys = (), min: bool = False, max: bool = False, count: int = 1
     ) -> Steps[list[Any] | None]:
         """What `zmpop` brings, as soon as one of the sets has something; None after `timeout` seconds."""
-        return (yield from self._await(timeout, keys, min, max, count))
+        return (yield from self._await(timeout, keys, count, reverse=_is_last(min, max)))
 
     def _await(
-        self, timeout: float, keys: Keys, least: bool, greatest: bool, count: int
+        self, timeout: float, keys: Keys, count: int, *, reverse: bool
     ) -> Steps[list[Any] | None]:
         """Look until there is something, or so many seconds have passed; 0 is for ever."""
         if timeout < 0:
             raise UsageError(f"timeout={timeout} is below 0; 0 waits for ever")
-        sets, began, waited, pause = self._checked([self, *keys]), self.now(), 0.0, _FIRST_PAUSE
+        sets, began, waited, pause = self._and(keys), self.now(), 0.0, _FIRST_PAUSE
         while True:
-            found = yield from self._mpop(sets, least, greatest, count)
+            found = yield from self._mpop(sets, count, reverse=reverse)
             left = timeout - max(waited, self.now() - began)  # clocks may be set back
             if found is not None or (timeout and left <= 0):
                 return found
@@ -97,13 +97,11 @@ class SortedSet(SortedSetWriter[S]):
             yield Pause(nap)
             waited, pause = waited + nap, min(pause * 2, _LONGEST_PAUSE)
 
-    def _mpop(self, sets: Keys, least: bool, greatest: bool, count: int) -> Steps[list[Any] | None]:
-        if least is greatest:
-            raise UsageError("say which end: min=True or max=True")
+    def _mpop(self, sets: Sets, count: int, *, reverse: bool) -> Steps[list[Any] | None]:
         if count < 1:
             raise UsageError(f"{count} members cannot be popped; give 1 or more")
-        for each in sets:
-            found = yield from each._pop(count, reverse=greatest)
+        for each in self._checked(sets):
+            found = yield from each._writer.pop(count, reverse=reverse)
             if found:
                 return [each.name, shaped(found, True)]
         return None
@@ -133,7 +131,7 @@ class SortedSet(SortedSetWriter[S]):
     @operation
     def zdiff(self, keys: Keys, withscores: bool = False) -> Steps[list[Any]]:
         """The members of this set that are in none of `keys`. Reads all."""
-        rest = _difference((yield from self._read([self, *keys])))
+        rest = _difference((yield from self._read(self._and(keys))))
         return shaped(_in_order(rest), withscores)
 
     @operation
@@ -141,7 +139,7 @@ class SortedSet(SortedSetWriter[S]):
         """How many members this set and all of `keys` share, counted up to `limit`. Reads all."""
         if limit < 0:
             raise UsageError(f"limit={limit} is below 0, which is no limit")
-        shared = len(_intersection((yield from self._read([self, *keys]))))
+        shared = len(_intersection((yield from self._read(self._and(keys)))))
         return min(shared, limit) if limit else shared
 
     @operation
@@ -177,7 +175,9 @@ class SortedSet(SortedSetWriter[S]):
     ) -> Steps[int]:
         """Make this set a range of another one; how many members it has."""
         (source,) = self._checked([name])
-        found = yield from source._range(start, end, desc, byscore, bylex, offset, num)
+        found = yield from source._range(
+            start, end, offset, num, desc=desc, byscore=byscore, bylex=bylex
+        )
         return (yield from self._replace(dict(found)))
 
     def _replace(self, scores: Mapping[str, Decimal]) -> Steps[int]:
@@ -219,6 +219,13 @@ def _in_order(scores: Mapping[str, Decimal]) -> list[Scored]:
     return sorted(
         (Scored(*each) for each in scores.items()), key=lambda each: (each.score, each.member)
     )
+
+
+def _is_last(min: bool, max: bool) -> bool:
+    """Which end is meant."""
+    if min is max:
+        raise UsageError("say which end: min=True or max=True")
+    return max
 
 
 def _alone(popped: list[Any] | None) -> Popped:
