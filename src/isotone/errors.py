@@ -236,6 +236,9 @@ class ApiError(IsotoneError):
     namespace: ClassVar[str] = _DYNAMODB
     message_member: ClassVar[str] = "message"
     hint: str = ""
+    # What botocore's errors have, and those of ours that a client has raised.
+    response: dict[str, Any]
+    operation_name: str
 
     def __init__(self, message: str = "", **members: Any) -> None:
         super().__init__(message)

@@ -8,7 +8,7 @@ in botocore's words. Member names, their order and their bounds are the service'
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Required, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Required, TypedDict, TypeVar
 
 from msgspec import Meta
 
@@ -33,7 +33,10 @@ class AttributeValue(TypedDict, total=False):
     BOOL: bool
 
 
-AttributeMap = Mapping[str, AttributeValue]
+if TYPE_CHECKING:  # a dict that was made before the call has no type more exact
+    AttributeMap = Mapping[str, AttributeValue | Mapping[str, Any]]
+else:
+    AttributeMap = Mapping[str, AttributeValue]
 
 
 class GetItemInput(TypedDict, total=False):
