@@ -738,6 +738,30 @@ def test_a_worker_that_is_to_end_does_not_finish_a_long_fan_out(memory: Store) -
     assert worker.dead_letters(memory) == []
 
 
+def test_a_fan_out_outlives_many_processes(memory: Store, clock: ManualClock) -> None:
+    followers = Long()
+    feed = Feed(memory, followers=followers)
+    feed.create_table()
+    worker = feed.worker()
+    worker.create_tables(memory)
+
+    def end() -> None:
+        raise KeyboardInterrupt
+
+    feed.post("ann", "hello")
+    followers.meanwhile = end
+    for _ in range(12):
+        member = Member(worker, memory)
+        member.coordinate()
+        with pytest.raises(KeyboardInterrupt):
+            member.work()
+        clock.advance(worker.settings.lease + 1)  # it has given nothing back
+    followers.meanwhile = lambda: None
+    deliver(feed)
+    assert memory.count(feed.entries.primary.scan()) == 1 + 3500
+    assert worker.dead_letters(memory) == []
+
+
 def test_short_pages_of_followers_do_not_end_a_fan_out(memory: Store) -> None:
     feed = Feed(memory, followers=ShortPages())
     feed.create_table()

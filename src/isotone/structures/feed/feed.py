@@ -42,6 +42,8 @@ FEEDS: Final = Table("feeds", stream="NEW_AND_OLD_IMAGES")
 _TIMELINES: Final[WeakKeyDictionary[Table, Table]] = WeakKeyDictionary()
 _NEIGHBOURS: Final = 100  # ticks that are looked at together for one that is free
 _ATTEMPTS: Final = 20  # at a tick that nobody else takes first
+# A fan-out takes long and goes on where it was, so many a process may end during it, and none because of it.
+_PATIENT: Final = WorkerSettings(attempts=25)
 
 
 class Feed(Structure[S]):
@@ -300,7 +302,7 @@ class Feed(Structure[S]):
         leases: Table | None = None,
         settings: WorkerSettings | None = None,
     ) -> Worker:
-        """The worker that does the fan-out; it runs over a `Store`.
+        """The worker that does the fan-out; it runs over a `Store`, and tries each post 25 times.
 
         Raises `UsageError` where the table's stream does not show what a post was before it was deleted.
         """
@@ -309,7 +311,9 @@ class Feed(Structure[S]):
                 f"the fan-out has to see posts that were deleted; declare Table({self.table.name!r}, …, "
                 "stream='NEW_AND_OLD_IMAGES')"
             )
-        worker = Worker(name or f"feed-{self.name}", self.table, leases=leases, settings=settings)
+        worker = Worker(
+            name or f"feed-{self.name}", self.table, leases=leases, settings=settings or _PATIENT
+        )
 
         @worker.on(self.posts, "inserted", "removed")
         def bring(event: Event[FeedPost], context: Context) -> None:
