@@ -365,6 +365,20 @@ def test_what_cannot_be_stored_exactly_is_refused(memory: Store) -> None:
     assert list(series.points("s")) == []
 
 
+def test_corrections_of_many_digits_are_exact(memory: Store) -> None:
+    series = TimeSeries(memory, "readings", roll_ups={DAY: None})
+    series.create_table()
+    large = 10**37 + 1
+    for number, value in enumerate((0, large, 2 * large)):
+        series.add("s", value, at=NOW + timedelta(seconds=number))
+    assert series.replace("s", large + 1, at=NOW + timedelta(seconds=1))
+    (day,) = series.summaries("s", DAY, NOW, NOW + HOUR)
+    assert day.total == 3 * 10**37 + 4
+    assert series.remove("s", at=NOW + timedelta(seconds=1))
+    (day,) = series.summaries("s", DAY, NOW, NOW + HOUR)
+    assert day.total == 2 * 10**37 + 2
+
+
 # Writers at once
 
 

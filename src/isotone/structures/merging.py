@@ -40,12 +40,8 @@ class Marks(Generic[E]):
     fields: Callable[[Sequence[str]], Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Stream(Generic[E]):
-    """One of the queries, with the fields that are the same in all that it brings."""
-
-    query: Query[E]
-    same: Mapping[str, Any]
+Stream = tuple[Query[E], Mapping[str, Any]]
+"""One of the queries, with the fields that are the same in all that it brings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +78,14 @@ def merged(
     """The first `size` of all streams, behind a place in each. Cost: `size` items of each stream."""
     behind = behind or [None] * len(streams)
     pages: list[Page[E] | None] = []
-    for stream, place in zip(streams, behind, strict=True):
+    for (query, same), place in zip(streams, behind, strict=True):
+        if place is AT_THE_END:
+            pages.append(None)
+            continue
         cursor = None
         if isinstance(place, Sequence):
-            cursor = calls.cursor_behind(stream.query, **stream.same, **marks.fields(place))
-        over = place is AT_THE_END
-        pages.append(
-            None if over else (yield from calls.page(stream.query, size=size, cursor=cursor))
-        )
+            cursor = calls.cursor_behind(query, **same, **marks.fields(place))
+        pages.append((yield from calls.page(query, size=size, cursor=cursor)))
     numbered = [
         [(number, each) for each in page.items] if page else [] for number, page in enumerate(pages)
     ]

@@ -132,10 +132,10 @@ def _numbered(board: Board, entries: Iterable[Entry], place: Place) -> tuple[lis
 def _merged(
     board: Board, window: str, size: int, behind: Sequence[Behind], *, best_first: bool = True
 ) -> Steps[Merged[Entry]]:
-    streams = []
+    streams: list[Stream[Entry]] = []
     for shard in range(board.shards):
         query = board.query(shard, window)
-        streams.append(Stream(query if best_first else query.reversed(), board.group(shard)))
+        streams.append((query if best_first else query.reversed(), board.group(shard)))
     descending = (board.best == "highest") == best_first
     return merged(board.calls, streams, _MARKS, size, behind=behind, descending=descending)
 

@@ -26,7 +26,7 @@ from isotone.structures.time_series.entries import (
     TimeSeriesRollUp,
     gathered,
 )
-from isotone.structures.time_series.plan import PER_BUCKET, Fields, Plan
+from isotone.structures.time_series.plan import PER_BUCKET, Plan, Shard, Span
 from isotone.structures.time_series.writing import TOGETHER
 from isotone.structures.windows import floor
 
@@ -44,9 +44,8 @@ _ADVICE_ON_HOT: Final = (
 
 def correct(plan: Plan, place: TimeSeriesPoint, value: Decimal | None) -> Steps[bool]:
     """Give the point of a place another value, or None to take it back; whether it was there."""
-    kind = TimeSeriesPoint
-    key = plan.place_of_points(place.series, place.bucket, place.shard)
-    key |= {"at": place.at, "id": place.id}
+    kind, shard = TimeSeriesPoint, Shard(plan, place.series, place.shard)
+    key = {**shard.place(place.bucket), "at": place.at, "id": place.id}
 
     def attempt() -> Steps[bool]:
         point = yield from plan.calls.get(plan.points, consistent=True, **key)
@@ -58,7 +57,7 @@ def correct(plan: Plan, place: TimeSeriesPoint, value: Decimal | None) -> Steps[
         else:
             together.update(plan.points, kind.value.set(value), when=same, **key)
         for every in plan.roll_ups:
-            yield from _correct_roll_up(plan, together, point, value, every)
+            yield from _correct_roll_up(shard, together, point, value, every)
         yield from together.commit()
         return True
 
@@ -66,14 +65,14 @@ def correct(plan: Plan, place: TimeSeriesPoint, value: Decimal | None) -> Steps[
 
 
 def _correct_roll_up(
-    plan: Plan,
+    shard: Shard,
     together: Transaction,
     point: TimeSeriesPoint,
     value: Decimal | None,
     every: timedelta,
 ) -> Steps[None]:
-    kind, old, start = TimeSeriesRollUp, point.value, floor(point.at, every)
-    key = plan.roll_up_key(point.series, every, point.shard, start)
+    plan, kind, old, start = shard.plan, TimeSeriesRollUp, point.value, floor(point.at, every)
+    key = shard.key(every, start)
     known = yield from plan.calls.get(plan.summaries, consistent=True, **key)
     if known is None:
         return  # it is not kept any longer
@@ -83,7 +82,7 @@ def _correct_roll_up(
         still = kind.lowest < old, kind.highest > old, kind.lowest <= low, kind.highest >= high
         changes = [
             kind.count.add(-1 if value is None else 0),
-            kind.total.add(added(value or Decimal(0), -old)),
+            kind.total.add(added(value or Decimal(0), old.copy_negate())),
             kind.changes.add(1),
         ]
         together.update(plan.summaries, *changes, when=all_of(still), **key)
@@ -95,12 +94,14 @@ def _correct_roll_up(
                 f"the value at {point.at} is the lowest or the highest since {start}, and the next one is no "
                 "longer known: points of that window have expired"
             )
-        span = start, start + every
-        left = yield from _recounted(plan, point.series, point.shard, every, span, but=point)
+        left = yield from _recounted(shard, every, (start, start + every), but=point)
     if value is not None:
         one = Summary(start, every, 1, value, value, value)
         left = gathered([*left, one], every, start)
-    _put(plan, together, key, known, left[0] if left else None)
+    if left:
+        _put(shard, together, known, left[0])
+    else:
+        together.delete(plan.summaries, when=kind.changes == known.changes, **key)
 
 
 # A resolution
@@ -130,45 +131,32 @@ def back_fill(
             if following is None:
                 break
             at = max(at, floor(following.bucket, every))
-        for shard in range(plan.shards):
-            span = at, at + length
-            written += yield from _fill(plan, series, shard, every, span, source)
+        for shard in plan.shards_of(series):
+            written += yield from _fill(shard, every, (at, at + length), source)
         at += length
         if progress is not None:
             progress(at, written)
     return written
 
 
-def _fill(
-    plan: Plan,
-    series: str,
-    shard: int,
-    every: timedelta,
-    span: tuple[datetime, datetime],
-    source: timedelta | None,
-) -> Steps[int]:
+def _fill(shard: Shard, every: timedelta, span: Span, source: timedelta | None) -> Steps[int]:
     """Recount the windows of a span in one shard, and write those that are wrong."""
+    plan = shard.plan
 
     def attempt() -> Steps[int]:
-        roll_ups: list[TimeSeriesRollUp] = []
-        for query in plan.roll_ups_of(series, every, shard, *span):
-            roll_ups += yield from plan.calls.all(query.consistent())
-        known = {each.start: each for each in roll_ups}
-        there = {start: each.summary for start, each in known.items()}
-        found = yield from _recounted(plan, series, shard, every, span, source)
-        wrong = [
-            each
-            for each in found
-            if there.get(each.start) != each and _is_whole(plan, each, source)
-        ]
+        known: dict[datetime, TimeSeriesRollUp] = {}
+        for query in shard.roll_ups(every, span):
+            known |= {each.start: each for each in (yield from plan.calls.all(query.consistent()))}
+        there = [each.summary for each in known.values()]
+        found = yield from _recounted(shard, every, span, source)
+        wrong = [each for each in found if each not in there and _is_whole(plan, each, source)]
         together = plan.calls.transaction()
         for each in wrong:
-            key = plan.roll_up_key(series, every, shard, each.start)
-            _put(plan, together, key, known.get(each.start), each)
+            _put(shard, together, known.get(each.start), each)
         yield from together.commit()
         return len(wrong)
 
-    return (yield from settled(attempt, repr(series), _ADVICE_ON_HOT))
+    return (yield from settled(attempt, repr(shard.series), _ADVICE_ON_HOT))
 
 
 def _is_whole(plan: Plan, window: Summary, source: timedelta | None) -> bool:
@@ -181,26 +169,22 @@ def _is_whole(plan: Plan, window: Summary, source: timedelta | None) -> bool:
 
 
 def _recounted(
-    plan: Plan,
-    series: str,
-    shard: int,
+    shard: Shard,
     every: timedelta,
-    span: tuple[datetime, datetime],
+    span: Span,
     source: timedelta | None = None,
     but: TimeSeriesPoint | None = None,
 ) -> Steps[list[Summary]]:
     """What the points of a span, or finer roll-ups, come to. Cost: a consistent read of all of them."""
+    calls, found = shard.plan.calls, list[Summary]()
     queries: list[Query[Any]] = []
     if source is not None:
-        queries += plan.roll_ups_of(series, source, shard, *span)
+        queries += shard.roll_ups(source, span)
     else:
-        listed = yield from plan.calls.all(plan.buckets_of(series, *span).consistent())
-        for each in listed:
-            place = plan.place_of_points(series, each.bucket, shard)
-            queries.append(plan.points_of(place, *span))
-    found: list[Summary] = []
+        listed = shard.plan.buckets_of(shard.series, *span).consistent()
+        queries += [shard.points(each.bucket, span) for each in (yield from calls.all(listed))]
     for query in queries:
-        reading = plan.calls.traverse(query.consistent())
+        reading = calls.traverse(query.consistent())
         while not reading.is_over:
             some = yield from reading.step()
             parts = [each.summary for each in some if each != but]
@@ -209,28 +193,20 @@ def _recounted(
 
 
 def _put(
-    plan: Plan,
-    together: Transaction,
-    key: Fields,
-    known: TimeSeriesRollUp | None,
-    summary: Summary | None,
+    shard: Shard, together: Transaction, known: TimeSeriesRollUp | None, summary: Summary
 ) -> None:
-    """Have a roll-up say what was counted, or go where that is nothing, if it is still as it was read."""
+    """Have a roll-up say what was counted, if it is still as it was read."""
     if known is None:
-        if summary is not None:
-            together.create(plan.roll_up(key, summary))
+        together.create(shard.roll_up(summary))
         return
-    kind = TimeSeriesRollUp
-    same = kind.changes == known.changes
-    if summary is None:
-        together.delete(plan.summaries, when=same, **key)
-        return
-    lowest, highest = summary.range
-    changes = [
+    kind, (lowest, highest) = TimeSeriesRollUp, summary.range
+    together.update(
+        shard.plan.summaries,
         kind.count.set(summary.count),
         kind.total.set(summary.total),
         kind.lowest.set(lowest),
         kind.highest.set(highest),
         kind.changes.add(1),
-    ]
-    together.update(plan.summaries, *changes, when=same, **key)
+        when=kind.changes == known.changes,
+        **shard.key(summary.every, summary.start),
+    )

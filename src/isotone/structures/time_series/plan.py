@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from isotone.model.calls import Calls
 from isotone.model.declaring.conditions import Condition
@@ -30,9 +30,11 @@ _INSTANT: Final = timedelta(microseconds=1)
 
 Fields = dict[str, Any]
 """Some fields of an entity by their names."""
+Span = tuple[datetime, datetime]
+"""From one instant on, and before another."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """How a time series was declared, its entities in its table, and the calls of its store."""
 
@@ -56,25 +58,14 @@ class Plan:
         """Whether what ends at an instant is not kept any longer."""
         return keep is not None and end + keep <= self.now()
 
-    # Points
-
     def point(self, series: str, given: Point) -> TimeSeriesPoint:
         """A point as it is stored, in the shard that follows from what identifies it."""
         at = floor(given.at, _INSTANT)
-        shard = shard_of(f"{at.isoformat()}#{given.id}", self.shards)
+        shard = Shard(self, series, shard_of(f"{at.isoformat()}#{given.id}", self.shards))
         value = exact(given.value, "the value of a point", floats=True)
         gone_at = None if self.keep is None else at + self.keep
-        place = self.place_of_points(series, floor(at, self.bucket), shard)
+        place = shard.place(floor(at, self.bucket))
         return self.points(**place, at=at, id=given.id, value=value, gone_at=gone_at)
-
-    def place_of_points(self, series: str, bucket: datetime, shard: int) -> Fields:
-        """The fields of the partition of some points."""
-        return {"name": self.name, "series": series, "bucket": bucket, "shard": shard}
-
-    def points_of(self, place: Fields, start: datetime, end: datetime) -> Query[TimeSeriesPoint]:
-        """The points of a partition from `start` on and before `end`."""
-        at = TimeSeriesPoint.at
-        return self.points.primary.where(*_same(TimeSeriesPoint, place), at >= start, at < end)
 
     def buckets_of(
         self, series: str, start: datetime = FIRST, end: datetime = LAST
@@ -84,30 +75,53 @@ class Plan:
         which = kind.bucket >= floor(start, self.bucket), kind.bucket < end
         return self.buckets.primary.where(kind.name == self.name, kind.series == series, *which)
 
-    # Roll-ups
+    def shards_of(self, series: str) -> list[Shard]:
+        """All shards of a series."""
+        return [Shard(self, series, number) for number in range(self.shards)]
 
-    def place_of_roll_ups(
-        self, series: str, every: timedelta, shard: int, start: datetime
-    ) -> Fields:
-        """The fields of the partition in which the roll-up that begins at `start` lies."""
-        return {
-            "name": self.name,
-            "series": series,
-            "every": int(every.total_seconds()),
-            "bucket": floor(start, every * PER_BUCKET),
-            "shard": shard,
-        }
 
-    def roll_up_key(self, series: str, every: timedelta, shard: int, start: datetime) -> Fields:
+class Shard(NamedTuple):
+    """One of the shards of a series."""
+
+    plan: Plan
+    series: str
+    number: int
+
+    def place(self, bucket: datetime) -> Fields:
+        """The fields of the partition of the points of a bucket."""
+        named = {"name": self.plan.name, "series": self.series}
+        return {**named, "bucket": bucket, "shard": self.number}
+
+    def points(self, bucket: datetime, span: Span) -> Query[TimeSeriesPoint]:
+        """The points of a span in one of its buckets."""
+        at = TimeSeriesPoint.at
+        which = *_same(TimeSeriesPoint, self.place(bucket)), at >= span[0], at < span[1]
+        return self.plan.points.primary.where(*which)
+
+    def roll_ups(self, every: timedelta, span: Span) -> list[Query[TimeSeriesRollUp]]:
+        """The roll-ups that begin in a span: a query for each partition."""
+        begin, found = TimeSeriesRollUp.start, []
+        bucket = floor(span[0], every * PER_BUCKET)
+        while bucket < span[1]:
+            same = _same(
+                TimeSeriesRollUp, {**self.place(bucket), "every": int(every.total_seconds())}
+            )
+            query = self.plan.summaries.primary.where(*same, begin >= span[0], begin < span[1])
+            found.append(query)
+            bucket += every * PER_BUCKET
+        return found
+
+    def key(self, every: timedelta, start: datetime) -> Fields:
         """The fields of a roll-up's primary key."""
-        return {**self.place_of_roll_ups(series, every, shard, start), "start": start}
+        place = self.place(floor(start, every * PER_BUCKET))
+        return {**place, "every": int(every.total_seconds()), "start": start}
 
-    def roll_up(self, key: Fields, summary: Summary) -> TimeSeriesRollUp:
+    def roll_up(self, summary: Summary) -> TimeSeriesRollUp:
         """A roll-up that is to be begun."""
-        keep = self.roll_ups[summary.every]
         lowest, highest = summary.range
-        return self.summaries(
-            **key,
+        keep = self.plan.roll_ups[summary.every]
+        return self.plan.summaries(
+            **self.key(summary.every, summary.start),
             count=summary.count,
             total=summary.total,
             lowest=lowest,
@@ -116,19 +130,6 @@ class Plan:
             changes=random.getrandbits(32),
             gone_at=None if keep is None else summary.start + summary.every + keep,
         )
-
-    def roll_ups_of(
-        self, series: str, every: timedelta, shard: int, start: datetime, end: datetime
-    ) -> list[Query[TimeSeriesRollUp]]:
-        """The roll-ups of a shard that begin in a span: a query for each partition."""
-        begin, found = TimeSeriesRollUp.start, []
-        bucket = floor(start, every * PER_BUCKET)
-        while bucket < end:
-            place = self.place_of_roll_ups(series, every, shard, bucket)
-            where = *_same(TimeSeriesRollUp, place), begin >= start, begin < end
-            found.append(self.summaries.primary.where(*where))
-            bucket += every * PER_BUCKET
-        return found
 
 
 def _same(kind: Any, fields: Fields) -> list[Condition]:

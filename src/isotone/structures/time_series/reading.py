@@ -10,8 +10,8 @@ from typing import Final
 from isotone.model.reading.stats import Stats
 from isotone.model.steps import Steps
 from isotone.structures.merging import Behind, Marks, Stream, merged, total
-from isotone.structures.time_series.entries import Point, Summary, TimeSeriesPoint
-from isotone.structures.time_series.plan import FIRST, LAST, Plan
+from isotone.structures.time_series.entries import Point, Summary, TimeSeriesPoint, gathered
+from isotone.structures.time_series.plan import FIRST, LAST, Plan, Span
 
 _MARKS: Final[Marks[TimeSeriesPoint]] = Marks(
     of=lambda point: (point.at.isoformat(timespec="microseconds"), point.id),
@@ -76,11 +76,11 @@ class Walk:
 
     def _streams(self) -> list[Stream[TimeSeriesPoint]]:
         assert self.bucket is not None
-        streams = []
-        for shard in range(self.plan.shards):
-            place = self.plan.place_of_points(self.series, self.bucket, shard)
-            query = self.plan.points_of(place, self.start, self.end)
-            streams.append(Stream(query.reversed() if self.newest_first else query, place))
+        streams: list[Stream[TimeSeriesPoint]] = []
+        for shard in self.plan.shards_of(self.series):
+            query = shard.points(self.bucket, (self.start, self.end))
+            query = query.reversed() if self.newest_first else query
+            streams.append((query, shard.place(self.bucket)))
         return streams
 
     def _enter_next(self) -> Steps[None]:
@@ -98,17 +98,13 @@ class Walk:
         self.bucket = self.bucket if following is None else following.bucket
 
 
-def summaries(
-    plan: Plan, series: str, every: timedelta, start: datetime, end: datetime
-) -> Steps[list[Summary]]:
+def summaries(plan: Plan, series: str, every: timedelta, span: Span) -> Steps[list[Summary]]:
     """The roll-ups that begin in a span, in order; none for windows without points.
 
     Cost: an item for each of each shard, and a query for each 1,440 windows of each shard.
     """
-    found: dict[datetime, Summary] = {}
-    for shard in range(plan.shards):
-        for query in plan.roll_ups_of(series, every, shard, start, end):
-            for each in (yield from plan.calls.all(query)):
-                known = found.get(each.start)
-                found[each.start] = each.summary if known is None else known.joined(each.summary)
-    return [found[start] for start in sorted(found)]
+    found: list[Summary] = []
+    for shard in plan.shards_of(series):
+        for query in shard.roll_ups(every, span):
+            found += [each.summary for each in (yield from plan.calls.all(query))]
+    return sorted(gathered(found, every, span[0]), key=lambda each: each.start)

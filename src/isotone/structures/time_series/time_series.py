@@ -284,7 +284,7 @@ class TimeSeries(Structure[S]):
     ) -> Steps[list[Summary]]:
         self._check_kept(every)
         begin = floor(start, every)
-        found = yield from reading.summaries(self.plan, series, every, begin, end)
+        found = yield from reading.summaries(self.plan, series, every, (begin, end))
         return filled(found, every, begin, end) if fill else found
 
     def _resolution(self, start: datetime, end: datetime, at_most: int) -> timedelta:

@@ -9,14 +9,12 @@ where a point is corrected (`correcting`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
 from isotone.errors import AlreadyExists, Contended, TransactionFailed
-from isotone.model.declaring.changes import Change
-from isotone.model.declaring.conditions import Condition, all_of
 from isotone.model.steps import Steps
 from isotone.model.writing.transactions import Transaction
 from isotone.structures.settling import settled
@@ -27,7 +25,7 @@ from isotone.structures.time_series.entries import (
     TimeSeriesRollUp,
     gathered,
 )
-from isotone.structures.time_series.plan import Fields, Plan
+from isotone.structures.time_series.plan import Fields, Plan, Shard
 from isotone.structures.windows import floor
 
 TOGETHER: Final = 90  # entries of a transaction, which takes a hundred
@@ -36,8 +34,8 @@ _ADVICE: Final = (
     "add points in larger numbers, give the time series more shards, or try again later"
 )
 
-Window = tuple[timedelta, datetime]
-"""The length of a resolution, and the beginning of one of its windows."""
+Range = tuple[Decimal, Decimal]
+"""A lowest and a highest value."""
 
 
 def add(plan: Plan, series: str, points: Iterable[Point]) -> Steps[int]:
@@ -54,7 +52,7 @@ def _groups(plan: Plan, series: str, points: Iterable[Point]) -> Iterable[list[T
     for point in (plan.point(series, each) for each in points):
         if not plan.is_over(point.at, plan.keep):
             chosen.setdefault((point.bucket, point.shard, point.at, point.id), point)
-    group, windows = list[TimeSeriesPoint](), set[Window]()
+    group, windows = list[TimeSeriesPoint](), set[tuple[timedelta, datetime]]()
     for (bucket, shard, at, _), point in sorted(chosen.items(), key=lambda each: each[0]):
         mine = {(every, floor(at, every)) for every in plan.roll_ups}
         is_full = len(group) + 1 + len(windows | mine) > TOGETHER
@@ -69,44 +67,46 @@ def _groups(plan: Plan, series: str, points: Iterable[Point]) -> Iterable[list[T
 
 def _add(plan: Plan, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
     """Write points of one partition, as far as they are not there yet; how many they were."""
-    series, bucket, shard = group[0].series, group[0].bucket, group[0].shard
-    pending = group
+    series, bucket = group[0].series, group[0].bucket
+    shard, pending = Shard(plan, series, group[0].shard), group
 
     def attempt() -> Steps[int]:
         nonlocal pending
         summaries = _summed(plan, pending)
-        ranges = {window: summary.range for window, summary in summaries.items()}
         together = plan.calls.transaction()
         try:
             for point in pending:
                 together.create(point)
             yield from _list_bucket(plan, together, series, bucket)
-            yield from _roll_up(plan, together, series, shard, summaries)
+            ranges = yield from _roll_up(shard, together, summaries)
             yield from together.commit()
         except (TransactionFailed, Contended) as refused:
-            for of in ((series, bucket), *((series, shard, window) for window in ranges)):
-                plan.seen.pop(of, None)
             failures = refused.failures if isinstance(refused, TransactionFailed) else {}
             there = {at for at, why in failures.items() if isinstance(why, AlreadyExists)}
             pending = [each for place, each in enumerate(pending) if place not in there]
-            if pending:
-                raise
-            return 0
-        _remember(plan, series, bucket, shard, ranges)
+            if not pending:
+                return 0
+            for each in summaries:
+                plan.seen.pop((shard, each.every, each.start), None)
+            plan.seen.pop((series, bucket), None)
+            raise
+        if len(plan.seen) > _SEEN:
+            plan.seen.clear()
+        plan.seen.update({(series, bucket): None, **ranges})
         return len(pending)
 
     return (yield from settled(attempt, repr(series), _ADVICE))
 
 
-def _summed(plan: Plan, points: Sequence[TimeSeriesPoint]) -> dict[Window, Summary]:
+def _summed(plan: Plan, points: Sequence[TimeSeriesPoint]) -> list[Summary]:
     """What the points add to each of their windows, those apart that are not kept any longer."""
-    found: dict[Window, Summary] = {}
     ones = [point.summary for point in points]
-    for every, keep in plan.roll_ups.items():
-        for each in gathered(ones, every, floor(points[0].at, every)):
-            if not plan.is_over(each.start + every, keep):
-                found[every, each.start] = each
-    return found
+    return [
+        each
+        for every, keep in plan.roll_ups.items()
+        for each in gathered(ones, every, floor(points[0].at, every))
+        if not plan.is_over(each.start + every, keep)
+    ]
 
 
 def _list_bucket(plan: Plan, together: Transaction, series: str, bucket: datetime) -> Steps[None]:
@@ -120,63 +120,47 @@ def _list_bucket(plan: Plan, together: Transaction, series: str, bucket: datetim
 
 
 def _roll_up(
-    plan: Plan,
-    together: Transaction,
-    series: str,
-    shard: int,
-    summaries: Mapping[Window, Summary],
-) -> Steps[None]:
-    """Have the summaries added to their roll-ups; those that may have to be begun or widened are read."""
-    keys = {window: plan.roll_up_key(series, window[0], shard, window[1]) for window in summaries}
-    ranges = {window: plan.seen.get((series, shard, window)) for window in summaries}
-    unknown = [window for window in summaries if not _holds(ranges[window], summaries[window])]
-    found = yield from plan.calls.get_many(
-        plan.summaries, [keys[window] for window in unknown], consistent=True
-    )
-    for window, each in zip(unknown, found, strict=True):
-        ranges[window] = None if each is None else (each.lowest, each.highest)
-    for window, summary in summaries.items():
-        known = ranges[window]
-        if known is None:
-            together.create(plan.roll_up(keys[window], summary))
+    shard: Shard, together: Transaction, summaries: Sequence[Summary]
+) -> Steps[dict[object, Range]]:
+    """Have the summaries added to their roll-ups, and give the ranges of these as they are then.
+
+    Those that may have to be begun or widened are read.
+    """
+    plan, unknown = shard.plan, list[Summary]()
+    ranges: dict[object, Range] = {}
+    for each in summaries:
+        known = plan.seen.get((shard, each.every, each.start))
+        if known is not None and known[0] <= each.range[0] and each.range[1] <= known[1]:
+            _add_up(shard, together, each, known)
+            ranges[shard, each.every, each.start] = known
         else:
-            changes, when = _changes(known, summary)
-            together.update(plan.summaries, *changes, when=when, **keys[window])
+            unknown.append(each)
+    keys = [shard.key(each.every, each.start) for each in unknown]
+    found = yield from plan.calls.get_many(plan.summaries, keys, consistent=True)
+    for each, there in zip(unknown, found, strict=True):
+        if there is None:
+            together.create(shard.roll_up(each))
+            ranges[shard, each.every, each.start] = each.range
+        else:
+            known = there.lowest, there.highest
+            ranges[shard, each.every, each.start] = _add_up(shard, together, each, known)
+    return ranges
 
 
-def _holds(known: tuple[Decimal, Decimal] | None, summary: Summary) -> bool:
-    lowest, highest = summary.range
-    return known is not None and known[0] <= lowest and highest <= known[1]
-
-
-def _changes(
-    known: tuple[Decimal, Decimal], summary: Summary
-) -> tuple[list[Change], Condition | None]:
-    """The changes of a roll-up that is there, and the condition under which they are right."""
+def _add_up(shard: Shard, together: Transaction, summary: Summary, known: Range) -> Range:
+    """Add to a roll-up whose values lie in a range, if they do still; gives its range after that."""
     kind, (lowest, highest) = TimeSeriesRollUp, summary.range
     changes = [kind.count.add(summary.count), kind.total.add(summary.total), kind.changes.add(1)]
     if lowest < known[0]:
         changes.append(kind.lowest.set(lowest))
+        when = kind.lowest > lowest
+    else:
+        when = kind.lowest <= lowest
     if highest > known[1]:
         changes.append(kind.highest.set(highest))
-    return changes, all_of(
-        (
-            kind.lowest > lowest if lowest < known[0] else kind.lowest <= lowest,
-            kind.highest < highest if highest > known[1] else kind.highest >= highest,
-        )
-    )
-
-
-def _remember(
-    plan: Plan,
-    series: str,
-    bucket: datetime,
-    shard: int,
-    ranges: Mapping[Window, tuple[Decimal, Decimal]],
-) -> None:
-    if len(plan.seen) > _SEEN:
-        plan.seen.clear()
-    plan.seen[series, bucket] = None
-    for window, (lowest, highest) in ranges.items():
-        known = plan.seen.get((series, shard, window)) or (lowest, highest)
-        plan.seen[series, shard, window] = min(known[0], lowest), max(known[1], highest)
+        when &= kind.highest < highest
+    else:
+        when &= kind.highest >= highest
+    key = shard.key(summary.every, summary.start)
+    together.update(shard.plan.summaries, *changes, when=when, **key)
+    return min(lowest, known[0]), max(highest, known[1])
