@@ -137,6 +137,20 @@ def test_each_refused_write_has_its_own_error(banking: Any) -> None:
     assert kinds == {0: AlreadyExists, 1: NotFound, 2: NotUnique, 3: ConditionFailed}
 
 
+def test_a_caller_says_what_is_wrong_where_its_condition_does_not_hold(banking: Any) -> None:
+    banking.do(create(Account(**key(3), balance=7), banking.clock))
+    t = Transaction(banking.clock)
+    t.create(Entry(code="e"))
+    t.put(
+        Account(**key(3)),
+        when=Account.balance == 0,
+        otherwise=lambda there: NotUnique("taken", "balance", 0, there.balance if there else None),
+    )
+    with pytest.raises(TransactionFailed, match="nothing was written: taken") as failure:
+        banking.do(t.commit())
+    assert failure.value.failures[1].owner == 7
+
+
 def test_a_missing_item_is_found_out_before_anything_is_sent(banking: Any) -> None:
     t = Transaction(banking.clock)
     t.put(Entry(code="e"))

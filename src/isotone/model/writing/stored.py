@@ -122,6 +122,8 @@ def refusal(write: Write[Any], item: Item | None, values: Mapping[str, Any]) -> 
     if write.is_seen and item != write.current:
         return None
     current = entity_of(schema, item)
+    if write.otherwise is not None:
+        return write.otherwise(current)
     when: Condition | None = getattr(write, "when", None)
     return ConditionFailed(
         f"the condition on {described(schema, write.key)} does not hold"

@@ -12,14 +12,14 @@ committed. Nothing is sent where the block ends by an exception.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from isotone import limits
 from isotone.backends.interface import Request, Response
 from isotone.clock import Clock
-from isotone.errors import Contended, TransactionCanceledException, UsageError
+from isotone.errors import Contended, TransactionCanceledException, UsageError, WriteRefused
 from isotone.expressions import nodes
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
@@ -59,9 +59,20 @@ class Collected:
 
     # Collecting
 
-    def put(self, entity: Entity, *, when: Condition | None = None) -> None:
-        """Write an entity over whatever has its primary key."""
-        self._add(Put(entity, when))
+    def put(
+        self,
+        entity: E,
+        *,
+        when: Condition | None = None,
+        otherwise: Callable[[E | None], WriteRefused] | None = None,
+    ) -> None:
+        """Write an entity over whatever has its primary key.
+
+        Where `when` does not hold, the failure is what `otherwise` makes of the entity that is there.
+        """
+        put = Put(entity, when)
+        put.otherwise = otherwise
+        self._add(put)
 
     def create(self, entity: Entity) -> None:
         """Write an entity that must not be there yet."""

@@ -42,7 +42,7 @@ class Write(ABC, Generic[R]):
 
     `reads` says whether the item has to be known before the write can be planned. `current` is the item
     as it was last seen, where `is_seen`. `further` is a condition besides the write's own, `at_target`
-    one on what lies at its target.
+    one on what lies at its target. `otherwise` makes the error of a condition that does not hold.
     """
 
     schema: EntitySchema
@@ -50,6 +50,7 @@ class Write(ABC, Generic[R]):
     is_seen: bool = False
     current: Item | None = None
     further: nodes.ConditionNode | None = None
+    otherwise: Callable[[Any], WriteRefused] | None = None
     at_target: nodes.ConditionNode | None = None
 
     @property
