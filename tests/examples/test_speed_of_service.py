@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
+import pytest
 from tests.examples.printed import FOLDER, Printed
+
+import isotone
+from isotone.structures import Windows
 
 Example = Callable[[str], Printed]
 NAME = "18_speed_of_service"
@@ -24,7 +28,8 @@ def _program() -> Any:
     return program
 
 
-CARS = _program().generated()
+PROGRAM = _program()
+CARS = PROGRAM.generated()
 
 
 def cars(begin: datetime, end: datetime, store_id: str | None = None) -> list[Any]:
@@ -78,6 +83,29 @@ def test_a_business_day_is_one_range(example: Example) -> None:
         f"{len(found)} items read, {len(found)} cars",
         f"from order to delivery: {seconds(found) / len(found):.1f} s",
     ]
+
+
+@pytest.mark.parametrize(("day", "hours"), [(date(2022, 3, 12), 23), (date(2022, 11, 5), 25)])
+def test_the_file_of_a_day_on_which_the_clock_is_changed(day: date, hours: int) -> None:
+    whole = Windows("day", day_starts=time(4), zone=PROGRAM.NEW_YORK).day(day)
+    begin = datetime.combine(day, time(4), PROGRAM.NEW_YORK).astimezone(UTC)
+    end = datetime.combine(day + timedelta(days=1), time(4), PROGRAM.NEW_YORK).astimezone(UTC)
+    assert (whole.start, whole.end, end - begin) == (begin, end, timedelta(hours=hours))
+    seconds = {"menu1": 1, "menu2": 2, "qmenu1": 3, "qmenu2": 4, "window": 5}
+    with isotone.connect() as store:
+        store.create_tables(PROGRAM.cars)
+        every = timedelta(minutes=10)
+        at = [begin + number * every for number in range(-6, hours * 6 + 6)]
+        store.put_many(
+            PROGRAM.Car(store_id=store_id, at=each, lane=lane, **seconds)
+            for store_id in ("000001", "000002")
+            for each in at
+            for lane in ("LANE1", "LANE2")
+        )
+        page = store.page(PROGRAM.between("000001", whole.start, whole.end), size=1000)
+    assert page.stats.scanned == len(page) == hours * 6 * 2
+    assert [each.at for each in page] == [each for each in at[6:-6] for _ in range(2)]
+    assert PROGRAM.average(page) == "15.0 s"
 
 
 def test_the_ten_fastest_are_the_first_ten_entries(example: Example) -> None:

@@ -341,6 +341,43 @@ def test_business_days_and_late_events(memory: Store) -> None:
     assert day.record_many([ScoreEvent("a", 1, at=evening), ScoreEvent("b", 1, at=evening)]) == 1
 
 
+@pytest.mark.parametrize("starts", [time(0), time(4)])
+@pytest.mark.parametrize(
+    ("zone", "day", "hours"),
+    # The clock is changed at 2 am, or from 3 to 2 am, on Sunday: in the business day of Saturday.
+    [
+        ("America/New_York", datetime(2022, 3, 13), 23),
+        ("America/New_York", datetime(2022, 11, 6), 25),
+        ("Europe/Brussels", datetime(2022, 3, 27), 23),
+        ("Europe/Brussels", datetime(2022, 10, 30), 25),
+    ],
+)
+def test_quarters_of_days_on_which_the_clock_is_changed(
+    memory: Store, zone: str, day: datetime, hours: int, starts: time
+) -> None:
+    of: dict[str, Any] = {"score": "average", "best": "lowest", "window": "quarter-hour"}
+    here = ZoneInfo(zone)
+    board = Leaderboard(memory, day_starts=starts, zone=here, history=True, **of)
+    board.create_table()
+    date = (day if starts == time(0) else day - timedelta(days=1)).date()
+    begin = datetime.combine(date, starts, here).astimezone(UTC)
+    quarters = [begin + number * QUARTER for number in range(hours * 4)]
+    assert quarters[-1] + QUARTER == datetime.combine(
+        date + timedelta(days=1), starts, here
+    ).astimezone(UTC)
+    for number, at in enumerate(quarters):
+        board.record("000187", 2 * number + 187, at=at)
+        board.record("000187", 187, at=at + QUARTER - timedelta(microseconds=1))
+        board.record("000042", 187 + number, at=at.astimezone(here))
+    for number, at in enumerate(quarters):
+        top = board.top(at=at)
+        assert top.window == f"{date}#{number}"
+        assert rows(top) == [(1, "000042", 187 + number), (1, "000187", 187 + number)]
+        assert [each.count for each in top] == [1, 2]
+    assert rows(board.top(at=begin - timedelta(microseconds=1))) == []
+    assert rows(board.top(at=quarters[-1] + QUARTER)) == []
+
+
 @pytest.mark.parametrize("history", [False, True])
 def test_a_clock_that_is_ahead_takes_nobody_off_the_board(memory: Store, history: bool) -> None:
     board = Leaderboard(memory, window="quarter-hour", history=history)
