@@ -20,7 +20,7 @@ from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, InvalidCursor, NotFound, UsageError
 from isotone.model.steps import Call, Steps
 from isotone.structures.feed.entities import FeedFollow, FeedFollower
-from isotone.structures.feed.fanout import fan_out
+from isotone.structures.feed.fanout import carry
 from isotone.structures.feed.feed import Feed, FeedPost
 from isotone.structures.worker.member import Member
 
@@ -38,12 +38,12 @@ def deliver(feed: Feed) -> None:
 
 def delivery(feed: Feed, post: FeedPost) -> Steps[int]:
     """The fan-out of a post, whoever does it, and when."""
-    return fan_out(feed._items, feed._following, post, "inserted")
+    return carry(feed._items, feed._following, post, "inserted")
 
 
 def removal(feed: Feed, post: FeedPost) -> Steps[int]:
     """The same of its deletion."""
-    return fan_out(feed._items, feed._following, post, "removed")
+    return carry(feed._items, feed._following, post, "removed")
 
 
 def contents(posts: Any) -> list[str]:

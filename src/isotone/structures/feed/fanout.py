@@ -22,7 +22,7 @@ class Interrupted(Exception):
     """The worker is to end, or others may be at it already: the event comes again."""
 
 
-def fan_out(
+def carry(
     items: FeedItems,
     following: Following,
     post: FeedPost,

@@ -30,7 +30,7 @@ from isotone.model.steps import Steps
 from isotone.model.tables.events import Event
 from isotone.model.writing.transactions import Transaction
 from isotone.structures.feed.entities import TICKS, FeedItems, FeedPost, committed
-from isotone.structures.feed.fanout import fan_out
+from isotone.structures.feed.fanout import carry
 from isotone.structures.feed.followers import Followers, OutsideFollowers, TableFollowers
 from isotone.structures.feed.reading import FeedPage, FeedReading
 from isotone.structures.operation import S, Structure, operation
@@ -316,10 +316,10 @@ class Feed(Structure[S]):
         )
 
         @worker.on(self.posts, "inserted", "removed")
-        def bring(event: Event[FeedPost], context: Context) -> None:
+        def fan_out(event: Event[FeedPost], context: Context) -> None:
             post = event.entity
             if post.feed == self.name and post.spread == "write":
-                steps = fan_out(self._items, self._following, post, event.kind, context.stopping)
+                steps = carry(self._items, self._following, post, event.kind, context.stopping)
                 context.store.run(steps)
 
         return worker
