@@ -24,7 +24,7 @@ from isotone.model.entity import Entity
 from isotone.model.reading.patterns import Query
 from isotone.model.reading.reading import Page
 from isotone.model.steps import Steps
-from isotone.model.writing.transactions import Transaction
+from isotone.model.writing.transactions import Collected
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 
 Node = str | Entity
@@ -115,7 +115,7 @@ class Adjacency(Structure[S]):
         """Say of many pairs that they belong together, over what was said before. Cost: one write each."""
         return (yield from self.calls.put_many([self._edge(*pair, None) for pair in pairs]))
 
-    def within(self, together: Transaction) -> EdgeWrites:
+    def within(self, together: Collected) -> EdgeWrites:
         """Edges that a transaction writes together with the rest of it."""
         return EdgeWrites(self, together)
 
@@ -269,7 +269,7 @@ class Adjacency(Structure[S]):
 class EdgeWrites:
     """The writes of an `Adjacency`, collected by a transaction."""
 
-    def __init__(self, adjacency: Adjacency[Any], together: Transaction) -> None:
+    def __init__(self, adjacency: Adjacency[Any], together: Collected) -> None:
         self._adjacency = adjacency
         self._together = together
 

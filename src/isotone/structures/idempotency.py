@@ -35,7 +35,7 @@ from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
 from isotone.model.steps import Pause, Steps
 from isotone.model.store import Store
-from isotone.model.writing.transactions import Transaction
+from isotone.model.writing.transactions import Collected
 from isotone.structures.operation import S, Structure, operation
 from isotone.structures.renewing import to_its_end
 from isotone.structures.waiting import pauses
@@ -162,7 +162,7 @@ class Idempotency(Structure[S]):
         return decorate
 
     def settle(
-        self, together: Transaction, key: str, *, payload: Any = None, result: Any = None
+        self, together: Collected, key: str, *, payload: Any = None, result: Any = None
     ) -> None:
         """Have a transaction of the same database say that the key is done: its writes are made once.
 
@@ -214,12 +214,12 @@ class Idempotency(Structure[S]):
 
     def _begin(self, key: str, fingerprint: str | None, wait: float) -> Steps[IdempotencyRecord]:
         """The record of an attempt of ours, or one with a result."""
-        waited, naps = 0.0, pauses(_LONGEST_PAUSE)
-        while True:
+        waited = 0.0
+        for nap in pauses(_LONGEST_PAUSE):
             record = self._record(key, fingerprint)
             found = yield from self._claim(record)
             if found.done or found.attempt == record.attempt:
-                return found
+                break
             if waited >= wait:
                 raise InProgress(
                     f"{self.scope} {key!r} is being done since less than {self.lease:g} seconds; try again "
@@ -227,9 +227,9 @@ class Idempotency(Structure[S]):
                     found.attempt,
                     found.until,
                 )
-            nap = min(wait - waited, next(naps))
-            yield Pause(nap)
+            yield Pause(min(nap, wait - waited))
             waited += nap
+        return found
 
     def _claim(self, record: IdempotencyRecord) -> Steps[IdempotencyRecord]:
         """Begin an attempt; its record, or the one that stands in its way."""

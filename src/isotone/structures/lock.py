@@ -17,7 +17,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, Self
 
-from isotone.errors import ConditionFailed, IsotoneError, LeaseLost, Locked, UsageError
+from isotone.errors import ConditionFailed, LeaseLost, Locked, UsageError
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr, field, version
 from isotone.model.declaring.keys import Key
@@ -155,7 +155,7 @@ class Lock(Structure[S]):
 
     def held(
         self, timeout: float = 60.0, *, wait: float = 1.0, every: float | None = None
-    ) -> Leased[Self, S]:
+    ) -> Leased[Self, None, S]:
         """Acquire the lock for a `with` or `async with` block, and release it at its end.
 
         In the background it is renewed `every` so many seconds, a third of the lease unless it is said. A
@@ -166,14 +166,18 @@ class Lock(Structure[S]):
             raise UsageError(
                 f"a lease of {self.lease:g} seconds has to be renewed before it is over, not every {often:g}"
             )
-        return Leased(self.store, self._acquire(timeout, wait), self._end, self._renew, often)
+        begin = self._acquire(timeout, wait)
+        return Leased(self.store, begin, lambda error: self._release(), self._renew, often)
 
     # How
 
     def _acquire(self, timeout: float, wait: float) -> Steps[Self]:
-        began, waited, naps = self.now(), 0.0, pauses(wait)
-        while (other := (yield from self._try())) is not None:
+        began, waited = self.now(), 0.0
+        for nap in pauses(wait):
+            other = yield from self._try()
             left = timeout - max(waited, self.now() - began)
+            if other is None:
+                break
             if left <= 0:
                 raise Locked(
                     f"lock {self.name!r} is held by {other.owner} until {other.until}, and was so for "
@@ -181,8 +185,7 @@ class Lock(Structure[S]):
                     other.owner,
                     other.until,
                 )
-            nap = min(left, next(naps))
-            yield Pause(nap)
+            yield Pause(min(left, nap))
             waited += nap
         return self
 
@@ -252,14 +255,6 @@ class Lock(Structure[S]):
                 raise self._lost() from None
             # Free with our fence: released by us, but the answer was lost.
         self._fence = None
-
-    def _end(self, error: BaseException | None) -> Steps[bool]:
-        try:
-            yield from self._release()
-        except IsotoneError:
-            if error is None:
-                raise  # else what the block raised comes first; the lease runs out by itself
-        return False
 
     def _is_mine(self) -> Condition:
         return (LockState.holder == self._holder) & (LockState.fence == self._own())

@@ -14,21 +14,23 @@ from isotone.model.store import Store
 from isotone.structures.operation import S
 
 T = TypeVar("T")
+R = TypeVar("R")
+"""What a block's end says: that an error is settled by it, or nothing."""
 
 
-class Leased(Generic[T, S]):
+class Leased(Generic[T, R, S]):
     """`with leased as it:` over a `Store`, `async with` over an `AsyncStore`; for once.
 
     `begin` takes the lease. `renew` is repeated `every` so many seconds, by a thread or a task, until it raises
     `LeaseLost`; where it fails otherwise, it is tried again. `end` is told what the block raised, and says
-    whether that is settled by it.
+    whether that is settled by it. Where it fails as well, what the block raised comes first.
     """
 
     def __init__(
         self,
         store: S,
         begin: Steps[T],
-        end: Callable[[BaseException | None], Steps[bool]],
+        end: Callable[[BaseException | None], Steps[R]],
         renew: Callable[[], Steps[object]] | None,
         every: float,
     ) -> None:
@@ -43,7 +45,7 @@ class Leased(Generic[T, S]):
 
     # In a thread
 
-    def __enter__(self: Leased[T, Store]) -> T:
+    def __enter__(self: Leased[T, R, Store]) -> T:
         self._must_be_over(Store, "with")
         begun = self._store.run(self._begin)
         if self._renew is not None:
@@ -51,38 +53,38 @@ class Leased(Generic[T, S]):
             self._thread.start()
         return begun
 
-    def __exit__(self: Leased[T, Store], *raised: Any) -> bool:
+    def __exit__(self: Leased[T, R, Store], *raised: Any) -> R:
         try:
             self._over.set()
             if self._thread is not None:
                 self._thread.join()
         finally:  # also where somebody interrupts the waiting
-            is_settled = self._store.run(self._end(raised[1]))
+            is_settled = self._store.run(self._ended(raised[1]))
         return is_settled
 
-    def _keep(self: Leased[T, Store]) -> None:
+    def _keep(self: Leased[T, R, Store]) -> None:
         while not self._over.wait(self._every) and self._store.run(self._renewed()):
             pass
 
     # In a task
 
-    async def __aenter__(self: Leased[T, AsyncStore]) -> T:
+    async def __aenter__(self: Leased[T, R, AsyncStore]) -> T:
         self._must_be_over(AsyncStore, "async with")
         begun = await self._store.run(self._begin)
         if self._renew is not None:
             self._task = asyncio.create_task(self._keep_async())
         return begun
 
-    async def __aexit__(self: Leased[T, AsyncStore], *raised: Any) -> bool:
+    async def __aexit__(self: Leased[T, R, AsyncStore], *raised: Any) -> R:
         return await to_its_end(self._end_async(raised[1]))
 
-    async def _end_async(self: Leased[T, AsyncStore], error: BaseException | None) -> bool:
+    async def _end_async(self: Leased[T, R, AsyncStore], error: BaseException | None) -> R:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
-        return await self._store.run(self._end(error))
+        return await self._store.run(self._ended(error))
 
-    async def _keep_async(self: Leased[T, AsyncStore]) -> None:
+    async def _keep_async(self: Leased[T, R, AsyncStore]) -> None:
         await asyncio.sleep(self._every)
         while await self._store.run(self._renewed()):
             await asyncio.sleep(self._every)
@@ -99,6 +101,14 @@ class Leased(Generic[T, S]):
         except IsotoneError:  # no answer, maybe: there is time left
             pass
         return True
+
+    def _ended(self, error: BaseException | None) -> Steps[R]:
+        try:
+            return (yield from self._end(error))
+        except IsotoneError:
+            if error is None:
+                raise
+            raise error  # noqa: B904 - that of the block, with the other one as its context
 
     def _must_be_over(self, kind: type[Store | AsyncStore], statement: str) -> None:
         if not isinstance(self._store, kind):

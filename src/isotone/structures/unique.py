@@ -23,7 +23,7 @@ from isotone.model.declaring.keys import Key
 from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
 from isotone.model.steps import Steps
-from isotone.model.writing.transactions import Transaction
+from isotone.model.writing.transactions import Collected
 from isotone.structures.operation import S, Structure, operation
 
 UNIQUE: Final = Table("unique")
@@ -103,7 +103,7 @@ class Unique(Structure[S]):
         found = yield from self.calls.get(self._kind, consistent=True, **self._key(value))
         return None if found is None else found.owner
 
-    def within(self, together: Transaction) -> UniqueWrites:
+    def within(self, together: Collected) -> UniqueWrites:
         """The same writes, as part of a transaction: they are made with all its others, or not at all."""
         return UniqueWrites(self, together)
 
@@ -141,7 +141,7 @@ class UniqueWrites:
     `current.owner` is who has the value.
     """
 
-    def __init__(self, unique: Unique[Any], together: Transaction) -> None:
+    def __init__(self, unique: Unique[Any], together: Collected) -> None:
         self._unique = unique
         self._together = together
 

@@ -42,6 +42,11 @@ def waiting(store: Store) -> None:
     Counter(store, "visits").add("one")  # E: incompatible type "str"
 
 
+def guarded(store: Store) -> int:
+    with Lock(store, "report").held() as lock:
+        return lock.fence  # a lock swallows nothing, so nothing is missing behind the block
+
+
 async def awaited(store: AsyncStore) -> None:
     assert_type(await Counter(store, "visits").add(), int)
     async with Lock(store, "report").held() as lock:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from isotone.errors import ConditionFailed, IsotoneError, LeaseLost, UsageError
+from isotone.errors import ConditionFailed, LeaseLost, UsageError
 from isotone.model.declaring.changes import Change
 from isotone.model.steps import Steps
 from isotone.structures.queue import groups
@@ -140,8 +140,7 @@ def ended(queue: Queue[Any], message: Message, error: BaseException | None) -> S
         yield from acknowledged(queue, message)
         return False
     if not isinstance(error, Exception):  # not the message's fault, so it need not wait
-        with contextlib.suppress(IsotoneError):  # nothing comes before an interruption
-            yield from given_back(queue, message, 0.0, f"interrupted by {type(error).__name__}")
+        yield from given_back(queue, message, 0.0, f"interrupted by {type(error).__name__}")
         return False
     _LOGGER.warning(
         "attempt %d at message %s of %r failed",

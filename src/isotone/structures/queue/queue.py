@@ -225,7 +225,7 @@ class Queue(Structure[S]):
 
     # What becomes of a message that was claimed
 
-    def handling(self, message: Message, *, keep: bool = False) -> Leased[Message, S]:
+    def handling(self, message: Message, *, keep: bool = False) -> Leased[Message, bool, S]:
         """A `with` or `async with` block that handles a message: acknowledged at its end.
 
         Where it raises, the message is given back with the error as its reason, to be tried after
