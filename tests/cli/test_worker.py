@@ -45,6 +45,10 @@ def note(event: Event[Post], context: Context) -> None:
 
 def made(store: object) -> Worker:
     return notes
+
+
+def broken(store: object) -> Worker:
+    raise ValueError("no worker today")
 """
 
 
@@ -77,7 +81,10 @@ def seen(site: str) -> list[int]:
 def test_what_fails_is_listed_and_can_be_put_through_again(filled: str, isotone: Run) -> None:
     done = isotone("worker", f"{filled}:notes", "site.db", "--once", "--attempts", 1)
     assert done.code == 0
-    assert done.out.endswith(" records, 0 retries, 1 dead letters\n")
+    assert done.out == "notes: 5 records, 1 dead letter\n"
+    assert done.err.endswith(
+        "notes: --dead-letters shows what could not be handled, --redrive tries it again\n"
+    )
     assert seen(filled) == [1, 3]
     listed = isotone("worker", f"{filled}:notes", "site.db", "--dead-letters")
     assert listed.out.endswith(
@@ -131,16 +138,60 @@ def test_a_module_that_python_has_already_is_told(site: str, isotone: Run) -> No
     assert "give site.py another name" in outcome.err
 
 
-def test_a_module_that_lacks_another_is_not_said_to_be_missing(site: str, isotone: Run) -> None:
-    Path("lacking.py").write_text("import lack")
-    with pytest.raises(ModuleNotFoundError, match="'lack'"):
-        isotone("worker", "lacking:notes", "site.db")
-
-
-def test_a_table_that_is_not_there_is_said(site: str, isotone: Run) -> None:
-    outcome = isotone("worker", f"{site}:notes", "site.db", "--once")
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import lack", "ModuleNotFoundError: No module named 'lack'"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("def broken(:", "SyntaxError: "),
+    ],
+)
+def test_a_module_that_fails_is_shown_where_it_does(
+    site: str, isotone: Run, monkeypatch: pytest.MonkeyPatch, code: str, said: str
+) -> None:
+    monkeypatch.delitem(sys.modules, "failing", raising=False)
+    Path("failing.py").write_text(f"\n\n{code}")
+    outcome = isotone("worker", "failing:notes", "site.db")
     assert outcome.code == 1
-    assert "ResourceNotFoundException" in outcome.err
+    assert 'failing.py", line 3' in outcome.err
+    assert f"isotone: module 'failing' cannot be imported: {said}" in outcome.err
+    assert "isotone/cli" not in outcome.err
+    assert "importlib" not in outcome.err
+
+
+def test_a_function_that_fails_is_shown_where_it_does(site: str, isotone: Run) -> None:
+    outcome = isotone("worker", f"{site}:broken", "site.db", "--create")
+    assert outcome.code == 1
+    assert "in broken" in outcome.err
+    assert outcome.err.endswith(
+        f"isotone: {site}:broken cannot be called with a store: ValueError: no worker today\n"
+    )
+
+
+def test_the_name_of_a_file_is_no_module(site: str, isotone: Run) -> None:
+    outcome = isotone("worker", f"{site}.py:notes", "site.db")
+    assert outcome.err.endswith(f"; write {site}:notes\n")
+
+
+def test_what_is_not_there_is_said_and_not_made(site: str, isotone: Run) -> None:
+    outcome = isotone("worker", f"{site}:notes", "site.db", "--once")
+    assert (outcome.code, outcome.err) == (
+        1,
+        "isotone: there is no file site.db; --create makes it, with the worker's tables\n",
+    )
+    assert not Path("site.db").exists()
+    isotone("create", "site.db", "other", "id")
+    outcome = isotone("worker", f"{site}:notes", "site.db", "--once")
+    assert (outcome.code, outcome.err) == (
+        1,
+        "isotone: there is no table 'site' in site.db; --create makes it\n",
+    )
+    for option in ("--dead-letters", "--redrive"):
+        outcome = isotone("worker", f"{site}:notes", "site.db", option)
+        assert (outcome.code, outcome.err) == (
+            1,
+            "isotone: worker 'notes' has no tables yet: it has never run\n",
+        )
 
 
 def test_settings_are_checked(site: str, isotone: Run) -> None:

@@ -149,8 +149,10 @@ def test_a_second_signal_ends_it_whatever_a_handler_is_at(
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "hanging\n"
+        assert process.stderr is not None
+        assert "handling the changes of site" in process.stderr.readline()
         process.send_signal(number)
-        time.sleep(0.3)
+        assert "once more ends it at once" in process.stderr.readline()
         assert process.poll() is None
         process.send_signal(number)
         process.communicate(timeout=10)

@@ -103,6 +103,7 @@ class Delivery:
         if error is None:
             self._store.delete(letter)
             return True
+        _LOGGER.warning("%s failed again at %s: %r", handler.name, event, error)
         kind = WorkerDeadLetter
         changes = (kind.error.set(_said(error)), kind.attempts.add(1), kind.failed.set(self._now()))
         with suppress(NotFound):  # somebody has handled or discarded it in the meantime
@@ -127,7 +128,10 @@ class Delivery:
                     self._insist(handler, event, shard)
         for name, some in gathered.items():
             handler = self._worker.handlers[name]
-            if self._try(handler, some, 1, self._ending(shard)) is not None:
+            error = self._try(handler, some, 1, self._ending(shard))
+            if error is not None:
+                which = _named(some)
+                _LOGGER.warning("%s failed at %s, now one by one: %r", name, which, error)
                 for event in some:
                     self._insist(handler, event, shard)
 
@@ -163,7 +167,12 @@ class Delivery:
                 self._give_up(handler, event, error, attempt)
                 return
             self.counts["retries"] += 1
-            self._pause(self._delay(attempt))
+            pause = self._delay(attempt)
+            _LOGGER.warning(
+                "%s failed at %s, attempt %d, and again in %.1f s: %r",
+                *(handler.name, event, attempt, pause, error),
+            )
+            self._pause(pause)
             attempt += 1
 
     def _give_up(
@@ -188,9 +197,7 @@ class Delivery:
             )
         )
         self.counts["dead_letters"] += 1
-        _LOGGER.error(
-            "%s gave up %s after %d attempts", handler.name, event, attempts, exc_info=error
-        )
+        _LOGGER.error("%s gave up %s at attempt %d", handler.name, event, attempts, exc_info=error)
 
     def _ending(self, shard: HeldShard) -> Callable[[], bool]:
         """Whether the worker is to end, or a successor may be at the shard already."""
@@ -213,8 +220,6 @@ class Delivery:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever it is, the next event has to be handled
-            which = _named(events)
-            _LOGGER.warning("%s failed at %s, attempt %d: %r", handler.name, which, attempt, error)
             if ending():
                 raise Interrupted from None
             return error

@@ -129,7 +129,7 @@ class Member:
             call = self._delivery.calling()
             if call is not None and call.seconds > self.settings.lease and call.event != told:
                 told = call.event
-                _LOGGER.warning("worker %s: %s, and holds up its shard", self._worker.name, call)
+                _LOGGER.warning("worker %s: %s holds up its shards", self._worker.name, call)
 
     # Its steps
 

@@ -53,7 +53,7 @@ class HandlerCall:
     seconds: float
 
     def __str__(self) -> str:
-        return f"{self.handler} has been at {self.event} for {self.seconds:,.0f} s"
+        return f"{self.handler} for {self.seconds:,.0f} s at {self.event}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,20 +78,22 @@ class WorkerProgress:
     calling: HandlerCall | None = None
 
     def __str__(self) -> str:
-        told = [
-            f"lag {self.lag:,.1f} s",
-            f"{self.rate:,.0f}/s",
-            _counted(self.records, "record"),
-            _counted(self.shards, "shard"),
-        ]
+        shards = _counted(self.shards, "shard")
+        told = [f"lag {self.lag:,.1f} s, {self.rate:,.0f}/s, {shards}, {self.outcome}"]
+        if self.calling is not None and self.calling.seconds >= _LONG:
+            told.append(str(self.calling))
+        return ", ".join(told)
+
+    @property
+    def outcome(self) -> str:
+        """What has come of it, in words."""
+        told = [_counted(self.records, "record")]
         if self.dead_letters:
             told.append(_counted(self.dead_letters, "dead letter"))
         if self.lost:
             told.append(f"{_counted(self.lost, 'shard')} lost")
         if self.retries:
-            told.append(f"{self.retries:,} retries")
-        if self.calling is not None and self.calling.seconds >= _LONG:
-            told.append(str(self.calling))
+            told.append("1 retry" if self.retries == 1 else f"{self.retries:,} retries")
         return ", ".join(told)
 
 
@@ -115,4 +117,4 @@ def together(parts: Iterable[WorkerProgress]) -> WorkerProgress:
 
 
 def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
