@@ -185,10 +185,22 @@ def test_of_two_who_take_over_one_does(memory: Store, clock: ManualClock) -> Non
     memory.run(once._begin("a", None, 0))  # and dies
     clock.advance(11)
     work = Worker()
-    overtaken.before["PutItem"] = [lambda: memory.run(once._begin("a", None, 0))]
+    overtaken.before["PutItem"] = [lambda: None, lambda: memory.run(once._begin("a", None, 0))]
     with isotone.connect(overtaken, clock=clock) as late, pytest.raises(errors.InProgress):
         Idempotency(late, "charge", lease=10).once("a", work)
     assert work.calls == 0
+
+
+def test_who_takes_over_leaves_what_was_done_at_the_last_moment(
+    memory: Store, clock: ManualClock
+) -> None:
+    once, overtaken = Idempotency(memory, "charge", lease=10), Overtaken(memory.backend)
+    once.create_table()
+    slow = memory.run(once._begin("a", None, 0))
+    clock.advance(11)
+    overtaken.before["PutItem"] = [lambda: None, lambda: memory.run(once._finish(slow, "slow"))]
+    with isotone.connect(overtaken, clock=clock) as late:
+        assert Idempotency(late, "charge", lease=10).once("a", lambda: "late") == "slow"
 
 
 def test_a_slow_attempt_that_fails_takes_nothing_away(memory: Store, clock: ManualClock) -> None:

@@ -21,6 +21,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, ParamSpec, TypeVar, cast, overload
 
 from isotone.errors import (
+    AlreadyExists,
     ConditionFailed,
     InProgress,
     IsotoneError,
@@ -233,22 +234,24 @@ class Idempotency(Structure[S]):
 
     def _claim(self, record: IdempotencyRecord) -> Steps[IdempotencyRecord]:
         """Begin an attempt; its record, or the one that stands in its way."""
-        known, now = IdempotencyRecord, self._after(0)
-        same = known.fingerprint == record.fingerprint
-        if record.fingerprint is None:
-            same = known.fingerprint.missing()
-        is_over = (known.until <= self._after(-self.skew)) & same
-        free = known.attempt.missing() | (known.gone_at <= now) | is_over
         try:
-            return (yield from self.calls.put(record, when=free))
-        except ConditionFailed as refused:
+            return (yield from self.calls.create(record))
+        except AlreadyExists as refused:
             found: IdempotencyRecord = refused.current
         if found.fingerprint != record.fingerprint:
             raise PayloadDiffers(
                 f"{self.scope} {record.key!r} was asked for before with another payload; give another "
                 "request another key"
             )
-        return found
+        is_over = found.until.timestamp() + self.skew <= self.now()
+        if found.attempt == record.attempt or not is_over:
+            return found
+        as_seen = IdempotencyRecord.attempt == found.attempt
+        as_seen &= IdempotencyRecord.until == found.until  # which its end would have changed
+        try:
+            return (yield from self.calls.put(record, when=as_seen))
+        except ConditionFailed as refused:
+            return refused.current or found
 
     def _finish(self, record: IdempotencyRecord, result: Any) -> Steps[None]:
         """Keep the result. Where it cannot be kept, that is said after it was noted that the work is done."""
