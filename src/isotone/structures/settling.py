@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from isotone.errors import Contended, TransactionFailed
+from isotone.errors import Contended, WriteRefused
 from isotone.model.steps import Steps
 from isotone.model.writing.carrying import pause_after
 
@@ -20,6 +20,6 @@ def settled(attempt: Callable[[], Steps[R]], what: str, advice: str) -> Steps[R]
     for number in range(ATTEMPTS):
         try:
             return (yield from attempt())
-        except (TransactionFailed, Contended):
+        except WriteRefused:
             yield pause_after(min(number, _PATIENCE))
     raise Contended(f"others wrote {what} during each of {ATTEMPTS} attempts; {advice}")

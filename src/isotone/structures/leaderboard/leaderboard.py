@@ -1,10 +1,10 @@
 """Leaderboards: who is first in a window of time, read as the first entries of an index.
 
-An entry is one item of a member, whose place in the index is its window and its score. The score of a
-running average follows from the sum and the count in the same item, and is known only to whoever has read
-them: an event is therefore one conditional write, which holds the entry to the revision that was read,
-and is made again from a new reading where another writer was faster. So sums and counts are exact, and an
-entry never stands elsewhere than its own score says.
+An entry is one item of a member, whose place in the index is its window and its score. The score of a sum
+or a running average follows from what is in the same item, and is known only to whoever has read it: such an
+event is one conditional write, which holds the entry to the revision that was read, and is made again from a
+new reading where another writer was faster. So sums and counts are exact, and an entry never stands
+elsewhere than its own score says.
 """
 
 from __future__ import annotations
@@ -136,9 +136,10 @@ class Leaderboard(Structure[S]):
         for as long as that is remembered. None where the event came too late: the member has been seen in
         a newer window, and the board keeps no history, or the window has expired.
 
-        Cost: a consistent read and a write (of an item, and of its entry in the index); both again where
-        another writer came in between. With `once`, a transaction of two items; `ranked`, one of up to
-        nine. Raises `Contended` where others do not stop writing the same member.
+        Cost: a consistent read and a write (of an item, and of its entry in the index), both again where
+        another writer came in between; of the best or the last, the write alone. With `once`, a read and a
+        transaction of two items; `ranked`, of up to nine. Raises `Contended` where others do not stop
+        writing the same member.
         """
         tally = self._tally(ScoreEvent(member, value, count, at))
         token = None if once is None else Token(once, remember)

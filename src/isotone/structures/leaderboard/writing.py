@@ -80,29 +80,22 @@ def remove(board: Board, member: str, window: Window) -> Steps[bool]:
 def _overwrite(board: Board, member: str, window: Window, tally: Tally) -> Steps[Entry]:
     """Write a single value over a worse or older one, or over that of a former window."""
     entry = _entry(board, member, window, tally)
-    changes = [
-        getattr(Entry, name).set(getattr(entry, name))
-        for name in ("member", "window", "began", "order", "total", "count", "at", "until")
-    ]
+    changes = [Entry.order.set(entry.order), Entry.total.set(entry.total), Entry.at.set(entry.at)]
+    if not board.keeps_history and entry.began is not None:
+        changes += [Entry.window.set(entry.window), Entry.began.set(entry.began)]
+    if entry.until is not None:
+        changes.append(Entry.until.set(entry.until))
+    key, when = board.key(member, window), _is_passed(board, entry)
     try:
-        written: Entry = yield from board.calls.update(
-            board.entries, *changes, when=_is_passed(board, entry), **board.key(member, window)
-        )
+        written: Entry = yield from board.calls.update(board.entries, *changes, when=when, **key)
     except NotFound:
-        return (yield from _create(board, entry))
+        return (yield from board.calls.create(entry))
     except ConditionFailed as refused:
         found: Entry = refused.current
         if found.window != entry.window:
             raise TooLate from None
         return found
     return written
-
-
-def _create(board: Board, entry: Entry) -> Steps[Entry]:
-    try:
-        return (yield from board.calls.create(entry))
-    except AlreadyExists as overtaken:
-        raise Contended(str(overtaken)) from None
 
 
 def _is_passed(board: Board, by: Entry) -> Condition:
