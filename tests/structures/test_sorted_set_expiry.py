@@ -15,6 +15,7 @@ from tests.structures.simulation import WRITES
 import isotone
 from isotone import ManualClock, Store, errors
 from isotone.model.steps import Steps
+from isotone.model.writing.carrying import ATTEMPTS
 from isotone.structures import SortedSet
 
 
@@ -83,6 +84,28 @@ def test_who_writes_while_the_expiry_changes_takes_it_over(
         clock.advance(50)
         assert songs.zcard() == 0
         songs.zadd({"a": 1})
+
+
+def test_a_member_that_cannot_be_stamped_is_not_added_to_twice(
+    memory: Store, clock: ManualClock
+) -> None:
+    songs = SortedSet(memory, "songs", expires=True)
+    songs.create_table()
+    songs.zadd({"a": 1})
+
+    class Met(Before):
+        """Where all attempts of the second write meet another one."""
+
+        def execute(self, operation: str, request: Any) -> Any:
+            if operation in WRITES and -ATTEMPTS <= self._before < 0:
+                self._before -= 1
+                raise errors.TransactionConflictException("met")
+            return super().execute(operation, request)
+
+    backend = Met(memory.backend, lambda: songs.expire(50))
+    with isotone.connect(backend, clock=clock) as other, pytest.raises(errors.Contended):
+        SortedSet(other, "songs", expires=True).zadd({"a": 1}, xx=True, incr=True)
+    assert songs.zscore("a") == 2
 
 
 def test_who_comes_into_a_set_while_it_is_emptied_does_not_go_with_it(

@@ -30,20 +30,9 @@ from isotone.model.declaring.keys import Index, Key
 from isotone.model.entity import Entity
 from isotone.model.reading.patterns import Pattern, Query
 from isotone.model.steps import Steps
-from isotone.structures.ranking.keys import (
-    after_score,
-    before_score,
-    ranking_key,
-    read_ranking_key,
-)
+from isotone.structures.ranking.keys import after_score, before_score, ranking_key, read_ranking_key
 from isotone.structures.ranking.ranking import Ranking
-from isotone.structures.sorted_set.bounds import (
-    EVERY_SCORE,
-    EVERYTHING,
-    ScoreRange,
-    Window,
-    plain,
-)
+from isotone.structures.sorted_set.bounds import EVERY_SCORE, EVERYTHING, ScoreRange, Window, plain
 from isotone.structures.sorted_set.expiry import Expiry
 
 Compare = Callable[[Any, Any], Condition]

@@ -43,6 +43,10 @@ class Change(NamedTuple):
     after: Decimal | None
 
     @property
+    def is_one(self) -> bool:
+        return self.before != self.after
+
+    @property
     def takes_out(self) -> bool:
         return self.before is not None and self.after is None
 
@@ -72,7 +76,9 @@ class Writer:
         done: list[Change] = []
         settle = self._settle if self._ranking is None else self._ranking.settle
         for some in in_parts(distinct, self._at_once):
-            done += yield from settle(partial(self._attempt, some, decide))
+            found, moment = yield from settle(partial(self._attempt, some, decide))
+            yield from self._stamp_again([each.member for each in found if each.is_one], moment)
+            done += found
         if any(each.takes_out for each in done):
             yield from self._forget_if_empty()
         return done
@@ -142,14 +148,17 @@ class Writer:
             yield from self._stamp(scores, None)
         return len(scores)
 
-    def _attempt(self, members: Sequence[str], decide: Decide) -> Steps[list[Change]]:
+    def _attempt(
+        self, members: Sequence[str], decide: Decide
+    ) -> Steps[tuple[list[Change], datetime | None]]:
+        """Read, decide and write; what has changed and what has not, and when the set then expired."""
         moment = yield from self._expiry.moment()
         before = yield from self._members.scores(members)
         found = [
             Change(member, score, decide(member, score))
             for member, score in zip(members, before, strict=True)
         ]
-        changes = [each for each in found if each.before != each.after]
+        changes = [each for each in found if each.is_one]
         if changes and not self._expiry.is_over():
             together = self._calls.transaction()
             for change in changes:
@@ -158,8 +167,7 @@ class Writer:
                     leaving, entering = change.keys()
                     yield from self._ranking.change(together, leaving=leaving, entering=entering)
             yield from together.commit()
-            yield from self._stamp_again([each.member for each in changes], moment)
-        return found
+        return found, moment
 
     def _write(self, together: Transaction, change: Change, moment: datetime | None) -> None:
         kind, key = self._members.kind, self._members.key_of(change.member)
@@ -239,12 +247,11 @@ class Writer:
                 yield from self._calls.update(self._members.kind, *changes, **key)
             except NotFound:
                 continue  # gone in the meantime
-        if members:
-            yield from self._stamp_again(members, moment)
+        yield from self._stamp_again(members, moment)
 
     def _stamp_again(self, members: Iterable[str], moment: datetime | None) -> Steps[None]:
         """Bring members up to date that were written while the expiry changed."""
-        if self._expiry.changes:
+        if members and self._expiry.changes:
             now = yield from self._expiry.moment()
             if now != moment:
                 yield from self._stamp(members, now)
