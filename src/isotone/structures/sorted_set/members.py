@@ -230,9 +230,8 @@ class Members:
 
     def count(self, scores: ScoreRange) -> Steps[int]:
         """How many members have scores in a range."""
-        queries = self.by_score(scores)
-        if self._ranking is None or not queries:
-            return (yield from self._counted(queries))
+        if self._ranking is None or scores.is_empty or self._expiry.is_over():
+            return (yield from self._counted(self.by_score(scores)))
         low, high = before_score(scores.low), after_score(scores.high)
         return (yield from self._ranking.count(low, high))
 
