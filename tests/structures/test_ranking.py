@@ -30,8 +30,8 @@ from isotone.structures.ranking.keys import (
     ranking_key,
     read_ranking_key,
 )
-from isotone.structures.ranking.mending import SIZES, Sizes
 from isotone.structures.ranking.ranking import Overtaken, Ranking
+from isotone.structures.ranking.tree import SIZES, Sizes
 
 SMALL = Sizes(leaf=4, inner=4)
 
@@ -102,8 +102,8 @@ class Ranks:
     def rank(self, key: str) -> int:
         return self.store.run(self.ranking.rank(key))
 
-    def behind(self, key: str) -> int:
-        return self.store.run(self.ranking.behind(key))
+    def place(self, key: str) -> tuple[int, int] | None:
+        return self.store.run(self.ranking.place(key))
 
     def size(self) -> int:
         return self.store.run(self.ranking.size())
@@ -200,8 +200,10 @@ class AgainstASortedList(RuleBasedStateMachine):
     @rule(which=which, number=st.integers(-1, 100))
     def rank(self, which: int, number: int) -> None:
         key = key_of(number)
-        assert self.ranks[which].rank(key) == bisect_left(self.keys, key)
-        assert self.ranks[which].behind(key) == sum(each > key for each in self.keys)
+        below, behind = bisect_left(self.keys, key), sum(each > key for each in self.keys)
+        assert self.ranks[which].rank(key) == below
+        expected = (below, behind) if key in self.keys else None
+        assert self.ranks[which].place(key) == expected
 
     @rule(which=which, low=numbers, high=numbers)
     def count(self, which: int, low: int, high: int) -> None:

@@ -13,9 +13,10 @@ import secrets
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, pairwise
 from typing import Final, NamedTuple
 
+from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr, field
 from isotone.model.declaring.keys import Key
 from isotone.model.entity import Entity
@@ -30,7 +31,9 @@ class RankingShape(Entity):
     node: Attr[str] = field()
     shape: Attr[str] = field()
     era: Attr[str] = field()
-    level: Attr[int] = field()
+    level: Attr[int] = field(
+        description="1 right above leaves; 0 where the tree is being made anew"
+    )
     children: Attr[str] = field()
     separators: Attr[str] = field()
 
@@ -106,17 +109,65 @@ def inner_of(item: RankingShape) -> Inner:
     )
 
 
-def packed(children: Sequence[Child]) -> str:
-    """Children as a shape's item has them."""
-    return " ".join(f"{child.node}:{child.slot}" for child in children)
-
-
 def fresh() -> str:
     """A name that no node or shape has had."""
     return secrets.token_urlsafe(6)
 
 
-def separator(left: str, right: str) -> str:
+# Nodes as those see them who divide and join
+
+
+class Entry(NamedTuple):
+    """What a node has in one place: a child, where its range begins, and how many keys are below it.
+
+    In a leaf it is a key, which begins with itself.
+    """
+
+    low: str
+    node: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A leaf or an inner node as it is at one moment, and the condition that it is still so."""
+
+    name: str
+    entries: list[Entry]
+    low: str
+    high: str
+    unchanged: Condition
+
+
+def key_entries(keys: Sequence[str]) -> list[Entry]:
+    """The entries of a leaf with the keys, which are in order."""
+    return [Entry(key, key, 1) for key in keys]
+
+
+def total(entries: Sequence[Entry]) -> int:
+    """How many keys there are below all of them."""
+    return sum(entry.number for entry in entries)
+
+
+def cut(entries: Sequence[Entry], places: Sequence[int]) -> list[list[Entry]]:
+    """The entries in parts, of which the second and the following ones begin at the places."""
+    return [list(entries[a:b]) for a, b in pairwise([0, *places, len(entries)])]
+
+
+def halves(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """The entries in two parts of about the same number."""
+    return cut(entries, [len(entries) // 2])
+
+
+def borders(level: int, parts: Sequence[Sequence[Entry]]) -> list[str]:
+    """Where each part but the first begins, as nodes of a level."""
+    return [
+        right[0].low if level else _between(left[-1].low, right[0].low)
+        for left, right in pairwise(parts)
+    ]
+
+
+def _between(left: str, right: str) -> str:
     """The shortest text above `left` that is not above `right`."""
     same = next(
         (place for place, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), len(left)

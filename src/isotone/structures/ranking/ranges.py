@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from isotone.structures.ranking.nodes import ROOT, Inner
-from isotone.structures.ranking.tree import View
 
 
 class Unknown(Exception):
@@ -26,64 +24,51 @@ class Piece(NamedTuple):
     stop: int
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What has to be read for the keys from a rank on."""
+class Plan(NamedTuple):
+    """What has to be read for the keys of some ranks, in their order."""
 
     inners: list[Inner]
     pieces: list[Piece]
 
 
 def planned(
-    inners: Mapping[str, Inner],
+    known: Mapping[str, Inner],
     counts: Mapping[str, list[int]],
     rank: int,
     count: int,
+    *,
     reverse: bool,
 ) -> Plan:
-    """The leaves with the keys of some ranks; raises `Unknown` for a node that it takes to know."""
-    plan = Plan([], [])
-    if ROOT not in inners or ROOT not in counts:
+    """How to read so many keys from a rank on; raises `Unknown` for a node that it takes to know."""
+    if ROOT not in counts:
         raise Unknown(ROOT)
     start, stop = rank, rank + count
     if reverse:
         size = sum(counts[ROOT])
         start, stop = size - stop, size - start
-    _choose(plan, inners, counts, ROOT, max(0, start), stop)
+    plan = Plan([], [])
+    for part in _chosen(known, counts, ROOT, max(0, start), stop):
+        if isinstance(part, Inner):
+            plan.inners.append(part)
+        else:
+            plan.pieces.append(part)
     return plan
 
 
-def _choose(
-    plan: Plan,
-    inners: Mapping[str, Inner],
-    counts: Mapping[str, list[int]],
-    node: str,
-    start: int,
-    stop: int,
-) -> None:
-    inner, numbers = inners.get(node), counts.get(node)
+def _chosen(
+    known: Mapping[str, Inner], counts: Mapping[str, list[int]], node: str, start: int, stop: int
+) -> Iterator[Inner | Piece]:
+    inner, numbers = known.get(node), counts.get(node)
     if inner is None or numbers is None:
         raise Unknown(node)
-    plan.inners.append(inner)
+    yield inner
     for child, slot in inner.children:
         if slot >= len(numbers):
             raise Unknown(node)
         number = numbers[slot]
         if start < number and stop > 0:
             if inner.level == 1:
-                plan.pieces.append(Piece(child, max(0, start), min(number, stop)))
+                yield Piece(child, max(0, start), min(number, stop))
             else:
-                _choose(plan, inners, counts, child, max(0, start), stop)
+                yield from _chosen(known, counts, child, max(0, start), stop)
         start, stop = start - number, stop - number
-
-
-def gathered(view: View, rank: int, count: int, reverse: bool) -> list[str] | None:
-    """The keys of some ranks, where all that it takes is in the view."""
-    try:
-        plan = planned(view.inners, view.counts, rank, count, reverse)
-    except Unknown:
-        return None
-    if not all(piece.leaf in view.keys for piece in plan.pieces):
-        return None
-    found = [key for leaf, start, stop in plan.pieces for key in view.keys[leaf][start:stop]]
-    return found[::-1] if reverse else found

@@ -22,7 +22,8 @@ no rank. The form of the tree, and what makes it right, is told in docs/design/d
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 from isotone.errors import Contended, TransactionFailed
@@ -31,19 +32,20 @@ from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.table import Table
 from isotone.model.steps import Steps
 from isotone.model.writing.transactions import Transaction
-from isotone.structures.ranking.building import Batch, Building, Findings
+from isotone.structures.ranking import building, checking
 from isotone.structures.ranking.keys import HIGHEST, LOWEST
-from isotone.structures.ranking.mending import SIZES, Mending, Sizes
+from isotone.structures.ranking.mending import needed, plant
 from isotone.structures.ranking.nodes import ROOT, Inner, RankingCounts, RankingLeaf
-from isotone.structures.ranking.ranges import Plan, Unknown, gathered, planned
-from isotone.structures.ranking.tree import ATTEMPTS, MOST_REMEMBERED, Path, Tree, View
+from isotone.structures.ranking.ranges import Plan, Unknown, planned
+from isotone.structures.ranking.tree import ATTEMPTS, SIZES, Path, Sizes, Stale, Tree, View
 
 R = TypeVar("R")
 
-_AT_ONCE: Final = 50  # leaves that are read at one moment
-_NEXT: Final = (
-    " "  # what a key and this sorts after is that key, and what it sorts before is greater
+_LOOKS: Final = (
+    10  # at the tree, and changes of its form, before `settle` has the caller begin again
 )
+_AT_ONCE: Final = 50  # leaves that are read at one moment
+_NEXT: Final = " "  # no key has it: a key and this is above that key, and below every greater one
 
 
 class Overtaken(Exception):
@@ -58,10 +60,7 @@ class Ranking:
     """
 
     def __init__(self, calls: Calls, table: Table, name: str, *, sizes: Sizes = SIZES) -> None:
-        self._tree = Tree(calls, table, name)
-        self._mending = Mending(self._tree, sizes)
-        self._building = Building(self._tree, self._mending)
-        self._sizes = sizes
+        self._tree = Tree(calls, table, name, sizes)
         self.name = name
 
     # Writing
@@ -72,10 +71,12 @@ class Ranking:
         for number in range(ATTEMPTS):
             try:
                 return (yield from attempt())
-            except (TransactionFailed, Overtaken, Contended) as failure:
+            except TransactionFailed as failure:
                 last = failure
-                self._tree.forget()
-            yield from self._tree.again(number)
+                self._tree.forget()  # a count that it adds to may be another node's by now
+            except (Overtaken, Contended) as failure:
+                last = failure
+            yield from self._tree.wait(number)
         raise self._tree.contended() from last
 
     def change(
@@ -88,57 +89,46 @@ class Ranking:
         """
         if leaving == entering:
             return
-        for attempt in range(ATTEMPTS):
-            places = yield from self._places(leaving, entering)
-            if places is not None:
-                self._write(together, places)
-                return
-            yield from self._tree.again(attempt)
-        raise self._tree.contended()
+        keys = {key: by for key, by in ((leaving, -1), (entering, +1)) if key is not None}
+        places = yield from self._tree.until(partial(self._places, keys), _LOOKS)
+        self._write(together, places)
 
-    def _places(self, leaving: str | None, entering: str | None) -> Steps[list[_Place] | None]:
-        """Where the keys leave and enter; None where the tree has to be looked at again."""
-        places: list[_Place] = []
-        for key, by in ((leaving, -1), (entering, +1)):
-            if key is not None:
-                path = yield from self._tree.path(key)
-                if path is None:
-                    yield from self._mending.plant()
-                    return None
-                places.append(_Place(key, by, path))
-        if not _is_one_tree([place.path for place in places]):
-            return None
-        leaves = yield from self._tree.leaves_now(place.path.leaf for place in places)
+    def _places(self, keys: dict[str, int]) -> Steps[list[_Place]]:
+        """Where keys leave and enter, when the tree has a form in which they can."""
+        tree, sizes = self._tree, self._tree.sizes
+        paths = yield from tree.paths(*keys)
+        if paths is None:
+            raise (yield from plant(tree))
+        places = [
+            _Place(key, by, path) for (key, by), path in zip(keys.items(), paths, strict=True)
+        ]
+        leaves = yield from tree.leaves_now(path.leaf for path in paths)
         for key, by, path in places:
             leaf = leaves.get(path.leaf)
             if leaf is None or not leaf.covers(key):
-                self._tree.forget(path.inners)
-                return None
+                raise Stale(path.inners)
             if (key in leaf.keys) != (by < 0):
                 raise Overtaken(key)
         if len(leaves) == len(places):
             for _, by, path in places:
                 number = len(leaves[path.leaf].keys)
-                crowded = by > 0 and number >= self._sizes.leaf
-                sparse = by < 0 and number <= self._sizes.least_keys
-                if (yield from self._mending.mend(path, crowded=crowded, sparse=sparse)):
-                    return None
+                crowded = by > 0 and number >= sizes.leaf
+                sparse = by < 0 and number <= sizes.least_keys
+                change = needed(tree, path, crowded=crowded, sparse=sparse)
+                if change is not None:
+                    raise (yield from change)
         return places
 
     def _write(self, together: Transaction, places: Sequence[_Place]) -> None:
-        tree, by_leaf = self._tree, _grouped(places)
-        for leaf, group in by_leaf.items():
-            together.update(
-                tree.leaves,
-                *(
-                    RankingLeaf.keys[each.key].set(True)
-                    if each.by > 0
-                    else RankingLeaf.keys[each.key].remove()
-                    for each in group
-                ),
-                when=_still(group, self._sizes),
-                **tree.key(leaf),
-            )
+        tree, groups = self._tree, dict[str, list[_Place]]()
+        for place in places:
+            groups.setdefault(place.path.leaf, []).append(place)
+        for leaf, group in groups.items():
+            changes = [
+                RankingLeaf.keys[key].set(True) if by > 0 else RankingLeaf.keys[key].remove()
+                for key, by, _ in group
+            ]
+            together.update(tree.leaves, *changes, when=_still(group, tree.sizes), **tree.key(leaf))
         for inner, slots in _counted(places):
             together.update(
                 tree.counts,
@@ -153,11 +143,6 @@ class Ranking:
         """How many keys are smaller; the key need not be there. Reads one item for each level."""
         (rank,), _ = yield from self._ranks(key)
         return rank
-
-    def behind(self, key: str) -> Steps[int]:
-        """How many keys are greater; the key need not be there. Reads as `rank` does."""
-        (until,), size = yield from self._ranks(key + _NEXT)
-        return size - until
 
     def place(self, key: str) -> Steps[tuple[int, int] | None]:
         """How many keys are smaller and how many greater, at one moment; None where the key is not there then.
@@ -176,78 +161,80 @@ class Ranking:
 
     def size(self) -> Steps[int]:
         """How many keys there are. Reads one item."""
+        return (yield from self._tree.until(self._size))
+
+    def _size(self) -> Steps[int]:
         tree = self._tree
         root = yield from tree.calls.get(tree.counts, consistent=True, **tree.key(ROOT))
-        if root is None:
-            tree.forget()
-            yield from tree.shape(ROOT)  # raises where it is being rebuilt
+        if root is not None:
+            return sum(root.counts)
+        tree.forget()
+        if (yield from tree.shape(ROOT)) is None:  # which raises where the tree is being made
             return 0
-        return sum(root.counts)
+        raise Stale
 
     def _ranks(self, *keys: str) -> Steps[tuple[list[int], int]]:
         """How many keys are smaller than each, and how many there are, at one moment."""
-        tree = self._tree
-        for attempt in range(ATTEMPTS):
-            paths: list[Path] = []
-            for key in keys:
-                path = yield from tree.path(key)
-                if path is None:
-                    return [0] * len(keys), 0
-                paths.append(path)
-            if _is_one_tree(paths):
-                inners = {inner.node: inner for path in paths for inner in path.inners}
-                view = yield from tree.view(inners.values(), [path.leaf for path in paths])
-                if view is not None:
-                    ranks = [_below(view, *each) for each in zip(keys, paths, strict=True)]
-                    return ranks, sum(view.counts[ROOT])
-            yield from tree.again(attempt)
-        raise tree.contended()
+        return self._tree.until(partial(self._ranks_once, keys))
+
+    def _ranks_once(self, keys: Sequence[str]) -> Steps[tuple[list[int], int]]:
+        paths = yield from self._tree.paths(*keys)
+        if paths is None:
+            return [0] * len(keys), 0
+        inners: Iterable[Inner] = (inner for path in paths for inner in path.inners)
+        view = yield from self._tree.view(inners, [path.leaf for path in paths])
+        ranks = [_below(view, key, path) for key, path in zip(keys, paths, strict=True)]
+        return ranks, sum(view.counts[ROOT])
 
     def at(self, rank: int, count: int, *, reverse: bool = False) -> Steps[list[str]]:
         """Up to `count` keys from a rank on; with `reverse`, ranks count from the greatest key.
 
-        No skipped key is read. `read_ranking_key` gives score and member back. What is in some fifty
-        leaves (a thousand keys at least) is as of one moment; of more, each such part is.
+        No skipped key is read. `read_ranking_key` gives score and member back. Five hundred keys at a time
+        are as of one moment.
         """
         found: list[str] = []
-        at_once = _AT_ONCE * self._sizes.least_keys
+        at_once = _AT_ONCE * self._tree.sizes.least_keys
         while count > len(found):
             wanted = min(at_once, count - len(found))
-            part = yield from self._at(rank + len(found), wanted, reverse)
+            once = partial(self._at, rank + len(found), wanted, reverse)
+            part = yield from self._tree.until(once)
             found += part
             if len(part) < wanted:
                 break
         return found
 
     def _at(self, rank: int, count: int, reverse: bool) -> Steps[list[str]]:
-        for attempt in range(ATTEMPTS):
-            plan = yield from self._plan(rank, count, reverse)
-            if plan is None:
-                return []
-            view = yield from self._tree.view(plan.inners, [piece.leaf for piece in plan.pieces])
-            found = None if view is None else gathered(view, rank, count, reverse)
-            if found is not None:
-                return found
-            yield from self._tree.again(attempt)
-        raise self._tree.contended()
+        plan = yield from self._plan(rank, count, reverse)
+        if plan is None:
+            return []
+        view = yield from self._tree.view(plan.inners, [piece.leaf for piece in plan.pieces])
+        try:
+            plan = planned(view.inners, view.counts, rank, count, reverse=reverse)
+            found = [
+                key for leaf, start, stop in plan.pieces for key in view.keys[leaf][start:stop]
+            ]
+        except (Unknown, KeyError):
+            raise Stale(()) from None  # other leaves have these ranks by now
+        return found[::-1] if reverse else found
 
     def _plan(self, rank: int, count: int, reverse: bool) -> Steps[Plan | None]:
         """Where the keys of some ranks probably are; None where there is no tree yet."""
         tree = self._tree
-        for _ in range(MOST_REMEMBERED):
+        for _ in range(_AT_ONCE):
             try:
-                return planned(tree.known, tree.seen, rank, count, reverse)
+                return planned(tree.known, tree.seen, rank, count, reverse=reverse)
             except Unknown as unknown:
-                learnt = yield from tree.learn(unknown.node)
-                if learnt is None and unknown.node == ROOT:
-                    return None
-                if learnt is None:
-                    tree.forget()
-        raise tree.contended()
+                if (yield from tree.learn(unknown.node)) is None:
+                    if unknown.node == ROOT:
+                        return None
+                    raise Stale from None
+        raise Stale
 
     # The whole
 
-    def rebuild(self, batch: Batch, *, progress: Callable[[int], None] | None = None) -> Steps[int]:
+    def rebuild(
+        self, batch: building.Batch, *, progress: Callable[[int], None] | None = None
+    ) -> Steps[int]:
         """Make the ranking anew from all keys in ascending order; how many there were.
 
         `batch` is called for the next keys, first when the old ranking is gone and nobody can write to
@@ -255,18 +242,21 @@ class Ranking:
         `RankingIncomplete` while it goes on. Interrupted, it is run again, from its beginning. `progress`
         is called with the number of keys so far.
         """
-        return (yield from self._building.rebuild(batch, progress))
+        return building.rebuild(self._tree, batch, progress)
 
     def clear(self) -> Steps[None]:
-        """Delete everything that the ranking keeps."""
-        yield from self._building.clear()
+        """Delete everything that the ranking keeps.
 
-    def verify(self) -> Steps[Findings]:
+        Writers and readers get `RankingIncomplete` while it goes on. Interrupted, it is run again.
+        """
+        return building.clear(self._tree)
+
+    def verify(self) -> Steps[checking.Findings]:
         """What is wrong with the tree while nobody writes to it: nothing, unless items were changed by hand.
 
         Reads everything: an item for some thirty keys.
         """
-        return (yield from self._building.verify())
+        return checking.verify(self._tree)
 
 
 class _Place(NamedTuple):
@@ -275,21 +265,6 @@ class _Place(NamedTuple):
     key: str
     by: int
     path: Path
-
-
-def _is_one_tree(paths: Sequence[Path]) -> bool:
-    """Whether the ways go by the same shapes; another one may have been remembered between them."""
-    inners: dict[str, Inner] = {}
-    return all(
-        inners.setdefault(inner.node, inner) is inner for path in paths for inner in path.inners
-    )
-
-
-def _grouped(places: Sequence[_Place]) -> dict[str, list[_Place]]:
-    groups: dict[str, list[_Place]] = {}
-    for place in places:
-        groups.setdefault(place.path.leaf, []).append(place)
-    return groups
 
 
 def _still(group: Sequence[_Place], sizes: Sizes) -> Condition:
@@ -315,9 +290,9 @@ def _counted(places: Sequence[_Place]) -> list[tuple[Inner, dict[int, int]]]:
     """What is to be added to the slots of inner nodes; nothing where as many leave as enter."""
     sums: dict[str, tuple[Inner, dict[int, int]]] = {}
     for _, by, path in places:
-        for inner, child in path.children():
-            _, slots = sums.setdefault(inner.node, (inner, {}))
-            slots[child.slot] = slots.get(child.slot, 0) + by
+        for turn in path:
+            _, slots = sums.setdefault(turn.inner.node, (turn.inner, {}))
+            slots[turn.child.slot] = slots.get(turn.child.slot, 0) + by
     found = [
         (inner, {slot: by for slot, by in slots.items() if by}) for inner, slots in sums.values()
     ]
@@ -327,7 +302,7 @@ def _counted(places: Sequence[_Place]) -> list[tuple[Inner, dict[int, int]]]:
 def _below(view: View, key: str, path: Path) -> int:
     """How many keys of a view are below a key."""
     rank = bisect_left(view.keys[path.leaf], key)
-    for inner, place in zip(path.inners, path.places, strict=True):
+    for inner, place in path:
         counts = view.counts[inner.node]
         rank += sum([counts[child.slot] for child in inner.children[:place]])
     return rank
