@@ -412,6 +412,20 @@ def test_awaited_it_is_renewed_and_its_loss_is_noticed(clock: ManualClock) -> No
     asyncio.run(program())
 
 
+def test_a_forked_process_is_another_owner(memory: Store) -> None:
+    parent, child = Lock(memory, "l"), Lock(memory, "l")
+    parent.create_table()
+    parent.acquire()
+    child.__dict__.update(parent.__dict__, _process=-1)  # as it is in a child's memory
+    assert not child.is_held
+    assert not child.try_acquire()
+    with pytest.raises(errors.UsageError, match="not acquired"):
+        child.release()
+    parent.release()
+    assert child.try_acquire()
+    assert not parent.try_acquire()
+
+
 class Slow:
     """An asynchronous backend whose answers to some requests are waited for."""
 

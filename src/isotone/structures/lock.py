@@ -85,6 +85,7 @@ class Lock(Structure[S]):
         self.trust_clocks = trust_clocks
         self._holder = uuid.uuid4().hex
         self._kind = self.kept(LockState)
+        self._process = os.getpid()
         self._fence: int | None = None  # of this hold
         self._until = 0.0
         self._watched: tuple[int, float] | None = None  # the revision that was seen, since when
@@ -99,6 +100,7 @@ class Lock(Structure[S]):
     @property
     def is_held(self) -> bool:
         """Whether this owner has the lock for certain: its lease has not run out."""
+        self._leave_to_parent()
         return self._fence is not None and self.now() < self._until
 
     @property
@@ -191,6 +193,7 @@ class Lock(Structure[S]):
 
     def _try(self) -> Steps[LockHolder | None]:
         """Take the lock; None, or else who has it."""
+        self._leave_to_parent()
         now = self.now()
         state = yield from self._read()
         if not self._may_take(state, now):
@@ -259,7 +262,13 @@ class Lock(Structure[S]):
     def _is_mine(self) -> Condition:
         return (LockState.holder == self._holder) & (LockState.fence == self._own())
 
+    def _leave_to_parent(self) -> None:
+        """In a process that was forked, be another owner: what was held is the parent's."""
+        if self._process != os.getpid():
+            self._process, self._holder, self._fence = os.getpid(), uuid.uuid4().hex, None
+
     def _own(self) -> int:
+        self._leave_to_parent()
         if self._fence is None:
             raise UsageError(
                 f"lock {self.name!r} was not acquired by this Lock; call acquire() first"
