@@ -166,13 +166,13 @@ class FeedReading:
         followed = yield from self._following.followed(reader, authors)
         owners: list[tuple[Owner, str]] = [("READER", reader)]
         owners += [("CHANNEL", each) for each in sorted(followed)]
-        streams = []
+        streams: list[Stream[FeedEntry]] = []
         for of, owner in owners:
             query = self._items.entries.primary.where(
                 FeedEntry.feed == feed, FeedEntry.of == of, FeedEntry.owner == owner
             ).consistent()
             same = {"feed": feed, "of": of, "owner": owner}
-            streams.append(Stream(query.reversed() if newer else query, same))
+            streams.append((query.reversed() if newer else query, same))
         return streams
 
     # Posts
