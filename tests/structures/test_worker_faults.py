@@ -201,6 +201,34 @@ def test_a_lease_that_cannot_be_renewed_holds_up_no_other(
     assert [shard for shard, held in member.held.items() if not held.is_safe()] == [first]
 
 
+def test_a_shard_that_was_handed_over_without_an_answer_is_held_by_one(
+    memory: Store, kit: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kit.worker.create_tables(memory)
+    one, other = Member(kit.worker, memory), Member(kit.worker, memory)
+    for member in (one, other, one):
+        member.coordinate()
+    (wanted,) = [each for each in one.held.values() if each.lease.wanted is not None]
+    execute = memory.backend.execute
+
+    class Losing:
+        def execute(self, operation: str, request: Any) -> Any:
+            response = execute(operation, request)
+            if operation == "UpdateItem":
+                raise ConnectionFailed("no answer")
+            return response
+
+    with monkeypatch.context() as patched:
+        patched.setattr(memory, "backend", Losing())
+        with pytest.raises(ConnectionFailed):
+            one.work()
+    other.coordinate()
+    assert list(other.held) == [wanted.lease.shard]
+    assert not wanted.is_safe()
+    one.coordinate()
+    assert len(one.held) == 3
+
+
 # One that slept
 
 

@@ -33,10 +33,9 @@ _LOGGER: Final = logging.getLogger("isotone.worker")
 _LARGEST: Final = 350_000  # bytes of a record that fit into an item, beside the rest
 _LONGEST_ERROR: Final = 2_000
 
+_TOO_LARGE: Final = "its record was too large to be kept; look at the item, then discard the letter"
+
 Events = Sequence[Event[Any]]
-
-
-TOO_LARGE: Final = "its record was too large to be kept; look at the item, then discard the letter"
 
 
 class Interrupted(Exception):
@@ -75,10 +74,11 @@ class Delivery:
     def deliver(self, events: Events, shard: HeldShard) -> bool:
         """Handle events of a shard in order, as long as the lease holds; False where some are left."""
         takes_many = any(handler.takes_many for handler in self._worker.handlers.values())
-        while events:
+        done = 0
+        while done < len(events):
             # A suspected record is tried alone, whoever takes many.
             size = len(events) if takes_many and not shard.is_suspicious else 1
-            portion, events = events[:size], events[size:]
+            portion = events[done : done + size]
             if shard.lease.wanted is not None:
                 return False
             try:
@@ -86,15 +86,16 @@ class Delivery:
                     self._handle(portion, shard)
             except Interrupted:
                 return False
-            self.counts["records"] += size
+            self.counts["records"] += len(portion)
             shard.advance(portion[-1])
+            done += len(portion)
         return True
 
     def redrive(self, letter: WorkerDeadLetter) -> bool:
         """Put a dead letter through its handler once more; it is gone then, or has the new error."""
         handler = self._worker.handlers.get(letter.handler)
         if handler is None or letter.record is None:
-            why = "its handler is not there any more" if handler is None else TOO_LARGE
+            why = "its handler is not there any more" if handler is None else _TOO_LARGE
             _LOGGER.warning("%s of %s stays: %s", letter.keys, letter.handler, why)
             return False
         record = json.loads(zlib.decompress(letter.record))

@@ -204,7 +204,6 @@ class Member:
                 shard.rewind()
         if shard.is_over:
             self._let_go(shard)
-            self._due = 0.0  # its children can be read from now on
         elif shard.unsaved:
             shard.save()
 
@@ -279,8 +278,10 @@ class Member:
             )
 
     def _let_go(self, shard: HeldShard) -> None:
-        shard.let_go()
+        """Hold a shard no more; where that fails, the next look at the leases tells whose it is."""
         self.held.pop(shard.lease.shard, None)
+        self._due = 0.0  # at once, also since the shard's children can be read from now on
+        shard.let_go()
 
     def _have_shown_life(self, leases: Iterable[WorkerLease]) -> bool:
         """Whether every lease of others has changed since it was first seen: by that they live."""

@@ -160,9 +160,9 @@ class HeldShard:
     def let_go(self) -> None:
         """Give the lease back, or on to whoever wants it, with the checkpoint."""
         with self._writing:
-            if not self.is_lost:
+            was_lost, self.is_lost = self.is_lost, True  # also where no answer tells that it is
+            if not was_lost:
                 self._leases.give_back(self.lease, self.done, finished=self.is_over)
-            self.is_lost = True
 
     def is_safe(self) -> bool:
         """Whether the lease is still ours, as far as can be known without asking."""
