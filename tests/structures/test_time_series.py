@@ -460,6 +460,8 @@ def test_it_is_awaited_over_an_async_store(kind: str, tmp_path: Path) -> None:
             assert (await series.latest("s")) == Point(Decimal(8), at[-1])
             days = await series.summaries("s", DAY, NOW, at[-1])
             assert sum(each.count for each in days) == 9
+            fine = TimeSeries(store, "readings", roll_ups={6 * HOUR: None})
+            assert await fine.back_fill("s", 6 * HOUR) == 9
             return [each.value async for each in series.points("s", newest_first=True)]
 
     with isotone.open() as database, running_server(database) as url:
@@ -574,3 +576,11 @@ def test_what_it_costs() -> None:
         assert measured.take() == (1 + 10 * 2, 0, 1 + 2)
         sharded.summaries("s", HOUR, NOW, NOW + DAY)
         assert measured.take() == (2, 0, 2)
+        sharded.add_many("s", [Point(n, NOW + timedelta(seconds=n)) for n in range(100, 1500)])
+        for newest_first in (False, True):
+            measured.take()
+            found = [each.value for each in sharded.points("s", newest_first=newest_first)]
+            assert found == list(range(1500))[:: -1 if newest_first else 1]
+            read, _, requests = measured.take()
+            assert read <= 1 + 1500 * 1.2
+            assert requests <= 2 + 2 * 1500 / 125 * 1.2

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import heapq
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
+from operator import itemgetter
 from typing import Any, Final, Generic, TypeVar
 
 from isotone.errors import UsageError
@@ -74,8 +75,12 @@ def merged(
     *,
     behind: Sequence[Behind] = (),
     descending: bool = False,
+    of_each: int | None = None,
 ) -> Steps[Merged[E]]:
-    """The first `size` of all streams, behind a place in each. Cost: `size` items of each stream."""
+    """The first `size` of all streams, behind a place in each. Cost: `size` items of each stream.
+
+    Or `of_each` items of each stream, and as many of the first as these show: at least so many.
+    """
     behind = behind or [None] * len(streams)
     pages: list[Page[E] | None] = []
     for (query, same), place in zip(streams, behind, strict=True):
@@ -85,17 +90,26 @@ def merged(
         cursor = None
         if isinstance(place, Sequence):
             cursor = calls.cursor_behind(query, **same, **marks.fields(place))
-        pages.append((yield from calls.page(query, size=size, cursor=cursor)))
+        pages.append((yield from calls.page(query, size=of_each or size, cursor=cursor)))
     numbered = [
-        [(number, each) for each in page.items] if page else [] for number, page in enumerate(pages)
+        [(marks.of(each), number, each) for each in page.items] if page else []
+        for number, page in enumerate(pages)
     ]
-    ordered = heapq.merge(*numbered, key=lambda each: marks.of(each[1]), reverse=descending)
+    ordered: Iterator[tuple[tuple[str, ...], int, E]] = heapq.merge(
+        *numbered, key=itemgetter(0), reverse=descending
+    )
+    # Behind the end of a page that is not the last, there may be what comes before the others.
+    ends = [marks.of(page.items[-1]) for page in pages if page and page.cursor is not None]
+    if ends:
+        end = max(ends) if descending else min(ends)
+        ordered = takewhile(lambda each: each[0] >= end if descending else each[0] <= end, ordered)
     taken = list(islice(ordered, size))
     after = [
-        _behind(marks, place, page, [each for its, each in taken if its == number])
+        _behind(marks, place, page, [each for _, its, each in taken if its == number])
         for number, (place, page) in enumerate(zip(behind, pages, strict=True))
     ]
-    return Merged([each for _, each in taken], after, total([page.stats for page in pages if page]))
+    found = [each for _, _, each in taken]
+    return Merged(found, after, total([page.stats for page in pages if page]))
 
 
 def _behind(marks: Marks[E], place: Behind, page: Page[E] | None, taken: Sequence[E]) -> Behind:

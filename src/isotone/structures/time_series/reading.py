@@ -52,27 +52,34 @@ class Walk:
     stats: Stats = field(default_factory=Stats)
 
     def some(self, size: int) -> Steps[list[Point]]:
-        """The next points, up to so many.
+        """The next points, so many unless it is over then.
 
         Cost: `size` items of each shard of each bucket that is touched, and one for each bucket.
         """
         found: list[Point] = []
+        while not self.is_over and len(found) < size:
+            found += yield from self.part(size - len(found))
+        return found
+
+    def part(self, size: int, of_each: int | None = None) -> Steps[list[Point]]:
+        """The next points of a bucket, up to so many. Cost: so many of each shard, or `of_each`."""
         if self.bucket is None:
             yield from self._enter_next()
-        while not self.is_over and len(found) < size:
-            part = yield from merged(
-                self.plan.calls,
-                self._streams(),
-                _MARKS,
-                size - len(found),
-                behind=self.behind,
-                descending=self.newest_first,
-            )
-            found += [Point(each.value, each.at, each.id) for each in part.items]
-            self.stats, self.behind = total([self.stats, part.stats]), part.behind
-            if part.is_over:
-                yield from self._enter_next()
-        return found
+        if self.is_over:
+            return []
+        found = yield from merged(
+            self.plan.calls,
+            self._streams(),
+            _MARKS,
+            size,
+            behind=self.behind,
+            descending=self.newest_first,
+            of_each=of_each,
+        )
+        self.stats, self.behind = total([self.stats, found.stats]), found.behind
+        if found.is_over:
+            yield from self._enter_next()
+        return [Point(each.value, each.at, each.id) for each in found.items]
 
     def _streams(self) -> list[Stream[TimeSeriesPoint]]:
         assert self.bucket is not None
