@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -96,6 +99,32 @@ def test_what_cannot_be_kept_is_said_once_and_not_done_again(memory: Store) -> N
     assert done == [1]
     with pytest.raises(errors.UsageError, match="payload=…"):
         once.once("b", work, payload=threading.Lock())
+
+
+FINGERPRINT = """
+from dataclasses import dataclass
+from pydantic import BaseModel
+from isotone.structures.payloads import fingerprint_of
+
+@dataclass
+class Order:
+    tags: set[str]
+
+class Model(BaseModel):
+    tags: set[str]
+
+tags = set("abcdefgh")
+print(fingerprint_of([((tags,), {"tags": frozenset(tags)}), Order(tags), Model(tags=tags)]))
+"""
+
+
+def test_a_set_is_the_same_payload_in_each_process() -> None:
+    def printed(seed: str) -> str:
+        command = [sys.executable, "-c", FINGERPRINT]
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+
+    assert len({printed(seed) for seed in "123"}) == 1
 
 
 def test_functions_are_decorated(memory: Store) -> None:

@@ -683,11 +683,12 @@ def test_a_dead_letter_is_deleted_and_takes_nothing_of_its_group_along(queue: Qu
         queue.acknowledge(message)
 
 
-def test_an_error_of_any_length_gives_the_message_back(queue: Queue) -> None:
+@pytest.mark.parametrize("text", ["x" * 500_000, "a file name: \udcff", "\0"])
+def test_an_error_of_any_text_gives_the_message_back(queue: Queue, text: str) -> None:
     queue.put("a")
     (message,) = queue.claim()
     with queue.handling(message):
-        raise ValueError("x" * 500_000)
+        raise ValueError(text)
     assert queue.counts().in_flight == 0
 
 

@@ -11,10 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import inspect
-import json
-import typing
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
@@ -38,6 +35,7 @@ from isotone.model.steps import Pause, Steps
 from isotone.model.store import Store
 from isotone.model.writing.transactions import Collected
 from isotone.structures.operation import S, Structure, operation
+from isotone.structures.payloads import fingerprint_of, result_of, returned, written
 from isotone.structures.renewing import to_its_end
 from isotone.structures.waiting import pauses
 
@@ -46,7 +44,6 @@ R = TypeVar("R")
 
 IDEMPOTENCY: Final = Table("idempotency")
 _LONGEST_PAUSE: Final = 1.0  # seconds between two looks
-_LARGEST_RESULT: Final = 350_000  # bytes; an item has 400 KB, and a key up to two
 
 
 class IdempotencyRecord(Entity):
@@ -131,7 +128,7 @@ class Idempotency(Structure[S]):
         `PayloadDiffers`, `LeaseLost` where the function took longer than the lease and another attempt has
         begun, and whatever the function raises: then it may be tried again.
         """
-        begin = self._begin(key, _fingerprint(payload), wait)
+        begin = self._begin(key, fingerprint_of(payload), wait)
         go = self._awaited if isinstance(self.store, AsyncStore) else self._waited
         return go(begin, function, result)
 
@@ -149,7 +146,7 @@ class Idempotency(Structure[S]):
         """
 
         def decorate(function: Callable[P, R]) -> Callable[P, R]:
-            result = _returned(function)
+            result = returned(function)
             once = cast("Any", self).once
 
             @functools.wraps(function)
@@ -169,8 +166,8 @@ class Idempotency(Structure[S]):
 
         Where that was so before, the transaction fails, with `AlreadyExists` in this place.
         """
-        record = self._record(key, _fingerprint(payload))
-        kept, until = _written(result), self._after(self.remember)
+        record = self._record(key, fingerprint_of(payload))
+        kept, until = written(result), self._after(self.remember)
         together.create(record.replace(done=True, result=kept, until=until, gone_at=until))
 
     @operation
@@ -187,7 +184,7 @@ class Idempotency(Structure[S]):
         run: Any = self.store.run
         record = run(begin)
         if record.done:
-            return _read(record, kind)
+            return result_of(record.result, kind)
         try:
             result = function()
         except BaseException:
@@ -202,7 +199,7 @@ class Idempotency(Structure[S]):
         run: Any = self.store.run
         record = await run(begin)
         if record.done:
-            return _read(record, kind)
+            return result_of(record.result, kind)
         try:
             result = function()
             if inspect.isawaitable(result):
@@ -258,7 +255,7 @@ class Idempotency(Structure[S]):
         kept: str | None = None
         unkept: UsageError | None = None
         try:
-            kept = _written(result)
+            kept = written(result)
         except UsageError as error:
             unkept = error
         until = self._after(self.remember)
@@ -299,65 +296,3 @@ class Idempotency(Structure[S]):
 
     def _after(self, seconds: float) -> datetime:
         return datetime.fromtimestamp(self.now(), UTC) + timedelta(seconds=seconds)
-
-
-def _returned(function: Callable[..., Any]) -> Any:
-    """The type that a function says it returns."""
-    try:
-        return typing.get_type_hints(function).get("return", Any)
-    except NameError as error:
-        raise UsageError(
-            f"what {getattr(function, '__name__', function)!r} returns is not known, and so not as what a "
-            f"kept result is to be read: {error}; import it, outside of `if TYPE_CHECKING`"
-        ) from None
-
-
-def _json(value: Any, **options: Any) -> str:
-    """A value as JSON, by pydantic; raises `TypeError` or `ValueError`."""
-    from pydantic_core import to_jsonable_python
-
-    return json.dumps(to_jsonable_python(value, fallback=_of_entity), **options)
-
-
-def _of_entity(value: Any) -> Any:
-    if isinstance(value, Entity):
-        return value.to_dict()
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
-
-
-def _fingerprint(payload: Any) -> str | None:
-    """The same for equal payloads; None where nothing is said."""
-    if payload is None:
-        return None
-    try:
-        text = _json(payload, sort_keys=True)
-    except (TypeError, ValueError) as error:
-        raise UsageError(
-            f"the payload cannot be compared with that of another time: {error}; say what must be the same "
-            "by payload=…"
-        ) from None
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _written(result: Any) -> str:
-    """A result as it is kept; raises `UsageError` where that cannot be."""
-    try:
-        text = _json(result)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"the result cannot be kept: {error}") from None
-    if len(text.encode()) > _LARGEST_RESULT:
-        raise UsageError("the result is too large to be kept: give less")
-    return text
-
-
-def _read(record: IdempotencyRecord, kind: Any) -> Any:
-    if record.result is None:
-        return None  # it was done, but what came out could not be kept
-    value = json.loads(record.result)
-    if kind is Any or kind is None:
-        return value
-    if isinstance(kind, type) and issubclass(kind, Entity):
-        return kind(**value)
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(kind).validate_python(value)

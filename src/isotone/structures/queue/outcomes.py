@@ -123,7 +123,10 @@ def _check_claimed(queue: Queue[Any], message: Message) -> None:
 
 
 def _shortened(reason: str | None) -> str | None:
-    return None if reason is None else reason[:_LONGEST_REASON]
+    """A reason as it can be kept: the texts of errors are of any length, and may be halves of characters."""
+    if reason is None:
+        return None
+    return reason[:_LONGEST_REASON].encode(errors="replace").decode()
 
 
 # A block that handles a message
