@@ -285,6 +285,18 @@ def test_it_is_renewed_while_a_block_runs(clock: ManualClock) -> None:
         assert other.try_acquire()
 
 
+def test_a_block_may_be_gone_through_again(memory: Store, clock: ManualClock) -> None:
+    lock = Lock(memory, "l")
+    lock.create_table()
+    held = lock.held(every=0.002)
+    for fence in (1, 2, 3):
+        with held as same:
+            assert (same.fence, Lock(memory, "l").try_acquire()) == (fence, False)
+            clock.advance(20)
+            while lock._until < clock.now() + 30:
+                time.sleep(0.001)  # for the thread
+
+
 def test_a_lost_lock_is_noticed_in_the_block(memory: Store, clock: ManualClock) -> None:
     lock, other = Lock(memory, "l"), Lock(memory, "l")
     lock.create_table()

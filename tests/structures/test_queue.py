@@ -348,6 +348,13 @@ def test_it_is_consumed_until_it_is_empty(queue: Queue, clock: ManualClock) -> N
     assert hasty.counts().depth == 0
 
 
+def test_who_may_not_wait_waits_a_little(queue: Queue, clock: ManualClock) -> None:
+    hasty = Queue(Hasty.over(queue.store), "q", priorities=3)
+    began = clock.now()
+    assert list(hasty.consume(poll=0, idle=0.01)) == []
+    assert 0.01 <= clock.now() - began < 0.012
+
+
 def test_consuming_ends_when_it_is_told(queue: Queue) -> None:
     queue.put_many(range(7))
     seen: list[int] = []

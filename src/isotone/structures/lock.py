@@ -168,8 +168,13 @@ class Lock(Structure[S]):
             raise UsageError(
                 f"a lease of {self.lease:g} seconds has to be renewed before it is over, not every {often:g}"
             )
-        begin = self._acquire(timeout, wait)
-        return Leased(self.store, begin, lambda error: self._release(), self._renew, often)
+        return Leased(
+            self.store,
+            begin=lambda: self._acquire(timeout, wait),
+            end=lambda error: self._release(),
+            renew=self._renew,
+            every=often,
+        )
 
     # How
 

@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 class Leased(Generic[T, R, S]):
-    """`with leased as it:` over a `Store`, `async with` over an `AsyncStore`; for once.
+    """`with leased as it:` over a `Store`, `async with` over an `AsyncStore`.
 
     `begin` takes the lease. `renew` is repeated `every` so many seconds, by a thread or a task, until it raises
     `LeaseLost`; where it fails otherwise, it is tried again. `end` is told what the block raised, and says
@@ -29,7 +29,7 @@ class Leased(Generic[T, R, S]):
     def __init__(
         self,
         store: S,
-        begin: Steps[T],
+        begin: Callable[[], Steps[T]],
         end: Callable[[BaseException | None], Steps[R]],
         renew: Callable[[], Steps[object]] | None,
         every: float,
@@ -47,8 +47,9 @@ class Leased(Generic[T, R, S]):
 
     def __enter__(self: Leased[T, R, Store]) -> T:
         self._must_be_over(Store, "with")
-        begun = self._store.run(self._begin)
+        begun = self._store.run(self._begin())
         if self._renew is not None:
+            self._over.clear()
             self._thread = threading.Thread(target=self._keep, name="renewing", daemon=True)
             self._thread.start()
         return begun
@@ -70,7 +71,7 @@ class Leased(Generic[T, R, S]):
 
     async def __aenter__(self: Leased[T, R, AsyncStore]) -> T:
         self._must_be_over(AsyncStore, "async with")
-        begun = await self._store.run(self._begin)
+        begun = await self._store.run(self._begin())
         if self._renew is not None:
             self._task = asyncio.create_task(self._keep_async())
         return begun

@@ -235,7 +235,7 @@ class Queue(Structure[S]):
         """
         return Leased(
             self.store,
-            begin=outcomes.begun(self, message, keep),
+            begin=lambda: outcomes.begun(self, message, keep),
             end=lambda error: outcomes.ended(self, message, error),
             renew=(lambda: outcomes.extended(self, message, self.hold)) if keep else None,
             every=self.hold / 3,
