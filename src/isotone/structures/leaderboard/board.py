@@ -15,7 +15,7 @@ from isotone.structures.leaderboard.entry import Best, Digits, Entry, Leaderboar
 from isotone.structures.merging import shard_of
 from isotone.structures.ranking.keys import ranking_key
 from isotone.structures.ranking.ranking import Ranking
-from isotone.structures.windows import ALL_TIME, Window, Windows
+from isotone.structures.windows import ALL_TIME, Window
 
 _REMEMBERED: Final = 8  # windows of which the way to the leaves of their rankings is kept in mind
 
@@ -32,7 +32,6 @@ class Board:
     best: Best
     ties: Ties
     digits: Digits
-    windows: Windows
     keeps_history: bool
     expire_after: timedelta | None
     shards: int

@@ -36,7 +36,7 @@ from isotone.structures.leaderboard.entry import (
     joined,
 )
 from isotone.structures.leaderboard.reading import Standing, Standings
-from isotone.structures.leaderboard.writing import Token, TooLate
+from isotone.structures.leaderboard.writing import TooLate
 from isotone.structures.operation import S, Structure, operation
 from isotone.structures.windows import Every, Window, Windows, instant
 
@@ -64,9 +64,9 @@ class Leaderboard(Structure[S]):
     the last of them. `digits` and `scale`: how many digits a score has before and behind its point where
     it is ranked. `history`: keep an entry for every window, not only for the newest of each member.
     `expire_after`: how long after its window an entry expires. `ahead`: how far an event may be ahead of
-    the store's clock; one of next year would take its member off the board till then. `shards`: over how many partitions the
-    board is spread. `ties`: after two firsts comes a third (`standard`) or a second (`dense`). `ranked`:
-    ranks and numbers in a few reads, for more with each write.
+    the store's clock; one of next year would take its member off the board till then. `shards`: over how
+    many partitions the board is spread. `ties`: after two firsts comes a third (`standard`) or a second
+    (`dense`). `ranked`: ranks and numbers in a few reads, for more with each write.
     """
 
     def __init__(
@@ -104,7 +104,6 @@ class Leaderboard(Structure[S]):
             best=best,
             ties=ties,
             digits=Digits(digits, scale),
-            windows=self.windows,
             keeps_history=history,
             expire_after=expire_after,
             shards=shards,
@@ -142,7 +141,7 @@ class Leaderboard(Structure[S]):
         writing the same member.
         """
         tally = self._tally(ScoreEvent(member, value, count, at))
-        token = None if once is None else Token(once, remember)
+        token = None if once is None else self._token(once, remember)
         window = self.windows.at(tally.at)
         try:
             entry = yield from writing.add(self.board, member, window, tally, token)
@@ -179,7 +178,7 @@ class Leaderboard(Structure[S]):
             member, window, has_time = of
             # What has no time of its own may be given again when the next window has begun.
             text = f"{once}#{window.label if has_time else 'NOW'}#{member}"
-            token = None if once is None else Token(text, remember)
+            token = None if once is None else self._token(text, remember)
             try:
                 yield from writing.add(self.board, member, window, tally, token)
             except TooLate:
@@ -213,6 +212,10 @@ class Leaderboard(Structure[S]):
                 "clock that it comes from, or make the board with a longer ahead="
             )
         return Tally(exact(event.value, "a score"), count, at)
+
+    def _token(self, text: str, remember: timedelta) -> LeaderboardToken:
+        board = self.board
+        return board.tokens(board=board.name, token=text, gone_at=board.now() + remember)
 
     # Reading
 

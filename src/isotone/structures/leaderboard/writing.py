@@ -11,16 +11,15 @@ of the ranking, and then the entry is read in any case.
 from __future__ import annotations
 
 import uuid
-from datetime import timedelta
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from isotone.errors import AlreadyExists, ConditionFailed, Contended, NotFound, TransactionFailed
 from isotone.model.declaring.conditions import Condition
 from isotone.model.steps import Steps
 from isotone.model.writing.transactions import Transaction
 from isotone.structures.leaderboard.board import Board
-from isotone.structures.leaderboard.entry import Entry, Tally, joined
+from isotone.structures.leaderboard.entry import Entry, LeaderboardToken, Tally, joined
 from isotone.structures.ranking.ranking import Overtaken
 from isotone.structures.settling import settled
 from isotone.structures.windows import ALL_TIME, Window
@@ -29,23 +28,16 @@ _MARK: Final = 8  # hexadecimal digits; it has to differ from that of one other 
 _ADVICE: Final = "collect events and write them with record_many(), or try again later"
 
 
-class Token(NamedTuple):
-    """By what an event is known, and for how long."""
-
-    text: str
-    remember: timedelta
-
-
 class TooLate(Exception):
     """The window of an event is over, or its member has been seen in a newer one."""
 
 
 def add(
-    board: Board, member: str, window: Window, tally: Tally, token: Token | None = None
+    board: Board, member: str, window: Window, tally: Tally, token: LeaderboardToken | None
 ) -> Steps[Entry | None]:
     """Bring a tally into a member's entry, and give what is there then; raises `TooLate`.
 
-    None where the event was counted before, and its entry has gone since.
+    Nothing is counted where the token is there; None where the entry of that event has gone since.
     """
     if board.is_over(window, tally.at):
         raise TooLate
@@ -113,7 +105,12 @@ def _is_passed(board: Board, by: Entry) -> Condition:
 
 
 def _join(
-    board: Board, member: str, window: Window, tally: Tally, token: Token | None, mark: str
+    board: Board,
+    member: str,
+    window: Window,
+    tally: Tally,
+    token: LeaderboardToken | None,
+    mark: str,
 ) -> Steps[Entry | None]:
     found = yield from board.find(member, window)
     if found is not None and found.mark == mark:
@@ -123,8 +120,7 @@ def _join(
         return entry
     together = board.calls.transaction()
     if token is not None:
-        gone_at = board.now() + token.remember
-        together.create(board.tokens(board=board.name, token=token.text, gone_at=gone_at))
+        together.create(token)
     if entry is not found:
         entry.mark = mark
         together.put(entry)
