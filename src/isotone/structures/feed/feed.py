@@ -29,7 +29,7 @@ from isotone.model.reading.reading import Page
 from isotone.model.steps import Steps
 from isotone.model.tables.events import Event
 from isotone.model.writing.transactions import Transaction
-from isotone.structures.feed.entities import TICKS, FeedItems, FeedPost, committed
+from isotone.structures.feed.entities import JUDGEMENT_DAY, TICKS, FeedItems, FeedPost, committed
 from isotone.structures.feed.fanout import carry
 from isotone.structures.feed.followers import Followers, OutsideFollowers, TableFollowers
 from isotone.structures.feed.reading import FeedPage, FeedReading
@@ -70,10 +70,10 @@ class Feed(Structure[S]):
         timelines: Table | None = None,
     ) -> None:
         super().__init__(store, table or FEEDS)
-        if min(threshold, backfill, lag) < 0:
-            raise UsageError(
-                f"threshold, backfill and lag are 0 or more: {threshold}, {backfill}, {lag}"
-            )
+        if threshold < 0 or backfill < 0:
+            raise UsageError(f"threshold and backfill are 0 or more: {threshold}, {backfill}")
+        if not 0 <= lag <= JUDGEMENT_DAY / TICKS:
+            raise UsageError(f"lag={lag} is no number of seconds that a post can be late")
         self.name = name
         self.threshold = threshold
         self.timelines = timelines or _timelines_of(self.table)
@@ -84,7 +84,9 @@ class Feed(Structure[S]):
         self._following = (
             TableFollowers(items) if followers is None else OutsideFollowers(followers)
         )
-        self._reading = FeedReading(items, self._following, lag, hide_unfollowed=hide_unfollowed)
+        self._reading = FeedReading(
+            items=items, following=self._following, lag=lag, hide_unfollowed=hide_unfollowed
+        )
 
     @staticmethod
     def layout(name: str = "feeds") -> Table:

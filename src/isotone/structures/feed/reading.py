@@ -70,34 +70,31 @@ class _Useless(NamedTuple):
     key: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FeedReading:
     """The steps that read timelines."""
 
-    def __init__(
-        self, items: FeedItems, following: Following, lag: float, *, hide_unfollowed: bool
-    ) -> None:
-        self._items = items
-        self._calls = items.calls
-        self._following = following
-        self._lag = int(lag * TICKS)
-        self._hide_unfollowed = hide_unfollowed
+    items: FeedItems
+    following: Following
+    lag: float
+    hide_unfollowed: bool
 
     # Pages
 
     def older(self, reader: str, size: int, cursor: str | None) -> Steps[FeedPage]:
         """A page behind a cursor, or the newest one."""
         of = self._of(reader, "older")
-        behind = None if cursor is None else tuple(self._calls.unseal(cursor, **of))
+        behind = None if cursor is None else tuple(self.items.calls.unseal(cursor, **of))
         found, last, more = yield from self._collect(reader, size, behind)
         mark = self._mark(reader, last if more else None, map(_place, found))
-        return FeedPage(found, self._calls.seal(last, **of) if more else None, mark)
+        return FeedPage(found, self.items.calls.seal(last, **of) if more else None, mark)
 
     def newer(self, reader: str, size: int, mark: str | None) -> Steps[FeedPage]:
         """The page that follows a mark towards now; its posts are the newest first, too."""
         bottom: Place | None = None
         known: list[Place] = []
         if mark is not None:
-            places = self._calls.unseal(mark, **self._of(reader, "newer"))
+            places = self.items.calls.unseal(mark, **self._of(reader, "newer"))
             bottom, *known = map(tuple, places)
         found, last, more = yield from self._collect(reader, size, bottom, known, newer=True)
         if more and not found:
@@ -115,15 +112,15 @@ class FeedReading:
         bottoms = [] if bottom is None else [bottom]
         if known:
             newest = JUDGEMENT_DAY - int(known[0][0])
-            bottoms += [_at(newest - self._lag), *known[_KNOWN : _KNOWN + 1]]
+            bottoms += [_at(newest - int(self.lag * TICKS)), *known[_KNOWN : _KNOWN + 1]]
         if not bottoms:
             return None
         bottom = min(bottoms)
         beyond = [each for each in known if each < bottom]
-        return self._calls.seal([bottom, *beyond], **self._of(reader, "newer"))
+        return self.items.calls.seal([bottom, *beyond], **self._of(reader, "newer"))
 
     def _of(self, reader: str, towards: str) -> dict[str, str]:
-        return {"feed": self._items.feed, "reader": reader, "towards": towards}
+        return {"feed": self.items.feed, "reader": reader, "towards": towards}
 
     # Entries
 
@@ -145,7 +142,12 @@ class FeedReading:
         for _ in range(_ROUNDS):
             wanted, places = size - len(found), [behind] * len(streams)
             page = yield from merged(
-                self._calls, streams, _ORDER, wanted + len(known), behind=places, descending=newer
+                self.items.calls,
+                streams,
+                _ORDER,
+                wanted + len(known),
+                behind=places,
+                descending=newer,
             )
             once = {_place(each): each for each in page.items}
             new = [each for place, each in once.items() if place not in known]
@@ -159,16 +161,16 @@ class FeedReading:
 
     def _streams(self, reader: str, *, newer: bool) -> Steps[list[Stream[FeedEntry]]]:
         """The reader's own timeline, and the channels of those who are followed."""
-        feed = self._items.feed
-        channels = self._items.channels.primary.where(FeedChannel.feed == feed)
-        every = yield from self._calls.all(channels.consistent())
+        feed = self.items.feed
+        channels = self.items.channels.primary.where(FeedChannel.feed == feed)
+        every = yield from self.items.calls.all(channels.consistent())
         authors = [each.author for each in every if each.author != reader]
-        followed = yield from self._following.followed(reader, authors)
+        followed = yield from self.following.followed(reader, authors)
         owners: list[tuple[Owner, str]] = [("READER", reader)]
         owners += [("CHANNEL", each) for each in sorted(followed)]
         streams: list[Stream[FeedEntry]] = []
         for of, owner in owners:
-            query = self._items.entries.primary.where(
+            query = self.items.entries.primary.where(
                 FeedEntry.feed == feed, FeedEntry.of == of, FeedEntry.owner == owner
             ).consistent()
             same = {"feed": feed, "of": of, "owner": owner}
@@ -179,12 +181,12 @@ class FeedReading:
 
     def _shown(self, reader: str, entries: Sequence[FeedEntry]) -> Steps[list[FeedPost]]:
         """The posts of entries, without those that are not for the reader any more."""
-        items = self._items
+        items = self.items
         keys = [items.key(each) for each in entries]
-        posts = yield from self._calls.get_many(items.posts, keys, consistent=True)
+        posts = yield from self.items.calls.get_many(items.posts, keys, consistent=True)
         authors = {each.author for each in posts if each is not None} - {reader}
-        if self._hide_unfollowed:
-            authors = {*(yield from self._following.followed(reader, sorted(authors)))}
+        if self.hide_unfollowed:
+            authors = {*(yield from self.following.followed(reader, sorted(authors)))}
         found: list[FeedPost] = []
         useless: list[_Useless] = []
         for entry, post in zip(entries, posts, strict=True):
@@ -192,7 +194,7 @@ class FeedReading:
                 useless.append(_Useless(entry, items.posts, items.key(entry)))
             elif post.author == reader or post.author in authors:
                 found.append(post)
-            elif entry.of == "READER" and isinstance(self._following, TableFollowers):
+            elif entry.of == "READER" and isinstance(self.following, TableFollowers):
                 follow = {"feed": items.feed, "reader": reader, "author": post.author}
                 useless.append(_Useless(entry, items.follows, follow))
         yield from self._sweep(useless)
@@ -206,7 +208,7 @@ class FeedReading:
         """
         for start in range(0, len(useless), _PAIRS):
             some = useless[start : start + _PAIRS]
-            together = self._calls.transaction()
+            together = self.items.calls.transaction()
             for each in {tuple(each.key.values()): each for each in some}.values():
                 together.check(each.lacks, each.lacks.feed.missing(), **each.key)
             for each in some:
