@@ -103,12 +103,13 @@ class Member:
                     return
             except IsotoneError as error:
                 failure = passing(error)
-            if handled or failure is None:
-                pause = self.settings.poll
-            else:
+            if failure is not None and not handled:
                 pause = min(_LONGEST_PAUSE, max(pause, 0.05) * 2)
                 _LOGGER.warning("worker %s waits %.1f s: %s", self._worker.name, pause, failure)
-            if not handled and not (until_idle and failure is None and not self._has_read()):
+                self.wait(pause)
+                continue
+            pause = self.settings.poll
+            if not handled and not (until_idle and not self._has_read()):
                 self.wait(pause)
 
     def _coordinate_in_time(self) -> None:
