@@ -436,6 +436,15 @@ def test_sets_of_another_store_do_not_go_together(trending: SortedSet) -> None:
         trending.zunion([SortedSet(store, "a")])
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_set_may_have_a_thousand_shards(memory: Store) -> None:
+    wide = SortedSet(memory, "wide", shards=1000)
+    wide.create_table()
+    wide.load((f"{number:04}", 1) for number in range(4000))
+    assert wide.zrange(0, 2) == ["0000", "0001", "0002"]  # each shard is cut off between equals
+    assert wide.zscan(count=1)[0] != 0
+
+
 @pytest.mark.parametrize("shards", [0, 1001])
 def test_a_number_of_shards_that_cannot_be_is_refused(memory: Store, shards: int) -> None:
     with pytest.raises(errors.UsageError):

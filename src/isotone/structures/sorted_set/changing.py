@@ -60,7 +60,7 @@ class SortedSetWriter(SortedSetReader[S]):
 
     def queries(self) -> list[Query[SortedSetMember]]:
         """The members in the order of their scores, in each shard: for a store to page, load or show."""
-        return self._members.by_score(EVERY_SCORE)
+        return list(self._members.by_score(EVERY_SCORE))
 
     # Adding
 

@@ -15,7 +15,7 @@ set with ranks, a ranking (a tree of counts) knows, and is asked instead: it rea
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from operator import ge, gt, le, lt
@@ -48,7 +48,9 @@ class SortedSetMember(Entity):
     """A member of a sorted set, with its score."""
 
     name: Attr[str] = field()
-    shard: Attr[int] = field(max=MOST_SHARDS - 1, alert=1)
+    shard: Attr[int] = field(
+        max=MOST_SHARDS - 1, alert=2
+    )  # never: all of them are there to be used
     member: Attr[str] = field()
     score: Attr[Decimal] = field(default=Decimal(0), name=SCORE)
     gone_at: Attr[datetime | None] = expires(default=None)
@@ -109,10 +111,10 @@ class Members:
 
     def by_score(
         self, scores: ScoreRange, *, reverse: bool = False
-    ) -> list[Query[SortedSetMember]]:
+    ) -> Iterator[Query[SortedSetMember]]:
         """The members with these scores, in each shard."""
         if scores.is_empty:
-            return []
+            return iter(())
         field, (low, high) = SortedSetMember.score, scores
         bounds = [field >= low] if low != EVERY_SCORE.low else []
         bounds += [field <= high] if high != EVERY_SCORE.high else []
@@ -151,9 +153,10 @@ class Members:
         The index has just these in some order, the table all members by their bytes. Which way is shorter
         cannot be known, so it goes both, in turns, until one has arrived.
         """
-        by_score = self.by_score(ScoreRange(score, score))[shard].page_size(_STRIDE)
-        by_bytes = self._by_bytes(reverse=reverse)[shard].page_size(_STRIDE)
-        indexed, spelt = self._calls.traverse(by_score), self._calls.traverse(by_bytes)
+        by_score = self._query(self.kind.by_score, shard, [SortedSetMember.score == score])
+        by_bytes = self._query(self.kind.primary, shard, reverse=reverse)
+        indexed = self._calls.traverse(by_score.page_size(_STRIDE))
+        spelt = self._calls.traverse(by_bytes.page_size(_STRIDE))
         all_tied: list[Scored] = []
         first_tied: list[Scored] = []
         while True:
@@ -196,10 +199,11 @@ class Members:
         shard, _, rest = cursor.partition(".")
         if cursor and not (shard.isdecimal() and int(shard) < self._shards):
             raise InvalidCursor(f"{cursor!r} is no cursor of this set; begin again with 0")
-        queries, at = self._by_bytes(), int(shard or 0)
-        if not queries:
+        if self._expiry.is_over():
             return [], None
-        page = yield from self._calls.page(queries[at], size=size, cursor=rest or None)
+        at = int(shard or 0)
+        query = self._query(self.kind.primary, at)
+        page = yield from self._calls.page(query, size=size, cursor=rest or None)
         found = list(map(_scored, page.items))
         if page.cursor is not None:
             return found, f"{at}.{page.cursor}"
@@ -214,10 +218,10 @@ class Members:
 
     def _by_bytes(
         self, low: str = "-", high: str = "+", *, reverse: bool = False
-    ) -> list[Query[SortedSetMember]]:
+    ) -> Iterator[Query[SortedSetMember]]:
         bounds = [*_member_bound(low, ge, gt), *_member_bound(high, le, lt)]
         if low == "+" or high == "-":
-            return []
+            return iter(())
         return self._in_each_shard(self.kind.primary, bounds, reverse)
 
     # By rank
@@ -272,17 +276,23 @@ class Members:
 
     def _in_each_shard(
         self, pattern: Pattern[SortedSetMember], bounds: Sequence[Condition], reverse: bool
-    ) -> list[Query[SortedSetMember]]:
+    ) -> Iterator[Query[SortedSetMember]]:
         """A range in each shard; none where the set has expired, which then is not read."""
-        if self._expiry.is_over():
-            return []
-        queries = [
-            pattern.where(
-                SortedSetMember.name == self.name, SortedSetMember.shard == shard, *bounds
-            )
-            for shard in range(self._shards)
-        ]
-        return [(each.reversed() if reverse else each).consistent() for each in queries]
+        if not self._expiry.is_over():
+            for shard in range(self._shards):
+                yield self._query(pattern, shard, bounds, reverse=reverse)
+
+    def _query(
+        self,
+        pattern: Pattern[SortedSetMember],
+        shard: int,
+        bounds: Sequence[Condition] = (),
+        *,
+        reverse: bool = False,
+    ) -> Query[SortedSetMember]:
+        place = SortedSetMember.name == self.name, SortedSetMember.shard == shard
+        query = pattern.where(*place, *bounds).consistent()
+        return query.reversed() if reverse else query
 
     def _up_to(self, query: Query[SortedSetMember], wanted: int | None) -> Steps[list[Scored]]:
         if wanted == 0:
