@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import multiprocessing
 import random
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,13 @@ from tests.structures.measuring import Measured
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store
-from isotone.errors import ConnectionFailed, InvalidCursor, OutOfRange, UsageError
+from isotone.errors import (
+    ConditionalCheckFailedException,
+    ConnectionFailed,
+    InvalidCursor,
+    OutOfRange,
+    UsageError,
+)
 from isotone.server import running_server
 from isotone.structures.leaderboard.entry import Digits
 from isotone.structures.leaderboard.leaderboard import Leaderboard, ScoreEvent
@@ -630,14 +637,15 @@ def test_a_repeated_request_counts_once() -> None:
 
 
 class Retrying:
-    """Loses the answer of every put and sends it again, as clients of the service do."""
+    """Loses the answer of every single write and sends it again, as clients of the service do."""
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend
 
     def execute(self, operation: str, request: Any) -> Any:
-        if operation == "PutItem":
-            self._backend.execute(operation, request)
+        if operation in ("PutItem", "UpdateItem"):
+            with contextlib.suppress(ConditionalCheckFailedException):
+                self._backend.execute(operation, request)
         return self._backend.execute(operation, request)
 
 
@@ -652,6 +660,21 @@ def test_a_put_that_is_sent_again_by_the_client_counts_once(score: Any) -> None:
             standing = board.standing("a")
             assert standing is not None
             assert (standing.total, standing.count) == (number + 1, number + 1)
+
+
+@pytest.mark.parametrize("history", [False, True])
+@pytest.mark.parametrize(("score", "expected"), [("best", [3, 5, 5]), ("last", [3, 5, 4])])
+def test_a_single_write_that_is_sent_again_changes_nothing(
+    score: Any, expected: list[int], history: bool
+) -> None:
+    clock = ManualClock(NOW)
+    with isotone.open() as database, isotone.connect(database) as inner:
+        store = isotone.connect(Retrying(inner.backend), clock=clock)
+        board = Leaderboard(store, score=score, window="hour", history=history)
+        board.create_table()
+        for _ in range(2):
+            assert [board.record("a", value) for value in (3, 5, 4)] == expected
+            clock.advance(timedelta(hours=1))
 
 
 class Breaking:
