@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.structures.interleaving import Interleaved
-from tests.structures.simulation import WRITES
+from tests.structures.simulation import WRITES, Requests
 
 import isotone
 from isotone import ManualClock, Store, errors
@@ -56,6 +56,19 @@ def test_expiry_by_command(memory: Store, clock: ManualClock) -> None:
     assert (songs.persist(), songs.persist()) == (True, False)
     clock.advance(10)
     assert songs.zcard() == 1
+
+
+def test_a_change_of_the_expiry_is_written_once(memory: Store, clock: ManualClock) -> None:
+    spent = Requests()
+    with isotone.connect(memory.backend, clock=clock, observe=[isotone.at_end(spent.see)]) as store:
+        songs = SortedSet(store, "songs", expires=True)
+        songs.create_table()
+        songs.zadd({"a": 1, "b": 2})
+        spent.taken()
+        clock.advance(0.3)
+        assert songs.expire(7.5)
+        assert spent.taken()["UpdateItem"] == 2
+        assert songs.ttl() == 7
 
 
 def test_an_emptied_set_begins_without_an_expiry(memory: Store) -> None:

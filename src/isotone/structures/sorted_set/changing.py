@@ -264,6 +264,7 @@ class SortedSetWriter(SortedSetReader[S]):
 
     def _expire(self, moment: datetime, **options: bool) -> Steps[bool]:
         self._expiry.check()
+        moment = moment.replace(microsecond=0)  # as it is stored
         is_allowed = allows((yield from self._expiry.moment()), moment, **options)
         if not is_allowed or (yield from self._members.is_empty()):
             return False
