@@ -285,8 +285,9 @@ def test_what_is_refused(memory: Store) -> None:
         with pytest.raises(UsageError, match="do not add up"):
             series.back_fill("s", MINUTE, source=source)
     series.add("s", 1)
-    with pytest.raises(UsageError, match="naive"):
-        series.back_fill("s", MINUTE, start=datetime(2027, 1, 1))
+    for option in ("start", "end"):
+        with pytest.raises(UsageError, match="naive"):
+            series.back_fill("s", MINUTE, **{option: datetime(2027, 1, 1)})  # type: ignore[arg-type]
 
 
 def test_what_it_costs() -> None:

@@ -28,7 +28,7 @@ from isotone.structures.time_series.entries import (
 )
 from isotone.structures.time_series.plan import PER_BUCKET, Plan, Shard, Span
 from isotone.structures.time_series.writing import TOGETHER
-from isotone.structures.windows import floor
+from isotone.structures.windows import floor, instant
 
 Progress = Callable[[datetime, int], None]
 """Told up to where it is done, and how many roll-ups were written."""
@@ -121,7 +121,7 @@ def back_fill(
     newest = yield from plan.calls.first(plan.buckets_of(series).reversed())
     if oldest is None or newest is None:
         return 0
-    at, end = floor(start or oldest.bucket, every), end or newest.bucket + plan.bucket
+    at, end = floor(start or oldest.bucket, every), instant(end or newest.bucket + plan.bucket)
     partition = plan.bucket if source is None else source * PER_BUCKET
     length = every * max(1, min(TOGETHER, partition // every))
     written = 0
