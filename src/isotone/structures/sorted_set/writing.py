@@ -43,7 +43,7 @@ class Change(NamedTuple):
     after: Decimal | None
 
     @property
-    def is_one(self) -> bool:
+    def has_effect(self) -> bool:
         return self.before != self.after
 
     @property
@@ -77,7 +77,7 @@ class Writer:
         settle = self._settle if self._ranking is None else self._ranking.settle
         for some in in_parts(distinct, self._at_once):
             found, moment = yield from settle(partial(self._attempt, some, decide))
-            yield from self._stamp_again([each.member for each in found if each.is_one], moment)
+            yield from self._stamp_again([each.member for each in found if each.has_effect], moment)
             done += found
         if any(each.takes_out for each in done):
             yield from self._forget_if_empty()
@@ -158,7 +158,7 @@ class Writer:
             Change(member, score, decide(member, score))
             for member, score in zip(members, before, strict=True)
         ]
-        changes = [each for each in found if each.is_one]
+        changes = [each for each in found if each.has_effect]
         if changes and not self._expiry.is_over():
             together = self._calls.transaction()
             for change in changes:
