@@ -1,1 +1,1 @@
-"""Leaderboards: how a board is stored (`entry`, `board`), written and read; `leaderboard` is what users see."""
+"""Leaderboards: what is stored (`entry`) and where (`board`), written and read; `leaderboard` is what users see."""

@@ -1,1 +1,1 @@
-"""Time series: how points and summaries are stored (`entries`), written and read; `time_series` is what users see."""
+"""Time series: what is stored (`entries`) and where (`plan`), written and read; `time_series` is what users see."""
