@@ -797,6 +797,19 @@ def test_large_messages_of_a_group_are_put_in_several_transactions(queue: Queue)
     assert found == sent
 
 
+def test_of_two_who_redrive_one_does(queue: Queue, memory: Store) -> None:
+    queue.put("a")
+    queue.put("b", group="g")
+    for message in queue.claim(2):
+        queue.bury(message)
+    backend = Overtaken(memory.backend)
+    with isotone.connect(backend, clock=memory.clock) as slow:
+        backend.before["UpdateItem"] = [lambda: queue.redrive() and None]
+        assert Queue(slow, "q", priorities=3).redrive() == 0
+    assert (queue.counts().depth, queue.counts().dead) == (2, 0)
+    assert sorted(bodies(queue.claim(5))) == ["a", "b"]
+
+
 def test_a_letter_that_is_tried_anew_is_as_old_as_it_was(queue: Queue, clock: ManualClock) -> None:
     queue.put_many(["a", "b"], group="g")
     (message,) = queue.claim()

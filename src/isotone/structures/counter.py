@@ -28,7 +28,7 @@ from typing import Final
 
 from typing_extensions import TypeVar
 
-from isotone.errors import AlreadyExists, TransactionFailed, UsageError
+from isotone.errors import AlreadyExists, TransactionFailed, UsageError, WriteRefused
 from isotone.model.declaring.fields import Attr, expires, field
 from isotone.model.declaring.keys import Key
 from isotone.model.declaring.table import Table
@@ -248,9 +248,13 @@ class Sequence(Structure[S]):
         `Contended` where others were faster in each of many attempts.
         """
         attempt = functools.partial(self._assign, make)
-        return (yield from settled(attempt, f"to sequence {self.name!r}", "try again later"))
+        made = yield from settled(attempt, f"to sequence {self.name!r}", "try again later")
+        if isinstance(made, WriteRefused):
+            raise made
+        return made
 
-    def _assign(self, make: Callable[[int], E]) -> Steps[E]:
+    def _assign(self, make: Callable[[int], E]) -> Steps[E | WriteRefused]:
+        """The entity with the next number, or why it cannot be created."""
         last = yield from self._last()
         entity = make(last + 1)
         together = self.calls.transaction()
@@ -266,7 +270,7 @@ class Sequence(Structure[S]):
         except TransactionFailed as failed:
             if 0 in failed.failures:
                 raise  # another was faster
-            raise failed.failures[1] from None
+            return failed.failures[1]
         return entity
 
     def _reserve(self, count: int) -> Steps[range]:

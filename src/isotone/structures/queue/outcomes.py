@@ -82,10 +82,9 @@ def buried(queue: Queue[Any], message: Message, reason: str | None) -> Steps[Non
 
 def revived(queue: Queue[Any], letter: Message) -> Steps[bool]:
     """A dead letter is tried anew; whether it was still there."""
+    if letter.group is not None:
+        return bool((yield from groups.append(queue, letter.group, [letter.body], letter=letter)))
     try:
-        if letter.group is not None:
-            yield from groups.append(queue, letter.group, [letter.body], letter=letter)
-            return True
         changes = [QueueEntry.state.set("READY"), QueueEntry.due.set(queue._after(0))]
         changes += [QueueEntry.attempts.set(0), QueueEntry.reason.remove()]
         place = QueueEntry.shard == letter.shard, QueueEntry.priority == letter.priority
