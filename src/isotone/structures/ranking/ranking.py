@@ -22,8 +22,9 @@ no rank. The form of the tree, and what makes it right, is told in docs/design/d
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from operator import and_
 from typing import Final, NamedTuple, TypeVar
 
 from isotone.errors import Contended, TransactionFailed
@@ -41,9 +42,7 @@ from isotone.structures.ranking.tree import ATTEMPTS, SIZES, Path, Sizes, Stale,
 
 R = TypeVar("R")
 
-_LOOKS: Final = (
-    10  # at the tree, and changes of its form, before `settle` has the caller begin again
-)
+_LOOKS: Final = 10  # at the tree, or changes of its form, before a caller begins again
 _AT_ONCE: Final = 50  # leaves that are read at one moment
 _NEXT: Final = " "  # no key has it: a key and this is above that key, and below every greater one
 
@@ -109,7 +108,7 @@ class Ranking:
                 raise Stale(path.inners)
             if (key in leaf.keys) != (by < 0):
                 raise Overtaken(key)
-        if len(leaves) == len(places):
+        if len(leaves) == len(places):  # else one key takes the other one's place
             for _, by, path in places:
                 number = len(leaves[path.leaf].keys)
                 crowded = by > 0 and number >= sizes.leaf
@@ -181,7 +180,7 @@ class Ranking:
         paths = yield from self._tree.paths(*keys)
         if paths is None:
             return [0] * len(keys), 0
-        inners: Iterable[Inner] = (inner for path in paths for inner in path.inners)
+        inners = [inner for path in paths for inner in path.inners]
         view = yield from self._tree.view(inners, [path.leaf for path in paths])
         ranks = [_below(view, key, path) for key, path in zip(keys, paths, strict=True)]
         return ranks, sum(view.counts[ROOT])
@@ -280,10 +279,7 @@ def _still(group: Sequence[_Place], sizes: Sizes) -> Condition:
             conditions.append(keys.size < sizes.leaf)
         else:
             conditions.append((keys.size > sizes.least_keys) | is_alone)
-    whole = conditions[0]
-    for condition in conditions[1:]:
-        whole &= condition
-    return whole
+    return reduce(and_, conditions)
 
 
 def _counted(places: Sequence[_Place]) -> list[tuple[Inner, dict[int, int]]]:
