@@ -334,6 +334,14 @@ def test_what_cannot_be_meant_is_refused(memory: Store, kit: Bench) -> None:
         kit.worker.on(kit.post, "born")  # type: ignore[call-overload]
     with pytest.raises(UsageError, match="stream="):
         Worker("w", Table("plain"))
+    for table, leases in (("site", None), (kit.table, "places")):
+        with pytest.raises(UsageError, match="is no table; write"):
+            Worker("w", table, leases=leases)  # type: ignore[arg-type]
+    for entity in ("Post", int, lambda event, context: None):  # the last as by @worker.on
+        with pytest.raises(UsageError, match="is no entity class"):
+            kit.worker.on(entity)  # type: ignore[call-overload]
+    with pytest.raises(UsageError, match="lives in table"):
+        kit.worker.on(bench("another-site").post)
     with pytest.raises(UsageError, match="batch"):
         WorkerSettings(batch=0)
     memory.create_tables(Table(kit.table.name))

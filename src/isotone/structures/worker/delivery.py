@@ -223,7 +223,8 @@ class Delivery:
         except BaseException as error:  # noqa: BLE001 - whatever it is, the next event has to be handled
             if ending():
                 raise Interrupted from None
-            return error
+            trace = error.__traceback__
+            return error.with_traceback(trace and trace.tb_next)  # the handler's own frames
         finally:
             self._call = None
         self.counts["deliveries"] += len(events)

@@ -59,6 +59,9 @@ class Worker:
         leases: Table | None = None,
         settings: WorkerSettings | None = None,
     ) -> None:
+        for given in (table, leases or table):
+            if not isinstance(given, Table):
+                raise UsageError(f"{given!r} is no table; write isotone.Table({str(given)!r}, …)")
         if table.stream is None:
             raise UsageError(
                 f"a worker reads the stream of its table; declare Table({table.name!r}, …, "
@@ -101,6 +104,7 @@ class Worker:
     def _declaring(
         self, entity: type[Entity] | None, kinds: tuple[EventKind, ...], *, takes_many: bool
     ) -> Callable[[F], F]:
+        self._check_entity(entity)
         for kind in kinds:
             if kind not in KINDS:
                 raise UsageError(f"{kind!r} is no kind of event; there are {', '.join(KINDS)}")
@@ -116,6 +120,21 @@ class Worker:
             return function
 
         return declare
+
+    def _check_entity(self, entity: Any) -> None:
+        """Refuse what no event is ever about."""
+        if entity is None:
+            return
+        if not (isinstance(entity, type) and issubclass(entity, Entity)):
+            raise UsageError(
+                f"{entity!r} is no entity class; write @worker.on(Post), or @worker.on() for every item"
+            )
+        schema = getattr(entity, "__schema__", None)
+        if schema is not None and schema.table.name != self.table.name:
+            raise UsageError(
+                f"{entity.__name__} lives in table {schema.table.name!r}, and worker {self.name!r} is told "
+                f"of the changes of {self.table.name!r} alone"
+            )
 
     def named(self, name: str) -> Self:
         """The same handlers under another name, with places of their own in the stream."""
