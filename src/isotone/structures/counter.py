@@ -22,7 +22,7 @@ import os
 import random
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -93,7 +93,7 @@ class _Counting(Structure[S]):
     @operation
     def value(self) -> Steps[int]:
         """What was counted by now. Cost: a consistent read of each shard, a hundred to a request."""
-        return sum(each.total for each in (yield from self._read()))
+        return _sum((yield from self._read()))
 
     @operation
     def add_once(self, token: str, by: int = 1, *, remember: float = 86_400) -> Steps[bool]:
@@ -130,9 +130,9 @@ class _Counting(Structure[S]):
     def _reset(self) -> Steps[int]:
         """Take away what was counted, from the first shard, unless another reset did since that was read."""
         shards = yield from self._read()
-        total = sum(each.total for each in shards)
-        as_read = CounterShard.resets == shards[0].resets
-        if not shards[0].resets:
+        total, resets = _sum(shards), 0 if shards[0] is None else shards[0].resets
+        as_read = CounterShard.resets == resets
+        if not resets:
             as_read |= CounterShard.resets.missing()
         together = self.calls.transaction()
         changes = CounterShard.total.add(-total), CounterShard.resets.add(1)
@@ -143,11 +143,9 @@ class _Counting(Structure[S]):
         yield from together.commit()
         return total
 
-    def _read(self) -> Steps[list[CounterShard]]:
-        empty = [self._kind(counter=self.name, shard=shard) for shard in range(self.shards)]
-        keys = [{"counter": self.name, "shard": each.shard} for each in empty]
-        found = yield from self.calls.get_many(self._kind, keys, consistent=True)
-        return [each or other for each, other in zip(found, empty, strict=True)]
+    def _read(self) -> Steps[list[CounterShard | None]]:
+        keys = [{"counter": self.name, "shard": shard} for shard in range(self.shards)]
+        return self.calls.get_many(self._kind, keys, consistent=True)
 
     def _add(self, by: int) -> Steps[int]:
         change = CounterShard.total.add(by)
@@ -210,10 +208,7 @@ class Sequence(Structure[S]):
         self._reserved: deque[int] = deque()
         self._process = os.getpid()
 
-    @staticmethod
-    def layout(name: str = "counters") -> Table:
-        """A table in which counters and sequences can live."""
-        return Table(name)
+    layout = staticmethod(_Counting.layout)
 
     @operation
     def next(self) -> Steps[int]:
@@ -281,6 +276,10 @@ class Sequence(Structure[S]):
     def _last(self) -> Steps[int]:
         state = yield from self.calls.get(self._kind, consistent=True, sequence=self.name)
         return 0 if state is None else state.given
+
+
+def _sum(shards: Iterable[CounterShard | None]) -> int:
+    return sum(each.total for each in shards if each is not None)
 
 
 def _positive(count: int) -> int:
