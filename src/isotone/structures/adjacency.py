@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 from isotone.errors import AlreadyExists, UsageError
 from isotone.model.declaring.conditions import Condition
@@ -96,7 +96,7 @@ class Adjacency(Structure[S]):
     def describe(self, left: Node, right: Node, data: Mapping[str, Any]) -> Steps[AdjacencyEdge]:
         """Say something else of an edge, and give it. Cost: one write. Raises `NotFound`."""
         change = AdjacencyEdge.data.set(dict(data))
-        return (yield from self.calls.update(self._edges, change, **self._key(left, right)))
+        return self.calls.update(self._edges, change, **self._key(left, right))
 
     @operation
     def unlink(self, left: Node, right: Node) -> Steps[bool]:
@@ -108,12 +108,12 @@ class Adjacency(Structure[S]):
     def edge(self, left: Node, right: Node) -> Steps[AdjacencyEdge | None]:
         """The edge between two nodes, or None. Cost: a consistent read."""
         key = self._key(left, right)
-        return (yield from self.calls.get(self._edges, consistent=True, **key))
+        return self.calls.get(self._edges, consistent=True, **key)
 
     @operation
     def link_many(self, pairs: Iterable[tuple[Node, Node]]) -> Steps[int]:
         """Say of many pairs that they belong together, over what was said before. Cost: one write each."""
-        return (yield from self.calls.put_many([self._edge(*pair, None) for pair in pairs]))
+        return self.calls.put_many([self._edge(*pair, None) for pair in pairs])
 
     def within(self, together: Collected) -> EdgeWrites:
         """Edges that a transaction writes together with the rest of it."""
@@ -126,14 +126,14 @@ class Adjacency(Structure[S]):
         self, left: Node, *, size: int = _PAGE, cursor: str | None = None
     ) -> Steps[Page[AdjacencyEdge]]:
         """A page of the edges of a left node, by its right ones. Cost: a query."""
-        return (yield from self.calls.page(self._from("left", left), size=size, cursor=cursor))
+        return self.calls.page(self._from("left", left), size=size, cursor=cursor)
 
     @operation
     def lefts(
         self, right: Node, *, size: int = _PAGE, cursor: str | None = None
     ) -> Steps[Page[AdjacencyEdge]]:
         """A page of the edges of a right node, by its left ones. Cost: a query of the index."""
-        return (yield from self.calls.page(self._from("right", right), size=size, cursor=cursor))
+        return self.calls.page(self._from("right", right), size=size, cursor=cursor)
 
     @iteration
     def all_rights(self, left: Node) -> Batches[AdjacencyEdge]:
@@ -148,7 +148,7 @@ class Adjacency(Structure[S]):
     @operation
     def degree(self, *, left: Node | None = None, right: Node | None = None) -> Steps[int]:
         """How many edges a node has. Cost: a query of all of them."""
-        return (yield from self.calls.count(self._of_one(left, right)))
+        return self.calls.count(self._of_one(left, right))
 
     @iteration
     def common_rights(self, one: Node, other: Node) -> Batches[str]:
@@ -199,7 +199,7 @@ class Adjacency(Structure[S]):
                 "Adjacency(store, relation, Left, Right)"
             )
         keys = [_parsed(kind, getattr(edge, side)) for edge in edges]
-        return list((yield from self.calls.get_many(kind, keys)))
+        return self.calls.get_many(kind, keys)
 
     # How
 
@@ -228,11 +228,11 @@ class Adjacency(Structure[S]):
         return pattern.where(AdjacencyEdge.relation == self.relation, own, *further)
 
     def _of_one(self, left: Node | None, right: Node | None) -> Query[AdjacencyEdge]:
-        if (left is None) == (right is None):
-            raise UsageError("give the node of one side: left=… or right=…")
-        if left is not None:
+        if left is not None and right is None:
             return self._from("left", left)
-        return self._from("right", cast("Node", right))
+        if right is not None and left is None:
+            return self._from("right", right)
+        raise UsageError("give the node of one side: left=… or right=…")
 
     def _all(self, query: Query[AdjacencyEdge]) -> Batches[AdjacencyEdge]:
         traversal = self.calls.traverse(query)
