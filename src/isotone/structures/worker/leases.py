@@ -16,7 +16,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar
 
 from isotone.errors import AlreadyExists, ConditionFailed, ResourceNotFoundException
 from isotone.model.declaring.changes import Change
@@ -119,34 +119,37 @@ class Leases:
         return self.store.all(mine.consistent())
 
     def register(
-        self, stream: str, leases: Sequence[WorkerLease], shards: Iterable[Shard]
+        self, stream: str, leases: Sequence[WorkerLease], shards: Sequence[Shard]
     ) -> list[WorkerLease]:
         """Make leases for new shards and drop those of shards that are gone; the leases then.
 
         `leases` have to be older than `shards`, so that what is not listed is gone and not just unknown.
         """
         known = {lease.shard for lease in leases}
-        listed = {shard.id: shard for shard in shards}
-        long_ago = self.now() - _RETENTION
+        listed = {shard.id for shard in shards}
+        now = self.now()
         gone = [
             each
             for each in leases
-            if each.shard not in listed and each.found is not None and each.found < long_ago
+            if each.shard not in listed and now - (each.found or now) > _RETENTION
         ]
         self._forget(gone)
-        new = [self._make(stream, shard) for shard in listed.values() if shard.id not in known]
+        new = [
+            self._made(
+                self._kind(worker=self._worker, stream=stream, shard=shard.id, parent=shard.parent)
+            )
+            for shard in shards
+            if shard.id not in known
+        ]
         return [each for each in leases if each not in gone] + new
-
-    def _make(self, stream: str, shard: Shard) -> WorkerLease:
-        lease = self._kind(worker=self._worker, stream=stream, shard=shard.id, parent=shard.parent)
-        return self._made(lease)
 
     def _made(self, entity: E) -> E:
         """The entity, or the one that another member has made."""
         try:
             return self.store.create(entity)
         except AlreadyExists as error:
-            return cast("E", error.current)
+            current = error.current
+            return current if isinstance(current, type(entity)) else entity
 
     def _forget(self, leases: Iterable[WorkerLease]) -> None:
         for lease in leases:
@@ -204,12 +207,11 @@ class Leases:
 
     def _over_to(self, owner: str, lease: WorkerLease) -> tuple[Change, ...]:
         kind = WorkerLease
-        until = self.now() + self._seconds
-        epoch = lease.epoch + 1
+        until = kind.until.set(self.now() + self._seconds)
         return (
             kind.owner.set(owner),
-            kind.epoch.set(epoch),
-            kind.until.set(until),
+            kind.epoch.set(lease.epoch + 1),
+            until,
             kind.wanted.set(None),
         )
 
@@ -227,20 +229,13 @@ class Wish(NamedTuple):
     ask: WorkerLease | None
 
 
-def readable(leases: Iterable[WorkerLease], shards: Iterable[Shard]) -> list[WorkerLease]:
+def readable(leases: Sequence[WorkerLease], shards: Iterable[Shard]) -> list[WorkerLease]:
     """The leases of shards whose time has come: not finished, while their parents are.
 
     A parent that is not listed any more is older than all that can be read, so it counts as finished.
     """
-    listed = {shard.id for shard in shards}
-    known = list(leases)
-    finished = {lease.shard for lease in known if lease.finished}
-    waiting = listed - finished
-    return [
-        lease
-        for lease in known
-        if lease.shard in waiting and (lease.parent is None or lease.parent not in waiting)
-    ]
+    waiting = {shard.id for shard in shards} - {one.shard for one in leases if one.finished}
+    return [each for each in leases if each.shard in waiting and each.parent not in waiting]
 
 
 def decide(leases: Sequence[WorkerLease], me: str, now: datetime) -> Wish:
@@ -250,9 +245,7 @@ def decide(leases: Sequence[WorkerLease], me: str, now: datetime) -> Wish:
     mine = held[me]
     members = len(held.keys() | {me})
     share = -(-len(leases) // members)
-    free = sorted(
-        (lease for lease in leases if not lease.is_live(now)), key=lambda lease: lease.shard
-    )
+    free = [lease for lease in leases if not lease.is_live(now)]
     take = free[: max(0, share - mine)]
     if take or not held:
         return Wish(take, None)

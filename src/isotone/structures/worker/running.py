@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import Final, Self
 
 from isotone.structures.worker.member import Member
@@ -88,12 +87,7 @@ class RunningWorker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *more: object) -> None:
         self._ask_to_stop()
         for thread in self._threads:
             thread.join()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from isotone.errors import UsageError
 
+_ADDED: Final = ("shards", "records", "deliveries", "retries", "dead_letters", "lost")
 _LONG: Final = 5.0  # seconds, from which on a call of a handler is worth a word
 
 
@@ -103,14 +104,10 @@ Progress = Callable[[WorkerProgress], None]
 def together(parts: Iterable[WorkerProgress]) -> WorkerProgress:
     """The progress of several members."""
     each = list(parts)
+    sums: dict[str, Any] = {name: sum(getattr(one, name) for one in each) for name in _ADDED}
     calls = [one.calling for one in each if one.calling is not None]
     return WorkerProgress(
-        shards=sum(one.shards for one in each),
-        records=sum(one.records for one in each),
-        deliveries=sum(one.deliveries for one in each),
-        retries=sum(one.retries for one in each),
-        dead_letters=sum(one.dead_letters for one in each),
-        lost=sum(one.lost for one in each),
+        **sums,
         lag=max((one.lag for one in each), default=0.0),
         calling=max(calls, key=lambda call: call.seconds, default=None),
     )
