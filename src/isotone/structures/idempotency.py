@@ -9,6 +9,7 @@ that. An attempt that fails may be tried again; one that dies may be when its le
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import inspect
@@ -128,9 +129,9 @@ class Idempotency(Structure[S]):
         `PayloadDiffers`, `LeaseLost` where the function took longer than the lease and another attempt has
         begun, and whatever the function raises: then it may be tried again.
         """
-        begin = self._begin(key, fingerprint_of(payload), wait)
+        attempt = self._record(key, fingerprint_of(payload))
         go = self._awaited if isinstance(self.store, AsyncStore) else self._waited
-        return go(begin, function, result)
+        return go(attempt, wait, function, result)
 
     def each(
         self,
@@ -179,10 +180,10 @@ class Idempotency(Structure[S]):
     # An attempt
 
     def _waited(
-        self, begin: Steps[IdempotencyRecord], function: Callable[[], Any], kind: Any
+        self, attempt: IdempotencyRecord, wait: float, function: Callable[[], Any], kind: Any
     ) -> Any:
         run: Any = self.store.run
-        record = run(begin)
+        record = run(self._begin(attempt, wait))
         if record.done:
             return result_of(record.result, kind)
         try:
@@ -194,10 +195,14 @@ class Idempotency(Structure[S]):
         return result
 
     async def _awaited(
-        self, begin: Steps[IdempotencyRecord], function: Callable[[], Any], kind: Any
+        self, attempt: IdempotencyRecord, wait: float, function: Callable[[], Any], kind: Any
     ) -> Any:
         run: Any = self.store.run
-        record = await run(begin)
+        try:
+            record = await run(self._begin(attempt, wait))
+        except asyncio.CancelledError:
+            await to_its_end(run(self._give_up(attempt)))  # it may have begun unseen
+            raise
         if record.done:
             return result_of(record.result, kind)
         try:
@@ -210,17 +215,16 @@ class Idempotency(Structure[S]):
         await to_its_end(run(self._finish(record, result)))
         return result
 
-    def _begin(self, key: str, fingerprint: str | None, wait: float) -> Steps[IdempotencyRecord]:
+    def _begin(self, attempt: IdempotencyRecord, wait: float) -> Steps[IdempotencyRecord]:
         """The record of an attempt of ours, or one with a result."""
         waited = 0.0
         for nap in pauses(_LONGEST_PAUSE):
-            record = self._record(key, fingerprint)
-            found = yield from self._claim(record)
-            if found.done or found.attempt == record.attempt:
+            found = yield from self._claim(attempt.replace(**self._times()))
+            if found.done or found.attempt == attempt.attempt:
                 break
             if waited >= wait:
                 raise InProgress(
-                    f"{self.scope} {key!r} is being done since less than {self.lease:g} seconds; try again "
+                    f"{self.scope} {attempt.key!r} is being done since less than {self.lease:g} seconds; try again "
                     f"after {found.until}, or give wait=…",
                     found.attempt,
                     found.until,
@@ -289,10 +293,13 @@ class Idempotency(Structure[S]):
             scope=self.scope,
             key=key,
             attempt=uuid.uuid4().hex,
-            until=self._after(self.lease),
             fingerprint=fingerprint,
-            gone_at=self._after(self.lease + self.skew + self.remember),
+            **self._times(),
         )
+
+    def _times(self) -> dict[str, Any]:
+        gone_at = self._after(self.lease + self.skew + self.remember)
+        return {"until": self._after(self.lease), "gone_at": gone_at}
 
     def _after(self, seconds: float) -> datetime:
         return datetime.fromtimestamp(self.now(), UTC) + timedelta(seconds=seconds)
