@@ -1,0 +1,80 @@
+"""The Python of the pages is well typed, but for what they show to be refused.
+
+Optional values are taken as if they were there: a page asserts what it has just written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.docs.pages import PAGES, ROOT, Page
+
+LENIENT = (
+    "--strict",
+    "--no-strict-optional",
+    "--no-strict-equality",
+    "--allow-untyped-defs",
+    "--allow-untyped-calls",
+    "--ignore-missing-imports",
+    "--config-file=",
+    "--no-error-summary",
+)
+
+# What a page writes wrongly, to show what is said.
+SHOWN = {
+    ("docs/tutorial.md", '"nmae"'),
+    ("docs/testing.md", "botocore"),
+}
+
+_FOUND = re.compile(r"^(?P<file>[^:]+):(?P<line>\d+): error: (?P<message>.*)$", re.MULTILINE)
+
+
+def code_of(page: Page) -> str:
+    """The page's Python on the lines where it stands."""
+    lines: list[str] = []
+    for block in page.blocks("python"):
+        if not block.text.startswith("# test_"):
+            lines += [""] * (block.line - 1 - len(lines))
+            lines += block.text.splitlines()
+    return "\n".join(lines) + "\n"
+
+
+def module_of(page: Page) -> str:
+    return re.sub(r"\W", "_", page.name.removesuffix(".md")) + ".py"
+
+
+@pytest.fixture(scope="module")
+def faults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[int, str]]]:
+    """What mypy says of each page's module, by line."""
+    folder: Path = tmp_path_factory.mktemp("pages")
+    for page in PAGES:
+        (folder / module_of(page)).write_text(code_of(page), encoding="utf-8")
+    cache = ROOT / ".mypy_cache" / "pages"
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy", *LENIENT, f"--cache-dir={cache}", "."],
+        cwd=folder,
+        env={**os.environ, "MYPYPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode in (0, 1), run.stdout + run.stderr
+    found: dict[str, list[tuple[int, str]]] = {}
+    for error in _FOUND.finditer(run.stdout):
+        found.setdefault(error["file"], []).append((int(error["line"]), error["message"]))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_is_well_typed(page: Page, faults: dict[str, list[tuple[int, str]]]) -> None:
+    wrong = [
+        f"{page.name}:{line}: {message}"
+        for line, message in faults.get(module_of(page), [])
+        if not any(page.name == name and words in message for name, words in SHOWN)
+    ]
+    assert not wrong, "\n".join(wrong)
