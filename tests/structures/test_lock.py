@@ -476,6 +476,41 @@ def test_a_task_that_is_cancelled_again_and_again_releases(cancellations: int) -
     asyncio.run(program())
 
 
+@pytest.mark.parametrize("cancellations", [1, 2, 3])
+def test_a_task_that_is_cancelled_as_it_acquires_holds_nothing(cancellations: int) -> None:
+    written = asyncio.Event()
+
+    class Late(Slow):
+        async def execute(self, operation: str, request: Any) -> Any:
+            answer = await super().execute(operation, request)
+            if operation == "PutItem":
+                written.set()
+                await asyncio.sleep(60)
+            return answer
+
+    async def work(lock: Lock[AsyncStore]) -> None:
+        async with lock.held():
+            raise AssertionError
+
+    async def program() -> None:
+        async with isotone.aconnect() as plain:
+            late = Late(plain.backend)
+            lock = Lock(isotone.aconnect(late), "l")
+            await lock.create_table()
+            working = asyncio.create_task(work(lock))
+            await written.wait()
+            late.seconds = 0.01
+            for _ in range(cancellations):
+                working.cancel()
+                await asyncio.sleep(0.002)
+            with pytest.raises(asyncio.CancelledError):
+                await working
+            assert not lock.is_held
+            assert await Lock(plain, "l").acquire(0) == 2
+
+    asyncio.run(program())
+
+
 def test_a_block_may_release_by_itself_what_is_renewed(memory: Store) -> None:
     lock = Lock(memory, "l")
     lock.create_table()

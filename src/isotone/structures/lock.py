@@ -210,14 +210,16 @@ class Lock(Structure[S]):
             lease=self.lease,
             fence=state.fence + 1,
         )
+        self._fence, self._until = taken.fence, 0.0  # to be released, should there be no answer
         try:
             yield from self.calls.put(taken)  # unless its revision is another one by now
         except ConditionFailed as refused:
             other = refused.current or state
             if (other.holder, other.fence) != (taken.holder, taken.fence):
+                self._fence = None
                 return _described(other)
             # Ours: only the answer to the first request was lost.
-        self._fence, self._until, self._watched = taken.fence, now + self.lease, None
+        self._until, self._watched = now + self.lease, None
         return None
 
     def _read(self) -> Steps[LockState]:

@@ -71,7 +71,11 @@ class Leased(Generic[T, R, S]):
 
     async def __aenter__(self: Leased[T, R, AsyncStore]) -> T:
         self._must_be_over(AsyncStore, "async with")
-        begun = await self._store.run(self._begin())
+        try:
+            begun = await self._store.run(self._begin())
+        except asyncio.CancelledError as cancelled:  # it may have begun unseen
+            await to_its_end(self._store.run(self._ended(cancelled)))
+            raise
         if self._renew is not None:
             self._task = asyncio.create_task(self._keep_async())
         return begun
