@@ -79,3 +79,14 @@ def test_beyond_the_width_nothing_is_written(issues: Any) -> None:
     with pytest.raises(OutOfRange):
         issues.do(update(Issue, [Issue.stars.add(999)], {"repo": "r", "number": 1}, issues.clock))
     assert issues.item(Issue(repo="r", number=1))["stars"] == {"N": "1"}
+
+
+def test_a_number_that_may_use_all_of_its_width_is_not_reported(issues: Any) -> None:
+    class Part(Entity, table=repos):
+        repo: Attr[str] = field()
+        shard: Attr[int] = field(max=9, alert=None)
+
+        primary = Key("REPO", repo).sort("PART", shard)
+
+    issues.do(put(Part(repo="r", shard=9), issues.clock))
+    assert isotone.headroom_notices() == []

@@ -57,7 +57,7 @@ class Options:
     scale: int | None = None
     precision: Literal["seconds", "milliseconds", "microseconds"] = "microseconds"
     case: Literal["upper", "lower", "casefold"] | None = None
-    alert: float = 0.3
+    alert: float | None = 0.3
     epoch: bool = False
     zone: tzinfo | None = None
     unique: bool | tuple[Any, ...] = False
@@ -313,7 +313,7 @@ def field(
     scale: int | None = None,
     precision: Literal["seconds", "milliseconds", "microseconds"] = "microseconds",
     case: Literal["upper", "lower", "casefold"] | None = None,
-    alert: float = 0.3,
+    alert: float | None = 0.3,
     epoch: bool = False,
     zone: tzinfo | None = None,
     unique: bool | tuple[Attr[Any], ...] = False,
@@ -325,7 +325,7 @@ def field(
     `default`, `default_factory`: what an entity has that was made without it. `name`: the attribute's
     name in the item, where it is not the field's. `max` (and `min`, below 0): the range of a number,
     from which its width in a string key follows; `scale`: its decimal places there. `alert`: the
-    share of `max` at which a number in a key is reported, while there is time to widen. `precision`:
+    share of `max` at which a number in a key is reported, while there is time to widen, or None. `precision`:
     of a datetime in a key. `case`: how a text in a key is normalised; the field itself keeps the case
     that it was given. `epoch`: write a datetime as seconds since the epoch, to
     the microsecond. `zone`: that of texts without one, which items have already. `unique`: no two

@@ -128,5 +128,5 @@ def _gauges(schema: EntitySchema) -> tuple[Gauge, ...]:
         for place, (component, codec) in enumerate(
             zip(slot.components, slot.template.codecs, strict=True)
         )
-        if isinstance(codec, Measured)
+        if isinstance(codec, Measured) and component.field.options.alert is not None
     )

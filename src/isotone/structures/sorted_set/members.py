@@ -48,9 +48,7 @@ class SortedSetMember(Entity):
     """A member of a sorted set, with its score."""
 
     name: Attr[str] = field()
-    shard: Attr[int] = field(
-        max=MOST_SHARDS - 1, alert=2
-    )  # never: all of them are there to be used
+    shard: Attr[int] = field(max=MOST_SHARDS - 1, alert=None)
     member: Attr[str] = field()
     score: Attr[Decimal] = field(default=Decimal(0), name=SCORE)
     gone_at: Attr[datetime | None] = expires(default=None)
