@@ -314,3 +314,20 @@ def test_thousands_of_the_same_score(hasty: Store) -> None:
     ordered = sorted(keys)
     assert [ranks.rank(key) for key in ordered[::300]] == [*range(0, 3000, 300)]
     ranks.check(ordered)
+
+
+def test_what_is_remembered_of_a_large_tree_has_an_end(
+    hasty: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts were kept of every node that was ever read, where shapes were forgotten in between."""
+    monkeypatch.setattr("isotone.structures.ranking.tree._MOST_REMEMBERED", 30)
+    keys = [key_of(number) for number in range(1000, 1900)]
+    ranks = ranks_in(hasty)
+    ranks.rebuild(keys)
+    tree = ranks.ranking._tree
+    for place in range(0, 900, 3):
+        assert ranks.rank(keys[place]) == place
+        assert ranks.at(place, 2) == keys[place : place + 2]
+        if place % 20 == 0:
+            tree.forget()
+        assert max(len(tree.known), len(tree.seen)) <= 30

@@ -34,10 +34,11 @@ from isotone.structures.ranking.nodes import (
 )
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 ATTEMPTS: Final = 40
 _AT_ONCE: Final = 3  # attempts without a pause: what was found out of date is known better at once
-_MOST_REMEMBERED: Final = 1000  # shapes; ten kilobytes each
+_MOST_REMEMBERED: Final = 1000  # shapes, ten kilobytes each, and as many lists of counts
 
 
 class Stale(Exception):
@@ -168,8 +169,7 @@ class Tree:
         if inner is None or not isinstance(counts, RankingCounts):
             self.known.pop(node, None)
             return None
-        self.seen[node] = counts.counts
-        return inner, counts.counts
+        return inner, _remember(self.seen, node, counts.counts)
 
     def _remembered(self, item: RankingShape) -> Inner:
         if item.level == 0:
@@ -178,12 +178,7 @@ class Tree:
                 "try again later, or do what was interrupted again: load(), rerank(), delete(), "
                 "drop_ranks()"
             )
-        if len(self.known) >= _MOST_REMEMBERED:
-            for node in list(self.known)[: _MOST_REMEMBERED // 10]:  # the oldest
-                self.known.pop(node, None)
-                self.seen.pop(node, None)
-        inner = self.known[item.node] = inner_of(item)
-        return inner
+        return _remember(self.known, item.node, inner_of(item))
 
     # The way
 
@@ -232,7 +227,8 @@ class Tree:
         keys = {leaf.node: sorted(leaf.keys) for leaf in found if isinstance(leaf, RankingLeaf)}
         if len(counts) < len(wanted) or len(keys) < len(below):
             raise Stale([inner for node, inner in wanted.items() if node not in counts])
-        self.seen.update(counts)
+        for node, numbers in counts.items():
+            _remember(self.seen, node, numbers)
         return View(wanted, counts, keys)
 
     # Whole nodes
@@ -281,3 +277,12 @@ class Tree:
             children=" ".join(f"{node}:{slot}" for node, slot in inner.children),
             separators=" ".join(inner.separators),
         )
+
+
+def _remember(memory: dict[str, T], node: str, what: T) -> T:
+    """Keep what was read of a node, and drop the oldest where that is too much."""
+    if len(memory) >= _MOST_REMEMBERED:
+        for oldest in list(memory)[: _MOST_REMEMBERED // 10]:
+            memory.pop(oldest, None)
+    memory[node] = what
+    return what
