@@ -111,8 +111,8 @@ class Digits:
 
     def score(self, text: str) -> Decimal:
         """The score of a text."""
-        units = self._units(text)
-        return Decimal(text if units >= 0 else f"-{self._written(-units)}")
+        is_below_zero = text.startswith("-")
+        return Decimal(f"-{self._written(-self._units(text))}" if is_below_zero else text)
 
     def better(self, text: str, best: Best) -> tuple[str, str] | None:
         """The least and the greatest text of the scores that are better; None where none is."""

@@ -71,34 +71,34 @@ def remove(board: Board, member: str, window: Window) -> Steps[bool]:
 
 def _overwrite(board: Board, member: str, window: Window, tally: Tally) -> Steps[Entry]:
     """Write a single value over a worse or older one, or over that of a former window."""
-    entry = _entry(board, member, window, tally)
-    changes = [Entry.order.set(entry.order), Entry.total.set(entry.total), Entry.at.set(entry.at)]
-    if not board.keeps_history and entry.began is not None:
-        changes += [Entry.window.set(entry.window), Entry.began.set(entry.began)]
-    if entry.until is not None:
-        changes.append(Entry.until.set(entry.until))
-    key, when = board.key(member, window), _is_passed(board, entry)
+    order = f"{window.label}#{board.digits.text(tally.total)}"
+    changes = [Entry.order.set(order), Entry.total.set(tally.total), Entry.at.set(tally.at)]
+    if not board.keeps_history and window is not ALL_TIME:
+        changes += [Entry.window.set(window.label), Entry.began.set(window.start)]
+    if board.expire_after is not None:
+        changes.append(Entry.until.set(board.gone_at(window, tally.at)))
+    key, when = board.key(member, window), _is_passed(board, window, tally)
     try:
         written: Entry = yield from board.calls.update(board.entries, *changes, when=when, **key)
     except NotFound:
-        return (yield from board.calls.create(entry))
+        return (yield from board.calls.create(_entry(board, member, window, tally)))
     except ConditionFailed as refused:
         found: Entry = refused.current
-        if found.window != entry.window:
+        if found.window != window.label:
             raise TooLate from None
         return found
     return written
 
 
-def _is_passed(board: Board, by: Entry) -> Condition:
-    """That what is there gives way to an entry."""
+def _is_passed(board: Board, window: Window, by: Tally) -> Condition:
+    """That what is there gives way to a tally in a window."""
     if board.score == "last":
         gives_way = Entry.at <= by.at
     else:
         gives_way = Entry.total < by.total if board.best == "highest" else Entry.total > by.total
-    if board.keeps_history or by.began is None:
+    if board.keeps_history or window is ALL_TIME:
         return gives_way
-    return ((Entry.window == by.window) & gives_way) | (Entry.began < by.began)
+    return ((Entry.window == window.label) & gives_way) | (Entry.began < window.start)
 
 
 # By a reading and a write
