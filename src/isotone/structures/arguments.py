@@ -11,10 +11,46 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from isotone.errors import UsageError
 from isotone.model.declaring.annotations import named
+
+M = TypeVar("M", bound=Callable[..., Any])
+
+_CENTURY: Final = 100 * 366 * 86_400  # seconds; dates have an end
+
+
+def some_seconds(**lengths: float | None) -> None:
+    """Refuse a length of time that is not more than 0 seconds."""
+    for name, seconds in lengths.items():
+        if seconds is not None and not (_is_number(seconds) and 0 < seconds <= _CENTURY):
+            raise UsageError(
+                f"{name} is more than 0 seconds, and at most a century: not {seconds!r}"
+            )
+
+
+def any_seconds(**lengths: float | None) -> None:
+    """Refuse a length of time that is less than 0 seconds."""
+    for name, seconds in lengths.items():
+        if seconds is not None and not (_is_number(seconds) and 0 <= seconds <= _CENTURY):
+            raise UsageError(f"{name} is 0 seconds or more, and at most a century: not {seconds!r}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def looked_at(method: M) -> M:
+    """A method that is no operation, and refuses what its signature does not allow."""
+    expected = Parameters(method)
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        expected.check(f"{type(self).__name__}.{method.__name__}", args, kwargs)
+        return method(self, *args, **kwargs)
+
+    return cast("M", call)  # the same signature
 
 
 def checked(make: Callable[..., None]) -> Callable[..., None]:
@@ -124,7 +160,8 @@ def _fits(value: Any, wanted: Any) -> bool:
     if plain is Any or not isinstance(plain, type) or getattr(plain, "_is_protocol", False):
         return True
     if isinstance(value, str) and issubclass(plain, Iterable) and plain is not str:
-        return get_args(wanted)[:1] in ((), (str,), (Any,))  # a text is taken for its letters
+        # A text is taken for its letters where texts are wanted one by one.
+        return issubclass(str, plain) and get_args(wanted)[:1] in ((), (str,), (Any,))
     if plain in (int, float):
         return isinstance(value, int | plain) and not isinstance(value, bool)
     return isinstance(value, plain)
