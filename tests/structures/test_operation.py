@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -14,6 +14,17 @@ import pytest
 import isotone
 from isotone import Attr, Entity, Key, Store, Table, errors, field
 from isotone.model.steps import Steps
+from isotone.structures import (
+    Adjacency,
+    Counter,
+    Feed,
+    Idempotency,
+    Lock,
+    Queue,
+    TimeSeries,
+    Unique,
+)
+from isotone.structures.arguments import any_seconds, looked_at, some_seconds
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 
 
@@ -127,6 +138,11 @@ class Named(Tallies[S]):
         super().__init__(store, table or Table(name))
         self.end = hold + 1
 
+    @looked_at
+    def told(self, each: str, to: Mapping[str, int] | None = None) -> str:
+        """What is no operation."""
+        return each
+
 
 @pytest.mark.parametrize(
     ("options", "said"),
@@ -164,6 +180,46 @@ def test_an_argument_of_a_wrong_type_is_named_once_it_is_in_the_way(memory: Stor
         slip.weigh("a", [1])
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'name'"):
         slip.add()
+
+
+def test_what_is_no_operation_looks_at_its_arguments_as_well(memory: Store) -> None:
+    named: Any = Named(memory, "tallies")
+    assert named.told("a", to={"a": 1}) == "a"
+    assert named.told.__doc__ == "What is no operation."
+    with pytest.raises(errors.UsageError, match=r"Named.told\(each=5\): each takes str, not int"):
+        named.told(5)
+    with pytest.raises(errors.UsageError, match=r"to takes Mapping.*, not str"):
+        named.told("a", "b")
+
+
+@pytest.mark.parametrize("wrong", [-1, -0.1, float("nan"), float("inf"), 1e30, "5", timedelta(1)])
+def test_a_length_of_time_is_one(wrong: Any) -> None:
+    for check in (some_seconds, any_seconds):
+        check(hold=1, delay=0.5, idle=None)
+        with pytest.raises(errors.UsageError, match=r"^hold is .* a century: not "):
+            check(delay=5, hold=wrong)
+
+
+def test_a_length_of_time_may_be_none() -> None:
+    any_seconds(delay=0)
+    with pytest.raises(errors.UsageError, match=r"hold is more than 0 seconds, .* not 0"):
+        some_seconds(hold=0)
+
+
+def test_it_is_shown_by_its_name_and_its_table(memory: Store) -> None:
+    table = Table("all", indexes={**Queue.layout().indexes, **Adjacency.layout().indexes})
+    made: dict[str, Structure] = {
+        "Queue('mails', table='queues')": Queue(memory, "mails"),
+        "Queue('mails', table='all')": Queue(memory, "mails", table=table),
+        "Lock('report', table='locks')": Lock(memory, "report"),
+        "Counter('visits', table='counters')": Counter(memory, "visits"),
+        "Adjacency('takes', table='all')": Adjacency(memory, "takes", table=table),
+        "Unique('email', table='unique')": Unique(memory, "email"),
+        "Idempotency('payments', table='idempotency')": Idempotency(memory, "payments"),
+        "TimeSeries('cpu', table='time-series')": TimeSeries(memory, "cpu"),
+        "Feed('main', table='feeds')": Feed(memory),
+    }
+    assert {repr(each): each for each in made.values()} == made
 
 
 def test_a_forgotten_await_is_told_by_its_name() -> None:

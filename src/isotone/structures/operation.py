@@ -131,6 +131,11 @@ class Structure(Generic[S]):
         self.calls = store.calls
         self.table = table
 
+    def __repr__(self) -> str:
+        names = map(vars(self).get, ("name", "relation", "namespace", "scope"))
+        called = [repr(each) for each in names if each is not None]
+        return f"{type(self).__name__}({', '.join([*called, f'table={self.table.name!r}'])})"
+
     def now(self) -> float:
         """Seconds since the epoch, by the store's clock."""
         return self.calls.clock.now()

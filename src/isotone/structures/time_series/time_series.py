@@ -65,6 +65,7 @@ class TimeSeries(Structure[S]):
         table: Table | None = None,
     ) -> None:
         super().__init__(store, table or TIME_SERIES)
+        self.name = name
         if not 1 <= shards <= MOST_SHARDS:
             raise UsageError(f"a time series has 1 to {MOST_SHARDS} shards, not {shards}")
         self.plan = Plan(
