@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import multiprocessing
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
@@ -859,6 +859,54 @@ def test_it_shares_a_table(memory: Store) -> None:
     for number, board in enumerate(boards):
         assert {row[2] for row in rows(board.top())} == {number}
         assert board.count() == 2
+
+
+@pytest.mark.parametrize("name", [None, "days"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {},
+        {"window": "hour"},
+        {"window": "day", "score": "last"},
+        {"window": "day", "digits": 8},
+        {"window": "day", "scale": 1},
+        {"window": "day", "ranked": True},
+    ],
+)
+@pytest.mark.parametrize("score", ["sum", "best"])
+def test_one_name_is_one_board(
+    memory: Store, name: str | None, score: Any, other: dict[str, Any]
+) -> None:
+    """Boards that are declared otherwise take nothing from one another, also where names were forgotten."""
+    days = Leaderboard(memory, name, window="day", score=score)
+    days.create_table()
+    days.record("a", 7)
+    board = Leaderboard(memory, name, **{"score": score, **other})
+    calls: list[Callable[[], object]] = [
+        lambda: board.record("a", 1),
+        lambda: board.record("a", 1, once="event:1"),
+        lambda: board.remove("a"),
+        lambda: board.standing("a"),
+    ]
+    for call in calls:
+        with pytest.raises(UsageError, match="name of its own"):
+            call()
+    board.record("b", 9)
+    if other:  # of all time there is nothing in a window of a day
+        with pytest.raises(UsageError, match="the board 'days'" if name else "without a name"):
+            days.top()
+    assert days.record("a", 1) == (8 if score == "sum" else 7)
+    again = Leaderboard(memory, name, window=timedelta(days=1), score=score)
+    assert again.record("a", 1) == (9 if score == "sum" else 7)
+
+
+def test_a_history_is_a_board_of_its_own(memory: Store) -> None:
+    board = Leaderboard(memory, window="day")
+    board.create_table()
+    board.record("a", 7)
+    Leaderboard(memory, window="day", history=True).record("a", 1)
+    with pytest.raises(UsageError, match=r"day, sum, 6\.0 digits, history"):
+        board.top()
 
 
 # Costs, as the page tells them

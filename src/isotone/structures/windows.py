@@ -34,6 +34,7 @@ _NAMED: Final = {
     "month": timedelta(days=31),
     "all time": None,
 }
+_SAME: Final = {_NAMED[name]: name for name in ("quarter-hour", "hour", "day")}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY: Final = timedelta(days=1)
 _INSTANT: Final = timedelta(microseconds=1)
@@ -90,6 +91,7 @@ class Windows:
         if day_starts.tzinfo is not None:
             raise UsageError("day_starts is a time without a zone; the zone is given by zone=")
         self.every = every
+        self.name = every if isinstance(every, str) else _SAME.get(every, str(every))
         self.length = length
         self.day_starts = day_starts
         self.zone = zone

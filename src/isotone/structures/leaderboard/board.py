@@ -36,6 +36,8 @@ class Board:
     expire_after: timedelta | None
     shards: int
     is_ranked: bool
+    kind: str
+    """What it was declared as, as far as its entries have to be of the same."""
     _rankings: dict[str, Ranking] = field(default_factory=dict)
 
     def now(self) -> datetime:
@@ -82,7 +84,17 @@ class Board:
         """The entry under a member's key; without history, of whichever window it has come to."""
         key = self.key(member, window)
         found: Entry | None = yield from self.calls.get(self.entries, consistent=True, **key)
-        return found
+        return None if found is None else self.own(found)
+
+    def own(self, entry: Entry) -> Entry:
+        """The entry; raises `UsageError` where it is that of another board under the same name."""
+        if entry.kind == self.kind:
+            return entry
+        whose = f"the board {self.name!r}" if self.name else "the board without a name"
+        raise UsageError(
+            f"{whose} in table {self.entries.__schema__.table.name!r} is kept by ({entry.kind}), and not by "
+            f"({self.kind}); give this one a name of its own, or declare it as elsewhere"
+        )
 
     def gone_at(self, window: Window, at: datetime) -> datetime | None:
         """When an entry of a window expires, whose newest event was at an instant."""
@@ -101,7 +113,7 @@ class Board:
 
     def score_of(self, entry: Entry) -> Decimal:
         """The score of an entry as it is ranked."""
-        return self.digits.score(self.score_text(entry))
+        return self.digits.score(self.score_text(self.own(entry)))
 
     # Ranks
 

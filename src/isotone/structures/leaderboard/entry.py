@@ -30,6 +30,7 @@ class Entry(Entity):
 
     group: Attr[str | None] = field(default=None, description="the board's name, and its partition")
     place: Attr[str] = field(description="the member, behind its window where history is kept")
+    kind: Attr[str] = field(description="what the board was declared as that it has to stay")
     member: Attr[str] = field()
     window: Attr[str] = field()
     began: Attr[datetime | None] = field(default=None)

@@ -90,6 +90,7 @@ class Leaderboard(Structure[S]):
         table: Table | None = None,
     ) -> None:
         super().__init__(store, table or LEADERBOARDS)
+        self.name = name
         _check(name, shards, digits, scale)
         if ranked and expire_after is not None and window == "all time":
             raise UsageError("the ranks of all time cannot expire; give the board a window")
@@ -108,6 +109,15 @@ class Leaderboard(Structure[S]):
             expire_after=expire_after,
             shards=shards,
             is_ranked=ranked,
+            kind=", ".join(
+                [
+                    self.windows.name,
+                    best if score == "best" else score,
+                    f"{digits}.{scale} digits",
+                    *(["history"] if history else []),
+                    *([f"ranked by the {best}"] if ranked else []),
+                ]
+            ),
         )
         self._ahead = ahead
 

@@ -83,7 +83,7 @@ def _overwrite(board: Board, member: str, window: Window, tally: Tally) -> Steps
     except NotFound:
         return (yield from board.calls.create(_entry(board, member, window, tally)))
     except ConditionFailed as refused:
-        found: Entry = refused.current
+        found = board.own(refused.current)
         if found.window != window.label:
             raise TooLate from None
         return found
@@ -96,9 +96,9 @@ def _is_passed(board: Board, window: Window, by: Tally) -> Condition:
         gives_way = Entry.at <= by.at
     else:
         gives_way = Entry.total < by.total if board.best == "highest" else Entry.total > by.total
-    if board.keeps_history or window is ALL_TIME:
-        return gives_way
-    return ((Entry.window == window.label) & gives_way) | (Entry.began < window.start)
+    if not board.keeps_history and window is not ALL_TIME:
+        gives_way = ((Entry.window == window.label) & gives_way) | (Entry.began < window.start)
+    return (Entry.kind == board.kind) & gives_way
 
 
 # By a reading and a write
@@ -156,6 +156,7 @@ def _entry(board: Board, member: str, window: Window, tally: Tally) -> Entry:
         score /= tally.count
     entry: Entry = board.entries(
         **board.key(member, window),
+        kind=board.kind,
         member=member,
         window=window.label,
         began=None if window is ALL_TIME else window.start,
