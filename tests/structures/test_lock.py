@@ -250,8 +250,68 @@ def test_what_makes_no_sense_is_refused(memory: Store) -> None:
         lock.acquire()
     with pytest.raises(errors.UsageError, match="before it is over"):
         lock.held(every=30)
-    with pytest.raises(errors.UsageError, match="longer than 0"):
-        Lock(memory, "l", lease=0)
+    for lease in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(errors.UsageError, match="lease is more than 0 seconds"):
+            Lock(memory, "l", lease=lease)
+    with pytest.raises(errors.UsageError, match="skew is 0 seconds or more"):
+        Lock(memory, "l", skew=-1)
+    for timeout in (-1, float("nan")):
+        with pytest.raises(errors.UsageError, match=r"float\('inf'\) to wait"):
+            lock.acquire(timeout)
+        with pytest.raises(errors.UsageError, match=r"float\('inf'\) to wait"):
+            lock.held(timeout)
+    wrong: Any = "5"
+    with pytest.raises(errors.UsageError, match="timeout takes float, not str"):
+        lock.held(timeout=wrong)  # though nobody else is there
+
+
+def test_it_is_held_for_a_block_of_its_own(memory: Store, clock: ManualClock) -> None:
+    lock, other = Lock(memory, "l"), Lock(memory, "l")
+    lock.create_table()
+    for fence in (1, 2):
+        with lock as same:
+            assert (same is lock, lock.fence, other.try_acquire()) == (True, fence, False)
+            with pytest.raises(errors.UsageError, match="would wait for itself"), lock:
+                pass
+            assert lock.is_held
+    assert other.try_acquire()
+
+
+def test_a_block_of_the_other_kind_does_nothing(memory: Store) -> None:
+    entered: list[str] = []
+
+    async def program(waiting: Any, awaited: Any) -> None:
+        with pytest.raises(errors.UsageError, match="is held by `with`"):
+            async with waiting:
+                entered.append("waiting")
+        with pytest.raises(errors.UsageError, match="is held by `async with`"), awaited:
+            entered.append("awaited")
+
+    async def main() -> None:
+        async with isotone.aconnect() as store:
+            lock, other = Lock(memory, "l"), Lock(store, "l")
+            lock.create_table()
+            await other.create_table()
+            await program(lock, other)
+            await program(lock.held(), other.held())
+            assert await other.try_acquire()
+            assert lock.try_acquire()
+
+    asyncio.run(main())
+    assert entered == []
+
+
+def test_awaited_it_is_held_for_a_block_of_its_own() -> None:
+    async def program() -> None:
+        async with isotone.aconnect() as store:
+            lock, other = Lock(store, "l"), Lock(store, "l")
+            await lock.create_table()
+            async with lock as same:
+                assert (same is lock, lock.is_held) == (True, True)
+                assert not await other.try_acquire()
+            assert await other.try_acquire()
+
+    asyncio.run(program())
 
 
 def test_it_costs_what_is_said(clock: ManualClock) -> None:

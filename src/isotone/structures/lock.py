@@ -1,7 +1,7 @@
 """A lock that processes on many machines agree on: owner, lease, and a fencing token.
 
     lock = Lock(store, "nightly-report")
-    with lock.held() as lock:           # async with, over an AsyncStore
+    with lock:                          # async with, over an AsyncStore
         write(report, fence=lock.fence)
 
 There is one item for a lock. Whoever has it must renew it within its lease; otherwise others may take it.
@@ -15,15 +15,18 @@ import os
 import socket
 import uuid
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from isotone.errors import ConditionFailed, LeaseLost, Locked, UsageError
+from isotone.model.async_store import AsyncStore
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr, field, version
 from isotone.model.declaring.keys import Key
 from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
 from isotone.model.steps import Pause, Steps
+from isotone.model.store import Store
+from isotone.structures.arguments import any_seconds, looked_at, some_seconds
 from isotone.structures.operation import S, Structure, operation
 from isotone.structures.renewing import Leased
 from isotone.structures.waiting import pauses
@@ -74,10 +77,8 @@ class Lock(Structure[S]):
         table: Table | None = None,
     ) -> None:
         super().__init__(store, table or LOCKS)
-        if lease <= 0 or skew < 0:
-            raise UsageError(
-                f"a lease is longer than 0 seconds and a skew not less: {lease}, {skew}"
-            )
+        some_seconds(lease=lease)
+        any_seconds(skew=skew)
         self.name = name
         self.lease = lease
         self.owner = owner or f"{socket.gethostname()}/{os.getpid()}"
@@ -89,6 +90,7 @@ class Lock(Structure[S]):
         self._fence: int | None = None  # of this hold
         self._until = 0.0
         self._watched: tuple[int, float] | None = None  # the revision that was seen, since when
+        self._block = self.held()  # of `with lock:`
 
     @staticmethod
     def layout(name: str = "locks") -> Table:
@@ -130,6 +132,7 @@ class Lock(Structure[S]):
 
         Raises `Locked` where others have it all the time. Cost: a consistent read for each look, and a write.
         """
+        _check_patience(timeout)
         yield from self._acquire(timeout, wait)
         return self._own()
 
@@ -155,6 +158,7 @@ class Lock(Structure[S]):
         state = yield from self._read()
         return None if state.holder is None else _described(state)
 
+    @looked_at
     def held(
         self, timeout: float = 60.0, *, wait: float = 1.0, every: float | None = None
     ) -> Leased[Self, None, S]:
@@ -163,6 +167,7 @@ class Lock(Structure[S]):
         In the background it is renewed `every` so many seconds, a third of the lease unless it is said. A
         lock that is lost all the same is not `is_held`, its `fence` raises, and so does the end of the block.
         """
+        _check_patience(timeout)
         often = self.lease / 3 if every is None else every
         if not 0 < often < self.lease:
             raise UsageError(
@@ -175,6 +180,20 @@ class Lock(Structure[S]):
             renew=self._renew,
             every=often,
         )
+
+    def __enter__(self: Lock[Store]) -> Lock[Store]:
+        """Hold the lock for a `with` block, as `held()` does."""
+        return self._block.__enter__()
+
+    def __exit__(self: Lock[Store], *raised: Any) -> None:
+        self._block.__exit__(*raised)
+
+    async def __aenter__(self: Lock[AsyncStore]) -> Lock[AsyncStore]:
+        """Hold the lock for an `async with` block, as `held()` does."""
+        return await self._block.__aenter__()
+
+    async def __aexit__(self: Lock[AsyncStore], *raised: Any) -> None:
+        await self._block.__aexit__(*raised)
 
     # How
 
@@ -286,6 +305,13 @@ class Lock(Structure[S]):
         return LeaseLost(
             f"lock {self.name!r} was not renewed within its lease of {self.lease:g} seconds, and may be "
             "somebody else's by now; stop what it guards"
+        )
+
+
+def _check_patience(timeout: float) -> None:
+    if not timeout >= 0:
+        raise UsageError(
+            f"timeout is 0 seconds or more, or float('inf') to wait for as long as it takes: not {timeout}"
         )
 
 

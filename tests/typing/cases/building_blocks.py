@@ -22,6 +22,8 @@ def waiting(store: Store) -> None:
     assert_type(Sequence(store, "orders").reserve(3), range)
     with Lock(store, "report").held() as lock:
         assert_type(lock.fence, int)
+    with Lock(store, "report") as lock:
+        assert_type(lock.acquire(), int)
     once = Idempotency(store, "payments")
     assert_type(once.once("a", lambda: "receipt"), str)
 
@@ -47,10 +49,19 @@ def guarded(store: Store) -> int:
         return lock.fence  # a lock swallows nothing, so nothing is missing behind the block
 
 
+def guarded_plainly(store: Store) -> int:
+    with Lock(store, "report") as lock:
+        return lock.fence
+
+
 async def awaited(store: AsyncStore) -> None:
     assert_type(await Counter(store, "visits").add(), int)
     async with Lock(store, "report").held() as lock:
         assert_type(await lock.acquire(), int)
+    async with Lock(store, "report") as lock:
+        assert_type(await lock.acquire(), int)
+    with Lock(store, "report"):  # E: Invalid self argument
+        pass
 
     async def receipt() -> str:
         return "receipt"
