@@ -564,6 +564,31 @@ def test_an_event_counts_once(store: Store, table_name: str) -> None:
         assert rows(board.top()) == [(1, "a", 7)]
 
 
+@pytest.mark.parametrize("score", ["sum", "best"])
+def test_an_event_counts_once_for_each_member(memory: Store, score: Any) -> None:
+    board = Leaderboard(memory, score=score)
+    board.create_table()
+    for _ in range(2):
+        assert board.record("a", 5, once="match:1") == 5
+        assert board.record("b", 9, once="match:1") == 9
+        assert board.record("b#c", 7, once="match") == 7
+        assert board.record("c", 8, once="match#b") == 8
+    assert rows(board.top()) == [(1, "b", 9), (2, "c", 8), (3, "b#c", 7), (4, "a", 5)]
+
+
+def test_what_is_remembered_has_a_time(memory: Store) -> None:
+    board = Leaderboard(memory)
+    board.create_table()
+    for remember in (timedelta(0), timedelta(seconds=-1)):
+        with pytest.raises(UsageError, match="remember="):
+            board.record("a", 5, once="match:1", remember=remember)
+        with pytest.raises(UsageError, match="remember="):
+            board.record_many([ScoreEvent("a", 5)], once="match:1", remember=remember)
+    with pytest.raises(UsageError, match="expire_after="):
+        Leaderboard(memory, window="day", expire_after=timedelta(seconds=-1))
+    assert board.count() == 0
+
+
 @pytest.mark.parametrize("kind", ["best", "last"])
 @pytest.mark.parametrize("history", [False, True])
 def test_the_best_and_the_last_take_one_write(kind: Any, history: bool) -> None:

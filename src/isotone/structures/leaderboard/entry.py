@@ -60,13 +60,14 @@ class NamedLeaderboardEntry(Entry):
 
 
 class LeaderboardToken(Entity):
-    """Says that an event was counted already."""
+    """Says that an event was counted already for a member."""
 
     board: Attr[str] = field()
     token: Attr[str] = field()
+    member: Attr[str] = field()
     gone_at: Attr[datetime] = expires()
 
-    primary = Key("LEADERBOARD_TOKEN", board, token).sort("LEADERBOARD_TOKEN")
+    primary = Key("LEADERBOARD_TOKEN", board, token, member).sort("LEADERBOARD_TOKEN")
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,8 @@ class Leaderboard(Structure[S]):
         super().__init__(store, table or LEADERBOARDS)
         self.name = name
         _check(name, shards, digits, scale)
+        if expire_after is not None and expire_after < timedelta(0):
+            raise UsageError(f"expire_after={expire_after!r} is before the window's end")
         if ranked and expire_after is not None and window == "all time":
             raise UsageError("the ranks of all time cannot expire; give the board a window")
         has_groups = name is not None or shards > 1
@@ -141,8 +143,8 @@ class Leaderboard(Structure[S]):
     ) -> Steps[Decimal | None]:
         """Count an event; gives the member's score in its window, as it is ranked.
 
-        `value` is the sum of `count` things. An event that is sent again with the same `once` counts once,
-        for as long as that is remembered. None where the event came too late: the member has been seen in
+        `value` is the sum of `count` things. An event that is sent again with the same `once` counts once
+        for each member, for as long as that is remembered. None where the event came too late: the member has been seen in
         a newer window, and the board keeps no history, or the window has expired.
 
         Cost: a consistent read and a write (of an item, and of its entry in the index), both again where
@@ -151,7 +153,7 @@ class Leaderboard(Structure[S]):
         writing the same member.
         """
         tally = self._tally(ScoreEvent(member, value, count, at))
-        token = None if once is None else self._token(once, remember)
+        token = None if once is None else self._token(once, member, remember)
         window = self.windows.at(tally.at)
         try:
             entry = yield from writing.add(self.board, member, window, tally, token)
@@ -187,8 +189,8 @@ class Leaderboard(Structure[S]):
         for of, tally in sorted(tallies.items(), key=lambda each: each[0][1].start):
             member, window, has_time = of
             # What has no time of its own may be given again when the next window has begun.
-            text = f"{once}#{window.label if has_time else 'NOW'}#{member}"
-            token = None if once is None else self._token(text, remember)
+            text = f"{once}#{window.label if has_time else 'NOW'}"
+            token = None if once is None else self._token(text, member, remember)
             try:
                 yield from writing.add(self.board, member, window, tally, token)
             except TooLate:
@@ -223,9 +225,11 @@ class Leaderboard(Structure[S]):
             )
         return Tally(exact(event.value, "a score"), count, at)
 
-    def _token(self, text: str, remember: timedelta) -> LeaderboardToken:
-        board = self.board
-        return board.tokens(board=board.name, token=text, gone_at=board.now() + remember)
+    def _token(self, text: str, member: str, remember: timedelta) -> LeaderboardToken:
+        if remember <= timedelta(0):
+            raise UsageError(f"remember={remember!r} is over at once; give a timedelta above 0")
+        gone_at = self.board.now() + remember
+        return self.board.tokens(board=self.board.name, token=text, member=member, gone_at=gone_at)
 
     # Reading
 
