@@ -14,7 +14,9 @@ from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests, t
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store, Table, errors, field
+from isotone.model.writing.headroom import forget, headroom_notices
 from isotone.structures import Counter, Sequence, ShardedCounter
+from isotone.structures.counter import CounterShard
 
 invoices = Table("invoices")
 
@@ -153,6 +155,24 @@ def test_of_two_who_reset_each_is_given_what_the_other_is_not(memory: Store) -> 
         backend.before["TransactWriteItems"] = [others]
         ours = ShardedCounter(slow, "c", 3).reset()
     assert (theirs, ours, counter.value()) == ([20], 5, 0)
+
+
+def test_a_counter_may_have_all_of_its_shards(memory: Store) -> None:
+    forget()
+    counter = ShardedCounter(memory, "c", 1000)
+    counter.create_table()
+    memory.upsert(counter._kind, CounterShard.total.add(3), counter="c", shard=999)
+    assert counter.value() == 3
+    assert headroom_notices() == []
+
+
+@pytest.mark.parametrize("remember", [0, -1, float("nan"), float("inf")])
+def test_a_token_that_would_not_be_remembered_is_refused(memory: Store, remember: float) -> None:
+    counter = Counter(memory, "c")
+    counter.create_table()
+    with pytest.raises(errors.UsageError, match="remember is more than 0 seconds"):
+        counter.add_once("a", remember=remember)
+    assert counter.value() == 0
 
 
 def test_a_token_is_remembered_as_long_as_it_says(memory: Store, clock: ManualClock) -> None:

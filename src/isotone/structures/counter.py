@@ -34,6 +34,7 @@ from isotone.model.declaring.keys import Key
 from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
 from isotone.model.steps import Steps
+from isotone.structures.arguments import some_seconds
 from isotone.structures.operation import S, Structure, operation
 from isotone.structures.settling import settled
 
@@ -47,7 +48,7 @@ class CounterShard(Entity):
     """A counter, or a part of one; each is a partition of its own."""
 
     counter: Attr[str] = field()
-    shard: Attr[int] = field(max=_MOST_SHARDS - 1, alert=1)
+    shard: Attr[int] = field(max=_MOST_SHARDS - 1, alert=None)
     total: Attr[int] = field(default=0)
     resets: Attr[int] = field(default=0)
 
@@ -102,8 +103,8 @@ class _Counting(Structure[S]):
         However often it is repeated, after lost answers or crashes, it counts once, for as many seconds as
         the token is remembered. Cost: a transaction of two writes, which is four.
         """
-        now = datetime.fromtimestamp(self.now(), UTC)
-        gone_at = now + timedelta(seconds=remember)
+        some_seconds(remember=remember)
+        gone_at = datetime.fromtimestamp(self.now(), UTC) + timedelta(seconds=remember)
         together = self.calls.transaction()
         together.create(self._tokens(counter=self.name, token=token, gone_at=gone_at))
         together.upsert(
