@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -72,7 +73,9 @@ def test_it_is_made_with_the_writes_beside_it(store: Store, table_name: str) -> 
     sign_up("1", "ann")
     with pytest.raises(errors.TransactionFailed) as failed:
         sign_up("2", "ann")
-    assert failed.value.failures[1].current.owner == "1"
+    taken = failed.value.failures[1]
+    assert isinstance(taken, errors.NotUnique)
+    assert (str(taken), taken.owner) == ("username 'ann' is taken, by 1", "1")
     assert store.get(kept, user_id="2") is None
     rename("1", "ann", "anna")
     sign_up("2", "ann")
@@ -147,6 +150,22 @@ class Owners(RuleBasedStateMachine):
 
 TestOwners = Owners.TestCase
 TestOwners.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+@pytest.mark.parametrize("seconds", [0, -5, float("nan"), 1e30])
+def test_nothing_is_reserved_for_no_time(memory: Store, seconds: float) -> None:
+    names = Unique(memory, "n")
+    names.create_table()
+    with pytest.raises(errors.UsageError, match="seconds is more than 0"):
+        names.reserve("a", "1", seconds=seconds)
+    with (
+        pytest.raises(errors.UsageError, match="seconds is more than 0"),
+        memory.transaction() as together,
+    ):
+        names.within(together).reserve("a", "1", seconds=seconds)
+    wrong: Any = memory
+    with pytest.raises(errors.UsageError, match="together takes Collected, not Store"):
+        names.within(wrong)
 
 
 def test_one_of_many_threads_gets_it(tmp_path: Path) -> None:

@@ -13,17 +13,20 @@ A value is an item whose key it is, so the database itself keeps it unique.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from isotone.errors import ConditionFailed, NotFound, NotUnique
+from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr, expires, field
 from isotone.model.declaring.keys import Key
 from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
 from isotone.model.steps import Steps
 from isotone.model.writing.transactions import Collected
+from isotone.structures.arguments import looked_at, some_seconds
 from isotone.structures.operation import S, Structure, operation
 
 UNIQUE: Final = Table("unique")
@@ -68,8 +71,9 @@ class Unique(Structure[S]):
 
         Whose it is already may take it again, for a longer or shorter time. Raises `NotUnique`.
         """
+        taken, free = self._reservation(value, owner, seconds)
         try:
-            yield from self._reserve(self.calls, value, owner, seconds)
+            yield from self.calls.put(taken, when=free)
         except ConditionFailed as refused:
             raise self._taken(value, refused.current) from None
 
@@ -103,18 +107,23 @@ class Unique(Structure[S]):
         found = yield from self.calls.get(self._kind, consistent=True, **self._key(value))
         return None if found is None else found.owner
 
+    @looked_at
     def within(self, together: Collected) -> UniqueWrites:
         """The same writes, as part of a transaction: they are made with all its others, or not at all."""
         return UniqueWrites(self, together)
 
     # The writes: a store's calls give the steps of each, a transaction collects it
 
-    def _reserve(self, to: Any, value: str, owner: str, seconds: float | None) -> Any:
+    def _reservation(
+        self, value: str, owner: str, seconds: float | None
+    ) -> tuple[UniqueValue, Condition]:
+        """What is put for a value, and the condition that it may be."""
+        some_seconds(seconds=seconds)
         now = datetime.fromtimestamp(self.now(), UTC)
         gone_at = None if seconds is None else now + timedelta(seconds=seconds)
         taken = self._kind(**self._key(value), owner=owner, given=value, gone_at=gone_at)
         free = UniqueValue.owner.missing() | (UniqueValue.gone_at <= now)
-        return to.put(taken, when=free | (UniqueValue.owner == owner))
+        return taken, free | (UniqueValue.owner == owner)
 
     def _release(self, to: Any, value: str, owner: str) -> Any:
         return to.delete(self._kind, when=UniqueValue.owner == owner, **self._key(value))
@@ -137,8 +146,8 @@ class Unique(Structure[S]):
 class UniqueWrites:
     """The writes of a `Unique`, collected by a transaction.
 
-    Where one is refused, the transaction fails: `failures` has a `ConditionFailed` in its place, whose
-    `current.owner` is who has the value.
+    Where one is refused, the transaction fails, and `failures` has why: `NotUnique` for `reserve`, with the
+    `owner` of the value; for the others `ConditionFailed`, whose `current` is the value as it is, or None.
     """
 
     def __init__(self, unique: Unique[Any], together: Collected) -> None:
@@ -147,7 +156,9 @@ class UniqueWrites:
 
     def reserve(self, value: str, owner: str, *, seconds: float | None = None) -> None:
         """Take a value, for good or for so many seconds. Cost: one entry of the transaction."""
-        self._unique._reserve(self._together, value, owner, seconds)
+        taken, free = self._unique._reservation(value, owner, seconds)
+        refused = functools.partial(self._unique._taken, value)
+        self._together.put(taken, when=free, otherwise=refused)
 
     def release(self, value: str, owner: str) -> None:
         """Give a value up, which the owner must have. Cost: one entry of the transaction."""
