@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -196,6 +197,25 @@ def test_dropping_tells_how_far_it_is_and_goes_on(memory: Store) -> None:
     assert told[-1] == 150
     with pytest.raises(errors.UsageError, match="one side"):
         edges.drop()
+
+
+@pytest.mark.parametrize("pair", ["ab", ("a",), ("a", "b", {"grade": 1}), 5])
+def test_what_is_no_pair_is_refused(memory: Store, pair: Any) -> None:
+    edges = Adjacency(memory, "e")
+    edges.create_table()
+    with pytest.raises(errors.UsageError, match=r"is no pair of nodes; write \(left, right\)"):
+        edges.link_many([("a", "c"), pair])
+    assert edges.rights("a").items == []
+
+
+def test_what_is_said_of_an_edge_is_a_mapping(memory: Store) -> None:
+    edges: Any = Adjacency(memory, "e")
+    with pytest.raises(errors.UsageError, match=r"data takes Mapping\[str, Any\] .*, not str"):
+        edges.link("a", "b", "x")
+    with pytest.raises(errors.UsageError, match=r"data takes Mapping\[str, Any\] .*, not str"):
+        edges.within(memory.transaction()).link("a", "b", "x")
+    with pytest.raises(errors.UsageError, match="together takes Collected"):
+        edges.within(memory)
 
 
 def test_answers_that_are_lost_do_no_harm(memory: Store) -> None:

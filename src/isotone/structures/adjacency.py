@@ -25,6 +25,7 @@ from isotone.model.reading.patterns import Query
 from isotone.model.reading.reading import Page
 from isotone.model.steps import Steps
 from isotone.model.writing.transactions import Collected
+from isotone.structures.arguments import looked_at
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 
 Node = str | Entity
@@ -113,8 +114,9 @@ class Adjacency(Structure[S]):
     @operation
     def link_many(self, pairs: Iterable[tuple[Node, Node]]) -> Steps[int]:
         """Say of many pairs that they belong together, over what was said before. Cost: one write each."""
-        return self.calls.put_many([self._edge(*pair, None) for pair in pairs])
+        return self.calls.put_many([self._edge(*_ends(pair), None) for pair in pairs])
 
+    @looked_at
     def within(self, together: Collected) -> EdgeWrites:
         """Edges that a transaction writes together with the rest of it."""
         return EdgeWrites(self, together)
@@ -273,6 +275,7 @@ class EdgeWrites:
         self._adjacency = adjacency
         self._together = together
 
+    @looked_at
     def link(self, left: Node, right: Node, data: Mapping[str, Any] | None = None) -> None:
         """Two nodes belong together, which they must not have before."""
         self._together.create(self._adjacency._edge(left, right, data))
@@ -280,6 +283,13 @@ class EdgeWrites:
     def unlink(self, left: Node, right: Node) -> None:
         """Two nodes do not belong together."""
         self._together.delete(self._adjacency._edges, **self._adjacency._key(left, right))
+
+
+def _ends(pair: Any) -> tuple[Node, Node]:
+    if not (isinstance(pair, tuple | list) and len(pair) == 2):
+        raise UsageError(f"{pair!r} is no pair of nodes; write (left, right)")
+    left, right = pair
+    return left, right
 
 
 def _written(node: Entity) -> str:
