@@ -218,7 +218,7 @@ class LeaseLost(IsotoneError):
 
 
 class RankingIncomplete(IsotoneError):
-    """Ranks are being made anew, or this was interrupted; made anew once more, they are complete."""
+    """Ranks are being made anew or taken away, or this was interrupted and is to be done again."""
 
 
 class MalformedKey(IsotoneError, ValueError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from isotone import ManualClock, Store, Table, errors
 from isotone.backends.interface import Request, Response
 from isotone.model.steps import Pause, Steps
 from isotone.structures import SortedSet
+from isotone.structures.ranking.building import nodes_of
 from isotone.structures.ranking.keys import HIGHEST, LOWEST, ranking_key
 from isotone.structures.ranking.ranking import Ranking
 from isotone.structures.ranking.tree import SIZES
@@ -41,11 +43,15 @@ def requests_of(store: Store, steps: Steps[Any]) -> Iterator[str]:
     answer: Any = None
     try:
         while True:
-            step = steps.send(answer)
+            failed = isinstance(answer, errors.ApiError)
+            step = steps.throw(answer) if failed else steps.send(answer)
             if isinstance(step, Pause):
                 answer = {}
                 continue
-            answer = store.backend.execute(*step)
+            try:
+                answer = store.backend.execute(*step)
+            except errors.ApiError as error:
+                answer = error
             yield step.operation
     except StopIteration:
         return
@@ -89,6 +95,37 @@ def test_a_ranking_that_is_cleared_while_others_write_is_whole_afterwards(hasty:
         findings = hasty.run(ranks.ranking.verify())
         assert findings.faults == []
         hasty.run(ranks.ranking.clear())
+
+
+def test_a_ranking_that_is_cleared_while_others_make_it_anew_is_whole_or_told(hasty: Store) -> None:
+    """It deleted parts of what the others had made in between, and told nobody."""
+    number = len([*requests_of(hasty, ranks_in(hasty).ranking.clear())])
+    for before in range(1, number + 2):
+        for between in range(1, 16):
+            ranks_in(hasty).rebuild(KEYS)
+            clearing = requests_of(hasty, ranks_in(hasty).ranking.clear())
+            making = ranks_in(hasty).ranking.rebuild(in_batches(KEYS, 20))
+            rebuilding = requests_of(hasty, making)
+            _ = [*islice(clearing, before)], [*islice(rebuilding, between)], [*clearing]
+            try:
+                _ = [*rebuilding]
+            except errors.RankingIncomplete:
+                with pytest.raises(errors.RankingIncomplete):
+                    ranks_in(hasty).size()
+            else:
+                is_there = ranks_in(hasty).size() > 0
+                ranks_in(hasty).check(KEYS if is_there else [])
+
+
+def test_two_who_clear_a_ranking_leave_nothing(hasty: Store) -> None:
+    ranks = ranks_in(hasty)
+    for seed in range(50):
+        ranks.rebuild(KEYS)
+        clears = [ranks_in(hasty).ranking.clear() for _ in range(2 + seed % 2)]
+        Interleaved(hasty, clears, conflicts=20).run(seed)
+        tree = ranks.ranking._tree
+        for kind in (tree.shapes, tree.counts, tree.leaves):
+            assert hasty.run(nodes_of(tree, kind)) == []
 
 
 def test_a_size_that_is_asked_for_while_a_rebuild_ends_is_not_none(hasty: Store) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from isotone.structures.ranking.nodes import (
     key_entries,
     total,
 )
-from isotone.structures.ranking.tree import Tree
+from isotone.structures.ranking.tree import Stale, Tree
 
 Batch = Callable[[], Steps[Sequence[str]]]
 """Reads the next keys, in ascending order; none at the end."""
@@ -46,18 +46,26 @@ def rebuild(tree: Tree, batch: Batch, progress: Callable[[int], None] | None) ->
     except TransactionFailed:
         yield from _close(tree, mark)  # one may have deleted what the other wrote
         raise RankingIncomplete(
-            f"the ranking {tree.name!r} was made anew by somebody else at the same time: run it "
-            "again, once"
+            f"the ranking {tree.name!r} was made anew or taken away by somebody else at the same "
+            "time: run it again, once"
         ) from None
     return total(entries)
 
 
 def clear(tree: Tree) -> Steps[None]:
     """Delete everything; see `Ranking.clear`."""
+    return tree.until(partial(_clear, tree))
+
+
+def _clear(tree: Tree) -> Steps[None]:
     mark = yield from _emptied(tree)
-    with contextlib.suppress(WriteRefused):  # somebody else makes it anew by now
+    try:
         is_mine = RankingShape.shape == mark.shape
         yield from tree.calls.delete(tree.shapes, when=is_mine, **tree.key(ROOT))
+    except WriteRefused:
+        root = yield from tree.calls.get(tree.shapes, consistent=True, **tree.key(ROOT))
+        if root is not None:  # somebody else's, of which parts may be deleted by now
+            raise Stale from None
 
 
 # Taking away
