@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 from collections import Counter as Multiset
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -625,12 +627,93 @@ def test_it_costs_what_is_said(clock: ManualClock) -> None:
 def test_what_makes_no_sense_is_refused(memory: Store) -> None:
     with pytest.raises(errors.UsageError, match="1 to 1000 shards"):
         Queue(memory, "q", shards=0)
-    with pytest.raises(errors.UsageError, match="more than 0 seconds"):
-        Queue(memory, "q", hold=0)
+    with pytest.raises(errors.UsageError, match="once or more, not 0 times"):
+        Queue(memory, "q", attempts=0)
     with pytest.raises(errors.UsageError, match=r"Queue\(priorities=…\)"):
         Queue(memory, "q").put(1, priority=1)
     with pytest.raises(errors.UsageError, match="no delay and no priority"):
         Queue(memory, "q").put(1, group="g", delay=1)
+    with pytest.raises(errors.UsageError, match="one message or more"):
+        list(Queue(memory, "q").consume(batch=0, idle=0))
+
+
+@pytest.mark.parametrize("length", [-5, float("nan"), float("inf"), 1e30])
+def test_a_time_that_is_none_is_refused(queue: Queue, length: float) -> None:
+    queue.put("kept")
+    (message,) = queue.claim()
+    refused: list[tuple[str, Callable[[], object]]] = [
+        ("hold is more", lambda: Queue(queue.store, "q", hold=length)),
+        ("hold is more", lambda: Queue(queue.store, "q", hold=0)),
+        ("remember is more", lambda: Queue(queue.store, "q", remember=length)),
+        ("remember is more", lambda: Queue(queue.store, "q", remember=0)),
+        ("hold is more", lambda: queue.claim(hold=length)),
+        ("hold is more", lambda: queue.claim(hold=0)),
+        ("hold is more", lambda: queue.extend(message, length)),
+        ("hold is more", lambda: queue.extend(message, 0)),
+        ("hold is more", lambda: list(queue.consume(hold=length, idle=0))),
+        ("poll is 0", lambda: list(queue.consume(poll=length, idle=0))),
+        ("delay is 0", lambda: queue.put("x", delay=length)),
+        ("delay is 0", lambda: queue.put_many(["x"], delay=length)),
+        ("delay is 0", lambda: queue.give_back(message, delay=length)),
+    ]
+    for said, call in refused:
+        with pytest.raises(errors.UsageError, match=f"^{said}.* a century: not "):
+            call()
+    counts = queue.counts()
+    assert (counts.in_flight, counts.depth) == (1, 1)
+
+
+def test_a_handler_is_seen_to_have_failed_though_its_time_of_rest_is_wrong(memory: Store) -> None:
+    queue = Queue(memory, "q", retry_after=lambda attempts: -attempts)
+    queue.create_table()
+    queue.put("x")
+    (message,) = queue.claim()
+    with pytest.raises(ZeroDivisionError) as raised, queue.handling(message):
+        raise ZeroDivisionError
+    assert "retry_after is 0 seconds or more" in str(raised.value.__context__)
+
+
+def test_handling_takes_one_message(queue: Queue) -> None:
+    wrong: Any = ["a message"]
+    with pytest.raises(errors.UsageError, match="message takes Message, not list"):
+        queue.handling(wrong)
+
+
+def test_a_block_of_the_other_kind_does_nothing() -> None:
+    handled: list[str] = []
+
+    async def program(store: Store) -> None:
+        waiting = Queue(store, "q")
+        waiting.create_table()
+        waiting.put("x")
+        block: Any = waiting.handling(waiting.claim()[0])
+        with pytest.raises(errors.UsageError, match="by `with`, not by `async with`"):
+            async with block:
+                handled.append("waiting")
+        assert waiting.counts().in_flight == 1
+        async with isotone.aconnect() as other:
+            awaited = Queue(other, "q")
+            await awaited.create_table()
+            await awaited.put("x")
+            block = awaited.handling((await awaited.claim())[0])
+            with pytest.raises(errors.UsageError, match="by `async with`, not by `with`"), block:
+                handled.append("awaited")
+            assert (await awaited.counts()).in_flight == 1
+
+    with isotone.connect() as store:
+        asyncio.run(program(store))
+    assert handled == []
+
+
+def test_an_error_goes_on_out_where_that_is_wanted(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue.put("x")
+    (message,) = queue.claim()
+    with pytest.raises(AssertionError, match="by a test"), queue.handling(message, raising=True):
+        raise AssertionError("by a test")
+    assert caplog.records == []
+    assert queue.counts().delayed == 1  # until it is tried again
 
 
 def test_awaited(clock: ManualClock) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from isotone.errors import ConditionFailed, LeaseLost, UsageError
 from isotone.model.declaring.changes import Change
 from isotone.model.steps import Steps
+from isotone.structures.arguments import any_seconds
 from isotone.structures.queue import groups
 from isotone.structures.queue.entities import Message, QueueEntry, in_place, is_dead
 
@@ -136,7 +137,9 @@ def begun(queue: Queue[Any], message: Message, keep: bool) -> Steps[Message]:
     return (yield from extended(queue, message, queue.hold)) if keep else message
 
 
-def ended(queue: Queue[Any], message: Message, error: BaseException | None) -> Steps[bool]:
+def ended(
+    queue: Queue[Any], message: Message, error: BaseException | None, raising: bool
+) -> Steps[bool]:
     """It is acknowledged, or given back for what the block raised; whether that goes no further."""
     if error is None:
         yield from acknowledged(queue, message)
@@ -144,14 +147,16 @@ def ended(queue: Queue[Any], message: Message, error: BaseException | None) -> S
     if not isinstance(error, Exception):  # not the message's fault, so it need not wait
         yield from given_back(queue, message, 0.0, f"interrupted by {type(error).__name__}")
         return False
-    _LOGGER.warning(
-        "attempt %d at message %s of %r failed",
-        message.attempts,
-        message.id,
-        queue.name,
-        exc_info=error,
-    )
+    if not raising:
+        _LOGGER.warning(
+            "attempt %d at message %s of %r failed",
+            message.attempts,
+            message.id,
+            queue.name,
+            exc_info=error,
+        )
+    delay, reason = queue.retry_after(message.attempts), f"{type(error).__name__}: {error}"
+    any_seconds(retry_after=delay)
     with contextlib.suppress(LeaseLost):  # then somebody else has it
-        delay, reason = queue.retry_after(message.attempts), f"{type(error).__name__}: {error}"
         yield from given_back(queue, message, delay, reason)
-    return True
+    return not raising

@@ -28,6 +28,7 @@ from isotone.model.ids import uuid7
 from isotone.model.reading.collecting import Traversal
 from isotone.model.reading.patterns import Query
 from isotone.model.steps import Pause, Steps
+from isotone.structures.arguments import any_seconds, looked_at, some_seconds
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 from isotone.structures.queue import groups, outcomes
 from isotone.structures.queue.claiming import Claims
@@ -83,10 +84,9 @@ class Queue(Structure[S]):
                 f"a queue has 1 to {MOST_SHARDS} shards and 1 to {MOST_PRIORITIES} priorities, not "
                 f"{shards} and {priorities}"
             )
-        if hold <= 0 or attempts < 1:
-            raise UsageError(
-                f"a message is held for more than 0 seconds and tried once or more, not {hold:g} and {attempts}"
-            )
+        if attempts < 1:
+            raise UsageError(f"a message is tried once or more, not {attempts} times")
+        some_seconds(hold=hold, remember=remember)
         self.name = name
         self.hold = hold
         self.attempts = attempts
@@ -161,6 +161,7 @@ class Queue(Structure[S]):
         return ids
 
     def _check(self, delay: float, priority: int, group: str | None) -> None:
+        any_seconds(delay=delay)
         if not 0 <= priority < self.priorities:
             raise UsageError(
                 f"queue {self.name!r} has priorities 0 to {self.priorities - 1}, not {priority}; "
@@ -195,6 +196,7 @@ class Queue(Structure[S]):
         Cost: a query for each shard and priority until there are enough, and a write for each message; of a
         group, a read of its next message as well. A write more where another consumer was faster.
         """
+        some_seconds(hold=hold)
         return self._claims.claim(most, self.hold if hold is None else hold)
 
     @iteration
@@ -212,6 +214,10 @@ class Queue(Structure[S]):
         Looks again at most `poll` seconds after it found nothing. Ends when `until()` is true, or when there
         was nothing for `idle` seconds. With a larger `batch`, some are held that are not worked on yet.
         """
+        some_seconds(hold=hold)
+        any_seconds(poll=poll, idle=idle)
+        if batch < 1:
+            raise UsageError(f"a batch is of one message or more, not of {batch}")
         held, idled, naps = self.hold if hold is None else hold, 0.0, pauses(poll)
         while not until():
             if (yield self._claims.claim(batch, held)):
@@ -225,18 +231,22 @@ class Queue(Structure[S]):
 
     # What becomes of a message that was claimed
 
-    def handling(self, message: Message, *, keep: bool = False) -> Leased[Message, bool, S]:
+    @looked_at
+    def handling(
+        self, message: Message, *, keep: bool = False, raising: bool = False
+    ) -> Leased[Message, bool, S]:
         """A `with` or `async with` block that handles a message: acknowledged at its end.
 
         Where it raises, the message is given back with the error as its reason, to be tried after
         `retry_after`; the error is logged to `isotone.queue`, and the program goes on behind the block. What is
-        no `Exception` (an interruption, a cancellation) goes on out of it. With `keep`, the message is held for
-        as long as the block runs: it is extended at its beginning, and then three times within `hold`.
+        no `Exception` (an interruption, a cancellation) goes on out of it, and with `raising` so does any error,
+        which is not logged then. With `keep`, the message is held for as long as the block runs: it is extended
+        at its beginning, and then three times within `hold`.
         """
         return Leased(
             self.store,
             begin=lambda: outcomes.begun(self, message, keep),
-            end=lambda error: outcomes.ended(self, message, error),
+            end=lambda error: outcomes.ended(self, message, error, raising),
             renew=(lambda: outcomes.extended(self, message, self.hold)) if keep else None,
             every=self.hold / 3,
         )
@@ -253,6 +263,7 @@ class Queue(Structure[S]):
     @operation
     def extend(self, message: Message, hold: float | None = None) -> Steps[Message]:
         """Hold a message for so many seconds from now; the message as it is then. Cost: one write."""
+        some_seconds(hold=hold)
         return outcomes.extended(self, message, self.hold if hold is None else hold)
 
     @operation
@@ -263,6 +274,7 @@ class Queue(Structure[S]):
 
         It becomes a dead letter where that was the last of its attempts.
         """
+        any_seconds(delay=delay)
         return outcomes.given_back(self, message, delay, reason)
 
     @operation
