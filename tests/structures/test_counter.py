@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -140,6 +142,50 @@ def test_a_reset_without_an_answer_loses_nothing(memory: Store, shards: int) -> 
             assert (again.reset(), counter.value(), again.reset()) == (45, 0, 0)
 
 
+def test_one_that_expires_begins_at_0_so_long_after_its_first_addition(
+    store: Store, table_name: str, clock: ManualClock
+) -> None:
+    counter = Counter(store, "c", expires=timedelta(minutes=1), table=Counter.layout(table_name))
+    counter.create_table()
+    clock.advance(0.75)
+    assert counter.add() == 1
+    clock.advance(59.9)
+    assert (counter.add(), counter.add_once("a"), counter.value()) == (2, True, 3)
+    clock.advance(1.1)
+    assert (counter.value(), counter.reset(), counter.add()) == (0, 0, 1)
+    clock.advance(61)
+    assert (counter.add_once("b"), counter.value()) == (True, 1)
+    clock.advance(30)
+    assert (counter.reset(), counter.add()) == (1, 1)
+    clock.advance(31)
+    assert (counter.value(), counter.reset()) == (0, 0)
+
+
+def test_one_that_expires_while_it_is_reset_owes_nothing(memory: Store, clock: ManualClock) -> None:
+    class Slow(Counter):
+        def _read(self) -> Any:
+            shards = yield from super()._read()
+            clock.advance(31)
+            return shards
+
+    counter = Counter(memory, "c", expires=timedelta(minutes=1))
+    counter.create_table()
+    counter.add(5)
+    clock.advance(30)
+    assert Slow(memory, "c").reset() == 0
+    assert (counter.value(), counter.add()) == (0, 1)
+
+
+def test_a_limit_that_many_reach_is_not_passed(memory: Store, clock: ManualClock) -> None:
+    counter = Counter(memory, "c", expires=timedelta(seconds=10))
+    counter.create_table()
+    for _ in range(3):
+        with ThreadPoolExecutor(4) as pool:
+            counts = list(pool.map(lambda _: counter.add(), range(40)))
+        assert sorted(counts) == list(range(1, 41))
+        clock.advance(11)
+
+
 def test_of_two_who_reset_each_is_given_what_the_other_is_not(memory: Store) -> None:
     counter = ShardedCounter(memory, "c", 3)
     counter.create_table()
@@ -197,7 +243,14 @@ def test_it_costs_what_is_said(clock: ManualClock) -> None:
         counter.add_once("a")
         assert requests.taken() == {"TransactWriteItems": 1}
         counter.reset()
-        assert requests.taken() == {"BatchGetItem": 1, "GetItem": 1, "TransactWriteItems": 1}
+        assert requests.taken() == {"BatchGetItem": 1, "TransactWriteItems": 1}
+        counter.reset()
+        assert requests.taken() == {"BatchGetItem": 1}
+        brief = Counter(store, "b", expires=timedelta(seconds=1))
+        for expected in ({"UpdateItem": 1}, {"UpdateItem": 1, "PutItem": 1}):
+            brief.add()
+            assert requests.taken() == expected
+            clock.advance(2)
         sharded.value()
         assert requests.taken() == {"BatchGetItem": 3}
         numbers = Sequence(store, "n", block=100)
@@ -263,6 +316,9 @@ def test_a_sequence_that_everybody_wants_says_so(memory: Store) -> None:
 def test_what_makes_no_sense_is_refused(memory: Store) -> None:
     with pytest.raises(errors.UsageError, match="1 to 1000 shards"):
         ShardedCounter(memory, "c", 0)
+    for expires in (timedelta(0), timedelta(minutes=-1), timedelta(days=40_000)):
+        with pytest.raises(errors.UsageError, match="expires is more than 0 seconds"):
+            Counter(memory, "c", expires=expires)
     with pytest.raises(errors.UsageError, match="1 number or more"):
         Sequence(memory, "n").reserve(0)
     with pytest.raises(errors.UsageError, match="1 number or more"):

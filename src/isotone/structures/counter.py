@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import random
 import uuid
@@ -29,6 +30,7 @@ from typing import Final
 from typing_extensions import TypeVar
 
 from isotone.errors import AlreadyExists, TransactionFailed, UsageError, WriteRefused
+from isotone.model.declaring.changes import Change
 from isotone.model.declaring.fields import Attr, expires, field
 from isotone.model.declaring.keys import Key
 from isotone.model.declaring.table import Table
@@ -51,6 +53,7 @@ class CounterShard(Entity):
     shard: Attr[int] = field(max=_MOST_SHARDS - 1, alert=None)
     total: Attr[int] = field(default=0)
     resets: Attr[int] = field(default=0)
+    gone_at: Attr[datetime | None] = expires(default=None)
 
     primary = Key("COUNTER", counter, shard).sort("COUNTER")
 
@@ -83,6 +86,7 @@ class _Counting(Structure[S]):
             raise UsageError(f"a counter has 1 to {_MOST_SHARDS} shards, not {shards}")
         self.name = name
         self.shards = shards
+        self.expires: float | None = None
         self._kind = self.kept(CounterShard)
         self._tokens = self.kept(CounterToken)
 
@@ -104,12 +108,10 @@ class _Counting(Structure[S]):
         the token is remembered. Cost: a transaction of two writes, which is four.
         """
         some_seconds(remember=remember)
-        gone_at = datetime.fromtimestamp(self.now(), UTC) + timedelta(seconds=remember)
+        gone_at = self._after(remember)
         together = self.calls.transaction()
         together.create(self._tokens(counter=self.name, token=token, gone_at=gone_at))
-        together.upsert(
-            self._kind, CounterShard.total.add(by), counter=self.name, shard=self._any_shard()
-        )
+        together.upsert(self._kind, *self._changes(by), counter=self.name, shard=self._any_shard())
         try:
             yield from together.commit()
         except TransactionFailed as failed:
@@ -123,21 +125,25 @@ class _Counting(Structure[S]):
         """Begin at 0 again, and give what was counted until then.
 
         What others add meanwhile is in what is given, or in what the counter has afterwards: never in both,
-        never in neither. Cost: a consistent read of each shard, and of the first once more, and a transaction of
-        a write and a check.
+        never in neither. Cost: a consistent read of each shard, and unless they are 0, a transaction of a write
+        and a check.
         """
         return (yield from settled(self._reset, f"to counter {self.name!r}", "try again later"))
 
     def _reset(self) -> Steps[int]:
         """Take away what was counted, from the first shard, unless another reset did since that was read."""
         shards = yield from self._read()
-        total, resets = _sum(shards), 0 if shards[0] is None else shards[0].resets
-        as_read = CounterShard.resets == resets
-        if not resets:
-            as_read |= CounterShard.resets.missing()
+        total = _sum(shards)
+        if not total:
+            return 0
         together = self.calls.transaction()
         changes = CounterShard.total.add(-total), CounterShard.resets.add(1)
-        together.upsert(self._kind, *changes, when=as_read, counter=self.name, shard=0)
+        if shards[0] is None:
+            as_read = CounterShard.resets.missing()
+            together.upsert(self._kind, *changes, when=as_read, counter=self.name, shard=0)
+        else:  # and it has not expired since
+            as_read = CounterShard.resets == shards[0].resets
+            together.update(self._kind, *changes, when=as_read, counter=self.name, shard=0)
         # A transaction is made once, though it may be sent twice; a write by itself would be made again.
         never = CounterToken.gone_at.missing()
         together.check(self._tokens, never, counter=self.name, token=uuid.uuid4().hex)
@@ -149,24 +155,48 @@ class _Counting(Structure[S]):
         return self.calls.get_many(self._kind, keys, consistent=True)
 
     def _add(self, by: int) -> Steps[int]:
-        change = CounterShard.total.add(by)
         shard = self._any_shard()
-        after = yield from self.calls.upsert(self._kind, change, counter=self.name, shard=shard)
+        after = yield from self.calls.upsert(
+            self._kind, *self._changes(by), counter=self.name, shard=shard
+        )
         return after.total
+
+    def _changes(self, by: int) -> list[Change]:
+        changes = [CounterShard.total.add(by)]
+        if self.expires is not None:  # by the first addition, which those after it leave
+            changes.append(CounterShard.gone_at.set_default(self._after(self.expires)))
+        return changes
+
+    def _after(self, seconds: float) -> datetime:
+        """So much later, and never sooner: what expires does so to the second."""
+        return datetime.fromtimestamp(math.ceil(self.now() + seconds), UTC)
 
     def _any_shard(self) -> int:
         return random.randrange(self.shards)
 
 
 class Counter(_Counting[S]):
-    """A number that everybody adds to."""
+    """A number that everybody adds to.
 
-    def __init__(self, store: S, name: str, *, table: Table | None = None) -> None:
+    One that `expires` is gone so long after its first addition, which later ones do not put off, and begins at 0.
+    """
+
+    def __init__(
+        self,
+        store: S,
+        name: str,
+        *,
+        expires: timedelta | None = None,
+        table: Table | None = None,
+    ) -> None:
         super().__init__(store, name, 1, table)
+        if expires is not None:
+            self.expires = expires.total_seconds()
+            some_seconds(expires=self.expires)
 
     @operation
     def add(self, by: int = 1) -> Steps[int]:
-        """Add, or take away, and give what the counter has then. Cost: one write.
+        """Add, or take away, and give what the counter has then. Cost: one write, two where it had expired.
 
         A write whose answer was lost is sent again by the store, and may so count twice; `add_once` does not.
         """
