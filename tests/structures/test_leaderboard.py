@@ -564,6 +564,24 @@ def test_an_event_counts_once(store: Store, table_name: str) -> None:
         assert rows(board.top()) == [(1, "a", 7)]
 
 
+def test_what_is_no_event_is_refused(memory: Store) -> None:
+    board = Leaderboard(memory)
+    board.create_table()
+    events: list[Any] = [
+        [("a", 1)],
+        {"a": 1},
+        [ScoreEvent("a", 1, "2")],  # type: ignore[arg-type]
+        [ScoreEvent(1, "a")],  # type: ignore[arg-type]
+        [ScoreEvent("a", 1, 1, "2026-01-01")],  # type: ignore[arg-type]
+    ]
+    for each in events:
+        with pytest.raises(UsageError):
+            board.record_many(each)
+    with pytest.raises(UsageError, match="60 is no window"):
+        Leaderboard(memory, window=60)  # type: ignore[arg-type]
+    assert board.count() == 0
+
+
 @pytest.mark.parametrize("score", ["sum", "best"])
 def test_an_event_counts_once_for_each_member(memory: Store, score: Any) -> None:
     board = Leaderboard(memory, score=score)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -91,8 +92,18 @@ def test_the_last_windows() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(UsageError, match="is no window"):
-        Windows("fortnight")  # type: ignore[arg-type]
+    wrong: list[Any] = ["fortnight", 60, None, ["day"]]
+    for every in wrong:
+        with pytest.raises(UsageError, match="is no window"):
+            Windows(every)
+    with pytest.raises(UsageError, match="is no time zone"):
+        Windows("day", zone="America/New_York")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="is no time of day"):
+        Windows("day", day_starts=4)  # type: ignore[arg-type]
+    moments: list[Any] = [1767268800, "2026-01-01", date(2026, 1, 1)]
+    for moment in moments:
+        with pytest.raises(UsageError, match="is no instant"):
+            Windows("day").at(moment)
     with pytest.raises(UsageError, match="does not return with the day"):
         Windows(timedelta(hours=36))
     with pytest.raises(UsageError, match="does not return with the day"):

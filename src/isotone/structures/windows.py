@@ -54,11 +54,18 @@ ALL_TIME: Final = Window("ALL", datetime.min.replace(tzinfo=UTC), datetime.max.r
 
 def instant(moment: datetime) -> datetime:
     """The moment, which has a time zone; raises `UsageError` for one without."""
+    if not isinstance(moment, datetime):
+        raise UsageError(f"{moment!r} is no instant; give a datetime: datetime(…, tzinfo=UTC)")
     if moment.tzinfo is None:
         raise UsageError(
             f"{moment} is naive, so it names no instant; give it a time zone: datetime(…, tzinfo=UTC)"
         )
     return moment
+
+
+def written(length: object) -> str:
+    """A span of time as one writes it: `timedelta(days=1)`."""
+    return repr(length).removeprefix("datetime.")
 
 
 def floor(moment: datetime, length: timedelta) -> datetime:
@@ -78,8 +85,8 @@ class Windows:
     def __init__(
         self, every: Every = "all time", *, day_starts: time = time(0), zone: tzinfo = UTC
     ) -> None:
-        length = _NAMED.get(every, every) if isinstance(every, str) else every
-        if isinstance(length, str):
+        length = _NAMED.get(every) if isinstance(every, str) else every
+        if not isinstance(length, timedelta) and every != "all time":
             raise UsageError(
                 f"{every!r} is no window; there are {', '.join(_NAMED)}, and timedelta"
             )
@@ -88,6 +95,10 @@ class Windows:
                 f"a window of {length} does not return with the day; give any length below a day, or "
                 "whole days"
             )
+        if not isinstance(zone, tzinfo):
+            raise UsageError(f"zone={zone!r} is no time zone; give ZoneInfo('America/New_York')")
+        if not isinstance(day_starts, time):
+            raise UsageError(f"day_starts={day_starts!r} is no time of day; give time(4)")
         if day_starts.tzinfo is not None:
             raise UsageError("day_starts is a time without a zone; the zone is given by zone=")
         self.every = every

@@ -213,8 +213,10 @@ class Leaderboard(Structure[S]):
             yield from self.board.ranking(self._window(at).label).clear()
 
     def _tally(self, event: ScoreEvent) -> Tally:
-        if event.count < 1:
-            raise UsageError(f"an event counts for 1 or more, not for {event.count}")
+        if not isinstance(event, ScoreEvent):
+            raise UsageError(f"{event!r} is no event: one is ScoreEvent(member, value)")
+        if not isinstance(event.count, int) or event.count < 1:
+            raise UsageError(f"an event counts for 1 or more, not for {event.count!r}")
         count = event.count if self.board.score in ("sum", "average") else 1
         now = self.board.now()
         at = now if event.at is None else instant(event.at)
