@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -500,18 +501,82 @@ def test_what_is_refused(memory: Store) -> None:
             series.add("s", value)
     with pytest.raises(UsageError, match="naive"):
         series.add("s", 1, at=datetime(2027, 1, 15))
-    with pytest.raises(UsageError, match="no roll-ups of 1:00:00"):
+    with pytest.raises(
+        UsageError,
+        match=r"no roll-ups of timedelta\(seconds=3600\), but of timedelta\(seconds=60\);",
+    ):
         series.summaries("s", HOUR, NOW, NOW + DAY)
     with pytest.raises(UsageError, match="ends after"):
         series.chart("s", NOW, NOW)
     with pytest.raises(UsageError, match="size 0"):
         series.page("s", size=0)
-    for options in ({"shards": 0}, {"bucket": timedelta(milliseconds=1)}, {"shards": 101}):
-        with pytest.raises(UsageError):
-            TimeSeries(memory, "readings", **options)  # type: ignore[arg-type]
+    wrong: list[dict[str, Any]] = [
+        {"shards": 0},
+        {"shards": 101},
+        {"bucket": timedelta(milliseconds=1)},
+        {"bucket": "day"},
+        {"keep": -DAY},
+        {"keep": timedelta(0)},
+        {"keep": 30},
+        {"roll_ups": {HOUR: -DAY}},
+        {"roll_ups": {HOUR: timedelta(0)}},
+        {"roll_ups": {HOUR: "day"}},
+        {"roll_ups": {"hour": None}},
+        {"roll_ups": [HOUR]},
+    ]
+    for options in wrong:
+        with pytest.raises(UsageError, match=next(iter(options))[:7].replace("_", ".")):
+            TimeSeries(memory, "readings", **options)
+    points: list[Any] = [(1, NOW), 1, {"value": 1}, "1", Point(NOW, 1)]  # type: ignore[arg-type]
+    for point in points:
+        with pytest.raises(UsageError, match=r"is no point: one is Point\(value, at\)"):
+            series.add_many("s", [point])
+    naive = datetime(2027, 1, 15)
+    for start, end in ((naive, NOW), (NOW, naive)):
+        with pytest.raises(UsageError, match="naive"):
+            series.chart("s", start, end)
+        with pytest.raises(UsageError, match="naive"):
+            series.gaps("s", MINUTE, start, end)
+        with pytest.raises(UsageError, match="naive"):
+            series.summaries("s", MINUTE, start, end)
     assert series.latest("s") is None
     assert series.add("s", 0.1) and series.add("s", 0.2, id="b")  # noqa: PT018
     assert series.summaries("s", MINUTE, NOW, NOW + DAY)[0].total == Decimal("0.3")
+
+
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [
+        ({}, {"shards": 4}),
+        ({"shards": 4}, {}),
+        ({}, {"bucket": HOUR}),
+        ({"bucket": HOUR}, {}),
+        ({}, {"bucket": 7 * DAY}),
+    ],
+)
+def test_points_that_would_lie_elsewhere_are_refused(
+    memory: Store, first: dict[str, Any], other: dict[str, Any]
+) -> None:
+    """A time series that is declared with other buckets or shards would count points a second time."""
+    series = TimeSeries(memory, "readings", **first)
+    series.create_table()
+    assert series.add("s", 1, at=NOW - 10 * DAY)
+    assert series.add("s", 1)
+    wrong = TimeSeries(memory, "readings", **other)
+    calls: list[Callable[[], object]] = [
+        lambda: wrong.add("s", 1),
+        lambda: wrong.add("s", 2, at=NOW + DAY),
+        lambda: wrong.latest("s"),
+        lambda: list(wrong.points("s")),
+        lambda: wrong.page("s"),
+        lambda: wrong.back_fill("s", HOUR),
+    ]
+    for call in calls:
+        with pytest.raises(UsageError, match="declare it as elsewhere"):
+            call()
+    assert [each.value for each in series.points("s")] == [1, 1]
+    assert series.summaries("s", DAY, NOW, NOW + DAY)[0].count == 1
+    assert wrong.add("t", 1)
 
 
 def test_it_shares_a_table(memory: Store) -> None:
@@ -542,7 +607,7 @@ def test_what_it_costs() -> None:
         measured.take()
         for number, (value, expected) in enumerate(
             [
-                (5, (1 + 3, 1 + 1 + 3, 3)),  # the first of its bucket
+                (5, (3, 1 + 1 + 3, 3)),  # the first of all
                 (9, (3, 1 + 3, 2)),  # wider
                 (7, (0, 1 + 3, 1)),  # between what was seen
                 (5, (0, 1 + 3, 1)),

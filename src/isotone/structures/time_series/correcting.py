@@ -121,6 +121,8 @@ def back_fill(
     newest = yield from plan.calls.first(plan.buckets_of(series).reversed())
     if oldest is None or newest is None:
         return 0
+    for listed in (oldest, newest):
+        plan.own(listed)
     at, end = floor(start or oldest.bucket, every), instant(end or newest.bucket + plan.bucket)
     partition = plan.bucket if source is None else source * PER_BUCKET
     length = every * max(1, min(TOGETHER, partition // every))

@@ -48,6 +48,8 @@ class TimeSeriesBucket(Entity):
     name: Attr[str] = field()
     series: Attr[str] = field()
     bucket: Attr[datetime] = field(precision="seconds")
+    length: Attr[int] = field(description="of the bucket, in seconds")
+    shards: Attr[int] = field()
     gone_at: Attr[datetime | None] = expires(default=None)
 
     primary = Key("TIME_SERIES_BUCKETS", name, series).sort("BUCKET", bucket)

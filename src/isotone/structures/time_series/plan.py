@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
+from isotone.errors import UsageError
 from isotone.model.calls import Calls
 from isotone.model.declaring.conditions import Condition
 from isotone.model.reading.patterns import Query
@@ -21,7 +22,7 @@ from isotone.structures.time_series.entries import (
     TimeSeriesPoint,
     TimeSeriesRollUp,
 )
-from isotone.structures.windows import floor
+from isotone.structures.windows import floor, written
 
 PER_BUCKET: Final = 1440  # roll-ups of a resolution in a partition: a day of minutes
 FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)  # their buckets begin and end in the calendar
@@ -60,6 +61,10 @@ class Plan:
 
     def point(self, series: str, given: Point) -> TimeSeriesPoint:
         """A point as it is stored, in the shard that follows from what identifies it."""
+        if not isinstance(given, Point) or not isinstance(given.at, datetime):
+            raise UsageError(
+                f"{given!r} is no point: one is Point(value, at), as in Point(21.5, datetime(…, tzinfo=UTC))"
+            )
         at = floor(given.at, _INSTANT)
         shard = Shard(self, series, shard_of(f"{at.isoformat()}#{given.id}", self.shards))
         value = exact(given.value, "the value of a point", floats=True)
@@ -74,6 +79,30 @@ class Plan:
         kind = TimeSeriesBucket
         which = kind.bucket >= floor(start, self.bucket), kind.bucket < end
         return self.buckets.primary.where(kind.name == self.name, kind.series == series, *which)
+
+    def listing(self, series: str, bucket: datetime) -> TimeSeriesBucket:
+        """What says that a series has points in a bucket."""
+        gone_at = None if self.keep is None else bucket + self.bucket + self.keep
+        length = int(self.bucket.total_seconds())
+        return self.buckets(
+            name=self.name,
+            series=series,
+            bucket=bucket,
+            length=length,
+            shards=self.shards,
+            gone_at=gone_at,
+        )
+
+    def own(self, listed: TimeSeriesBucket) -> TimeSeriesBucket:
+        """What is listed; raises `UsageError` where its points lie elsewhere than this plan says."""
+        length = timedelta(seconds=listed.length)
+        if (length, listed.shards) == (self.bucket, self.shards):
+            return listed
+        raise UsageError(
+            f"{listed.series!r} of {self.name!r} has points in buckets of {written(length)} over shards="
+            f"{listed.shards}, and here it is declared with {written(self.bucket)} over shards={self.shards}; "
+            "declare it as elsewhere, or give this one a name of its own"
+        )
 
     def shards_of(self, series: str) -> list[Shard]:
         """All shards of a series."""

@@ -102,7 +102,7 @@ class Walk:
             query.reversed() if self.newest_first else query
         )
         self.is_over, self.behind = following is None, ()
-        self.bucket = self.bucket if following is None else following.bucket
+        self.bucket = self.bucket if following is None else self.plan.own(following).bucket
 
 
 def summaries(plan: Plan, series: str, every: timedelta, span: Span) -> Steps[list[Summary]]:

@@ -34,7 +34,7 @@ from isotone.structures.time_series.entries import (
 )
 from isotone.structures.time_series.plan import FIRST, LAST, Plan
 from isotone.structures.time_series.reading import PointPage, Walk
-from isotone.structures.windows import floor
+from isotone.structures.windows import floor, instant, written
 
 TIME_SERIES: Final = Table("time-series")
 MINUTE: Final = timedelta(minutes=1)
@@ -75,10 +75,8 @@ class TimeSeries(Structure[S]):
             summaries=self.kept(TimeSeriesRollUp),
             name=name,
             bucket=_whole_seconds(bucket, "a bucket"),
-            keep=keep,
-            roll_ups={
-                _whole_seconds(each, "a roll-up"): roll_ups[each] for each in sorted(roll_ups)
-            },
+            keep=_kept_for(keep, "keep"),
+            roll_ups=_resolutions(roll_ups),
             shards=shards,
         )
 
@@ -258,7 +256,7 @@ class TimeSeries(Structure[S]):
         Of the finest resolution that has no more windows than that in the span and is kept for as long; of
         several windows together, where none is as coarse. Cost: that of `summaries`.
         """
-        if at_most < 1 or start >= end:
+        if at_most < 1 or instant(start) >= instant(end):
             raise UsageError("a chart has one window or more, of a span that ends after it starts")
         every = self._resolution(start, end, at_most)
         begin = floor(start, every)
@@ -287,7 +285,7 @@ class TimeSeries(Structure[S]):
         self, series: str, every: timedelta, start: datetime, end: datetime, *, fill: bool
     ) -> Steps[list[Summary]]:
         self._check_kept(every)
-        begin = floor(start, every)
+        begin, end = floor(start, every), instant(end)
         found = yield from reading.summaries(self.plan, series, every, (begin, end))
         return filled(found, every, begin, end) if fill else found
 
@@ -308,11 +306,31 @@ class TimeSeries(Structure[S]):
 
     def _check_kept(self, every: timedelta) -> None:
         if every not in self.plan.roll_ups:
-            known = ", ".join(map(str, self.plan.roll_ups)) or "none"
-            raise UsageError(f"no roll-ups of {every} are kept of {self.plan.name!r}, but: {known}")
+            known = ", ".join(map(written, self.plan.roll_ups)) or "nothing"
+            raise UsageError(
+                f"{self.plan.name!r} has no roll-ups of {written(every)}, but of {known}; it is roll_ups= "
+                "that says which are kept"
+            )
 
 
 def _whole_seconds(length: timedelta, what: str) -> timedelta:
-    if length < _SECOND or length % _SECOND:
-        raise UsageError(f"{what} is a whole number of seconds, not {length}")
+    if not isinstance(length, timedelta) or length < _SECOND or length % _SECOND:
+        raise UsageError(f"{what} is a timedelta of whole seconds, not {written(length)}")
     return length
+
+
+def _kept_for(length: timedelta | None, what: str) -> timedelta | None:
+    if length is not None and (not isinstance(length, timedelta) or length <= timedelta(0)):
+        raise UsageError(f"{what} is a timedelta above 0, or None for ever, not {written(length)}")
+    return length
+
+
+def _resolutions(
+    roll_ups: Mapping[timedelta, timedelta | None],
+) -> dict[timedelta, timedelta | None]:
+    """The roll-ups, the finest first."""
+    lengths = sorted(_whole_seconds(each, "the length of a roll-up") for each in roll_ups)
+    return {
+        each: _kept_for(roll_ups[each], f"what roll_ups= has for {written(each)}")
+        for each in lengths
+    }

@@ -25,7 +25,7 @@ from isotone.structures.time_series.entries import (
     TimeSeriesRollUp,
     gathered,
 )
-from isotone.structures.time_series.plan import Fields, Plan, Shard
+from isotone.structures.time_series.plan import Plan, Shard
 from isotone.structures.windows import floor
 
 TOGETHER: Final = 90  # entries of a transaction, which takes a hundred
@@ -113,10 +113,11 @@ def _list_bucket(plan: Plan, together: Transaction, series: str, bucket: datetim
     """Have a bucket listed, where it is not known to be."""
     if (series, bucket) in plan.seen:
         return
-    key: Fields = {"name": plan.name, "series": series, "bucket": bucket}
-    if (yield from plan.calls.get(plan.buckets, consistent=True, **key)) is None:
-        gone_at = None if plan.keep is None else bucket + plan.bucket + plan.keep
-        together.create(plan.buckets(**key, gone_at=gone_at))
+    # The newest up to it: an older one also shows whether the series is declared as it was.
+    query = plan.buckets_of(series, end=bucket + plan.bucket).reversed()
+    found = yield from plan.calls.first(query.consistent())
+    if found is None or plan.own(found).bucket != bucket:
+        together.create(plan.listing(series, bucket))
 
 
 def _roll_up(
