@@ -564,6 +564,23 @@ def test_an_event_counts_once(store: Store, table_name: str) -> None:
         assert rows(board.top()) == [(1, "a", 7)]
 
 
+def test_floats_are_the_digits_that_python_prints(memory: Store) -> None:
+    class NumpysFloat(float):
+        def __repr__(self) -> str:
+            return f"np.float64({float.__repr__(self)})"
+
+    board = Leaderboard(memory, scale=1)
+    board.create_table()
+    assert board.record("a", 0.1) == Decimal("0.1")
+    assert board.record("a", NumpysFloat(0.2)) == Decimal("0.3")
+    assert board.record_many([ScoreEvent("a", 0.05)]) == 0
+    (first,) = board.top()
+    assert (first.total, first.score) == (Decimal("0.35"), Decimal("0.4"))
+    for value in (float("nan"), float("inf"), -float("inf")):
+        with pytest.raises(UsageError):
+            board.record("a", value)
+
+
 def test_what_is_no_event_is_refused(memory: Store) -> None:
     board = Leaderboard(memory)
     board.create_table()
@@ -856,7 +873,7 @@ def test_it_is_awaited_over_an_async_store(kind: str, ranked: bool, tmp_path: Pa
 def test_what_is_refused(memory: Store) -> None:
     board = Leaderboard(memory, digits=3)
     board.create_table()
-    wrong: list[Any] = [1.5, True, "7", Decimal("NaN"), Decimal("Infinity")]
+    wrong: list[Any] = [True, "7", Decimal("NaN"), Decimal("Infinity")]
     for value in wrong:
         with pytest.raises(UsageError):
             board.record("a", value)

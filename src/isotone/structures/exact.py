@@ -13,16 +13,16 @@ _STORED: Final = Context(
 )
 
 
-def exact(value: object, what: str, *, floats: bool = False) -> Decimal:
-    """A number as it is stored; of a float, where one is allowed, the digits that Python prints.
+def exact(value: object, what: str) -> Decimal:
+    """A number as it is stored; of a float, the digits that Python prints.
 
     Raises `UsageError` for what is no number or has no place in an order, and `OutOfRange`.
     """
-    kinds = (int, Decimal, float) if floats else (int, Decimal)
-    if isinstance(value, bool) or not isinstance(value, kinds):
-        words = " or a ".join(kind.__name__ for kind in kinds)
-        raise UsageError(f"{value!r} is a {type(value).__name__}, and {what} is an {words}")
-    found = Decimal(repr(value) if isinstance(value, float) else value)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        kind = type(value).__name__
+        raise UsageError(f"{value!r} is a {kind}, and {what} is an int, a float or a Decimal")
+    # numpy's floats name their type too
+    found = Decimal(float.__repr__(value) if isinstance(value, float) else value)
     if not found.is_finite():
         raise UsageError(f"{value!r} is not {what}: it has no place in an order")
     return stored(found)

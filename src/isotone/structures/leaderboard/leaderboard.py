@@ -48,7 +48,7 @@ class ScoreEvent:
     """Something that counts for a member: `value` is the sum of `count` things."""
 
     member: str
-    value: int | Decimal
+    value: int | float | Decimal
     count: int = 1
     at: datetime | None = None
 
@@ -134,7 +134,7 @@ class Leaderboard(Structure[S]):
     def record(
         self,
         member: str,
-        value: int | Decimal,
+        value: int | float | Decimal,
         *,
         count: int = 1,
         at: datetime | None = None,

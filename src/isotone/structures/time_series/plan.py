@@ -67,7 +67,7 @@ class Plan:
             )
         at = floor(given.at, _INSTANT)
         shard = Shard(self, series, shard_of(f"{at.isoformat()}#{given.id}", self.shards))
-        value = exact(given.value, "the value of a point", floats=True)
+        value = exact(given.value, "the value of a point")
         gone_at = None if self.keep is None else at + self.keep
         place = shard.place(floor(at, self.bucket))
         return self.points(**place, at=at, id=given.id, value=value, gone_at=gone_at)
