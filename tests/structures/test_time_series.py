@@ -25,6 +25,7 @@ import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store
 from isotone.errors import InvalidCursor, OutOfRange, UsageError
 from isotone.server import running_server
+from isotone.structures.merging import shard_of
 from isotone.structures.time_series.time_series import DAY, HOUR, MINUTE, Point, Summary, TimeSeries
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # the time of the fixtures' clock
@@ -386,6 +387,16 @@ def test_corrections_of_many_digits_are_exact(memory: Store) -> None:
 def totals(series: TimeSeries, every: timedelta) -> tuple[int, Decimal]:
     found = series.summaries("s", every, NOW - 9 * DAY, NOW + 9 * DAY)
     return sum(each.count for each in found), sum((each.total for each in found), Decimal(0))
+
+
+def test_all_shards_may_be_in_use(memory: Store) -> None:
+    """Nothing grows towards the last of them: no headroom is reported."""
+    series = TimeSeries(memory, "readings", shards=100, bucket=HOUR, roll_ups={HOUR: None})
+    series.create_table()
+    points = [Point(1, NOW, str(number)) for number in range(1000)]
+    assert series.add_many("s", points) == 1000  # warnings are errors here
+    shards = {shard_of(f"{NOW.isoformat()}#{point.id}", 100) for point in points}
+    assert max(shards) == 99
 
 
 @pytest.mark.parametrize("shards", [1, 4])
