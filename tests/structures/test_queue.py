@@ -9,21 +9,25 @@ import subprocess
 import sys
 import time
 from collections import Counter as Multiset
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from decimal import Decimal
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests, together
 
 import isotone
 from isotone import ManualClock, Store, errors
+from isotone.model.writing import headroom
 from isotone.structures import Message, Queue, QueueEntry
 
 PROGRAM = Path(__file__).with_name("consuming.py")
@@ -280,28 +284,110 @@ TestLife = Life.TestCase
 TestLife.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
 
 
+class Colour(StrEnum):
+    RED = "red"
+
+
 @pytest.mark.parametrize(
     "body",
     [
         "text",
+        "2026-01-01T00:00:00Z",
         7,
-        10**30,
+        -(10**30),
         Decimal("1.5"),
+        Decimal("2.00"),
         None,
         True,
         b"\0",
-        [1, [2, {"a": -3}]],
-        {"a": {1, 2}},
+        bytearray(b"raw"),
+        [1, [2, {"a": -3}], None, False],
+        {"a": {1, 2}, "b": {Decimal("0.5")}, "c": {"x"}, "d": {b"y"}},
+        frozenset({1}),
+        {"deep": [{"deeper": {"ä": [0]}}]},
+        {"colour": Colour.RED, Colour.RED: OrderedDict(a=1)},
         {},
+        [],
         "",
     ],
 )
 def test_a_body_comes_back_as_it_was_put(queue: Queue, body: object) -> None:
     queue.put(body)
-    queue.put(body, group="g")
+    queue.put_many([body], group="g")
     for message in queue.claim(2):
         assert message.body == body
-        assert repr(message.body) == repr(body) or isinstance(body, dict)
+
+
+PLAIN = st.none() | st.booleans() | st.integers(-(10**37), 10**37) | st.text() | st.binary()
+BODIES = st.recursive(
+    PLAIN
+    | st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-1e9, max_value=1e9),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(min_size=1), inner, max_size=3)
+        | st.sets(st.integers(-9, 9), min_size=1)
+    ),
+    max_leaves=10,
+)
+
+
+@given(BODIES)
+def test_any_body_comes_back_as_it_was_put(body: object) -> None:
+    with isotone.connect() as store:
+        queue = Queue(store, "q")
+        queue.create_table()
+        queue.put(body)
+        (message,) = queue.claim()
+        assert message.body == body
+
+
+def test_a_number_without_decimals_is_an_int(queue: Queue) -> None:
+    queue.put([1, Decimal("2.0"), {"three": {3}}])
+    (message,) = queue.claim()
+    assert repr(message.body) == "[1, 2, {'three': {3}}]"
+
+
+@pytest.mark.parametrize(
+    ("body", "instead"),
+    [
+        (0.5, r"0.5 is a float, .*; put Decimal\(str"),
+        ((1, 2), "is a tuple, .*; put a list"),
+        (datetime(2026, 1, 1, tzinfo=UTC), r"is a datetime, .*; put its isoformat\(\)"),
+        (date(2026, 1, 1), r"is a date, .*; put its isoformat\(\)"),
+        ({1: "a"}, "texts as its keys, not 1; put '1'"),
+        (set(), "is a set, .*; put None, or a list"),
+        ({"a", 1}, "cannot be a set"),
+        ("\ud800", "has half a character"),
+        (object(), "is a object, .*; put texts, ints"),
+    ],
+)
+def test_a_body_that_would_come_back_as_another_is_refused(
+    queue: Queue, body: object, instead: str
+) -> None:
+    for put in (queue.put, lambda body: queue.put_many(["x", body], group="g")):
+        for within in (body, [{"here": body}]):
+            with pytest.raises(errors.UsageError, match=instead):
+                put(within)
+    assert queue.counts().depth == 0
+
+
+@pytest.mark.parametrize("one", ["text", b"bytes", {"to": "ann"}])
+def test_many_are_not_one(queue: Queue, one: Any) -> None:
+    with pytest.raises(errors.UsageError, match="put_many takes a list of bodies"):
+        queue.put_many(one)
+
+
+def test_all_shards_and_priorities_may_be_used(memory: Store) -> None:
+    heard: list[object] = []
+    end = isotone.on_headroom(heard.append)
+    headroom.forget()  # what is reported once in a process
+    queue = Queue(memory, "q", shards=1000, priorities=10, table=Queue.layout("full"))
+    queue.create_table()
+    ids = queue.put_many(range(500), priority=9)
+    groups = {queue.put(number, group=f"{number}") for number in range(500)}
+    end()
+    assert heard == []
+    assert len({*ids, *groups}) == 1000
 
 
 def test_a_higher_priority_comes_first(queue: Queue) -> None:

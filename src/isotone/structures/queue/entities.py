@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from dataclasses import field as attribute
 from datetime import datetime
-from decimal import Decimal
 from typing import Any, Final, Literal
 
 from isotone.model.declaring.components import desc
@@ -19,6 +18,7 @@ from isotone.model.declaring.fields import Attr, expires, field
 from isotone.model.declaring.keys import Index, Key
 from isotone.model.declaring.table import Global, Table
 from isotone.model.entity import Entity
+from isotone.structures.queue.bodies import natural
 
 MOST_SHARDS: Final = 1000
 MOST_PRIORITIES: Final = 10
@@ -38,8 +38,8 @@ class QueueEntry(Entity):
     kind: Attr[Literal["MESSAGE", "GROUP"]] = field()
     entry: Attr[str] = field()
     state: Attr[Literal["READY", "DEAD"]] = field(default="READY")
-    shard: Attr[int] = field(max=MOST_SHARDS - 1, alert=1)
-    priority: Attr[int] = field(max=MOST_PRIORITIES - 1, alert=1, default=0)
+    shard: Attr[int] = field(max=MOST_SHARDS - 1, alert=None)
+    priority: Attr[int] = field(max=MOST_PRIORITIES - 1, alert=None, default=0)
     due: Attr[datetime] = field()
     claim: Attr[str | None] = field(default=None)
     attempts: Attr[int] = field(default=0)
@@ -62,7 +62,7 @@ class QueueMessage(Entity):
 
     queue: Attr[str] = field()
     group: Attr[str] = field()
-    number: Attr[int] = field(max=_MOST_MESSAGES - 1, alert=1)
+    number: Attr[int] = field(max=_MOST_MESSAGES - 1, alert=None)
     message: Attr[str] = field()
     put_at: Attr[datetime] = field()
     body: Attr[Any] = field(default=None)
@@ -108,7 +108,7 @@ def message_of(entry: QueueEntry, head: QueueMessage | None = None) -> Message:
     """An entry as a message; of a group, the one at its head."""
     return Message(
         id=entry.entry if head is None else head.message,
-        body=_natural(entry.body if head is None else head.body),
+        body=natural(entry.body if head is None else head.body),
         attempts=entry.attempts,
         put_at=entry.put_at if head is None else head.put_at,
         until=entry.due,
@@ -120,17 +120,6 @@ def message_of(entry: QueueEntry, head: QueueMessage | None = None) -> Message:
         number=0 if head is None else head.number,
         pending=entry.pending,
     )
-
-
-def _natural(body: Any) -> Any:
-    """What was put, as Python has it: a number without decimals is an int, and not a Decimal."""
-    if isinstance(body, Decimal):
-        return int(body) if body == body.to_integral_value() else body
-    if isinstance(body, list | set):
-        return type(body)(map(_natural, body))
-    if isinstance(body, dict):
-        return {name: _natural(each) for name, each in body.items()}
-    return body
 
 
 def in_place(of: QueueEntry | Message) -> Condition:

@@ -31,6 +31,7 @@ from isotone.model.steps import Pause, Steps
 from isotone.structures.arguments import any_seconds, looked_at, some_seconds
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 from isotone.structures.queue import groups, outcomes
+from isotone.structures.queue.bodies import checked, portions
 from isotone.structures.queue.claiming import Claims
 from isotone.structures.queue.entities import (
     MOST_PRIORITIES,
@@ -43,7 +44,6 @@ from isotone.structures.queue.entities import (
     layout,
     message_of,
 )
-from isotone.structures.queue.sizes import checked, portions
 from isotone.structures.renewing import Leased
 from isotone.structures.waiting import pauses
 
@@ -151,6 +151,8 @@ class Queue(Structure[S]):
         Cost: a write for each; of a group, two. Where it fails, a part may have been put.
         """
         self._check(delay, priority, group)
+        if isinstance(bodies, str | bytes | dict):
+            raise UsageError(f"put_many takes a list of bodies, and put one: not {bodies!r}")
         if group is None:
             entries = [self._fresh(body, delay, priority) for body in bodies]
             yield from self.calls.put_many(entries)
