@@ -7,15 +7,18 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from enum import IntEnum
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests
@@ -23,6 +26,8 @@ from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store, Table, errors, field
 from isotone.structures import Idempotency
+from isotone.structures.idempotency import _Attempt
+from isotone.structures.payloads import result_of, to_keep
 
 orders = Table("orders")
 
@@ -95,7 +100,9 @@ def test_what_cannot_be_kept_is_said_once_and_not_done_again(memory: Store) -> N
 
     with pytest.raises(errors.UsageError, match="the result cannot be kept"):
         once.once("a", work)
-    assert once.once("a", work) is None
+    for _ in range(2):
+        with pytest.raises(errors.UsageError, match=r"could not be kept; forget\("):
+            once.once("a", work)
     assert done == [1]
     with pytest.raises(errors.UsageError, match="payload=…"):
         once.once("b", work, payload=threading.Lock())
@@ -166,6 +173,200 @@ def test_a_type_that_is_not_there_is_refused_where_it_is_said(memory: Store) -> 
         Idempotency(memory, "charge").each(str)(charge)
 
 
+async def pay() -> str:
+    return "paid"
+
+
+class Payer:
+    async def __call__(self) -> str:
+        return "paid"
+
+
+@pytest.mark.parametrize("function", [pay, partial(pay), Payer(), lambda: pay()])
+def test_a_store_awaits_nothing_and_says_so_before_it_is_done(memory: Store, function: Any) -> None:
+    once = Idempotency(memory, "pay")
+    once.create_table()
+    with pytest.raises(errors.UsageError, match="over a Store nothing is awaited"):
+        once.once("a", function)
+    assert once.once("a", lambda: "really done") == "really done"
+
+
+def test_only_what_can_be_awaited_is_decorated_over_an_async_store(memory: Store) -> None:
+    with pytest.raises(errors.UsageError, match="over a Store nothing is awaited"):
+        Idempotency(memory, "pay").each(str)(pay)
+
+    @wraps(pay)
+    def paying() -> Any:
+        return pay()
+
+    async def program() -> None:
+        async with isotone.aconnect() as store:
+            once = Idempotency(store, "pay")
+            await once.create_table()
+            with pytest.raises(errors.UsageError, match="over an AsyncStore"):
+                once.each(lambda: "a")(lambda: "paid")
+            for function in (pay, partial(pay), Payer(), paying):
+                decorated = once.each(lambda: "a")(function)
+                assert asyncio.iscoroutinefunction(decorated)
+                assert await decorated() == "paid"
+            assert await once.once("b", lambda: 1) == await once.once("b", lambda: 2) == 1
+
+    asyncio.run(program())
+
+
+def fee() -> Decimal:
+    return Decimal("1.50")
+
+
+class Fee:
+    def __call__(self) -> Decimal:
+        return fee()
+
+    async def later(self) -> Decimal:
+        return fee()
+
+    def some_time(self) -> Awaitable[Decimal]:
+        return self.later()
+
+
+@pytest.mark.parametrize("function", [fee, partial(fee), Fee(), Fee().__call__])
+def test_what_a_function_says_it_returns_comes_back(memory: Store, function: Any) -> None:
+    once = Idempotency(memory, "fee")
+    once.create_table()
+    found = [once.once("a", function), once.once("a", function)]
+    assert [(type(each), each) for each in found] == [(Decimal, Decimal("1.50"))] * 2
+
+
+def test_what_is_awaited_comes_back_as_its_type() -> None:
+    async def program() -> None:
+        async with isotone.aconnect() as store:
+            once = Idempotency(store, "fee")
+            await once.create_table()
+            for name in ("later", "some_time"):
+                for _ in range(2):
+                    found = await once.once(name, getattr(Fee(), name))
+                    assert (type(found), found) == (Decimal, Decimal("1.50"))
+
+    asyncio.run(program())
+
+
+class Kind(IntEnum):
+    ONE = 1
+
+
+@pytest.mark.parametrize(
+    "result",
+    [Decimal(1), (1, 2), {1}, {1: 2}, [Decimal(1)], b"x", date(2026, 1, 1), Kind.ONE, iter("ab")],
+)
+def test_a_result_that_would_come_back_as_another_is_refused(memory: Store, result: Any) -> None:
+    once = Idempotency(memory, "work")
+    once.create_table()
+    with pytest.raises(errors.UsageError, match="the next time; say its exact type by result="):
+        once.once("a", lambda: result)
+    with pytest.raises(errors.UsageError, match="it was done, but"):
+        once.once("a", lambda: pytest.fail("done again"))
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=8,
+    )
+)
+def test_what_json_has_comes_back_without_a_type(result: Any) -> None:
+    assert result_of(to_keep(result, Any), Any) == result
+
+
+def test_types_that_cannot_be_read_are_refused_before_anything_is_done(memory: Store) -> None:
+    def lock() -> Fee:
+        raise AssertionError
+
+    once = Idempotency(memory, "work")
+    once.create_table()
+    for function, result in [(lock, Any), (fee, 5), (fee, Fee)]:
+        with pytest.raises(errors.UsageError, match="a result cannot be kept as"):
+            once.once("a", function, result=result)
+    assert not once.forget("a")
+
+
+def test_a_function_that_returns_something_else_than_it_says_is_told(memory: Store) -> None:
+    def count() -> int:
+        return "many"  # type: ignore[return-value]
+
+    once = Idempotency(memory, "work")
+    once.create_table()
+    with pytest.raises(errors.UsageError, match=r"as it is kept, .*many.*, is no <class 'int'>"):
+        once.once("a", count)
+    once.once("b", lambda: "many")
+    with pytest.raises(errors.UsageError, match="is no <class 'int'>"):
+        once.once("b", count)
+
+
+def test_work_is_done_though_the_code_of_its_result_fails(memory: Store) -> None:
+    class Odd(dict[str, int]):
+        def __eq__(self, other: object) -> bool:
+            raise ZeroDivisionError
+
+        __ne__ = __eq__
+        __hash__ = None  # type: ignore[assignment]
+
+    once = Idempotency(memory, "work")
+    once.create_table()
+    with pytest.raises(ZeroDivisionError):
+        once.once("a", lambda: Odd())
+    with pytest.raises(errors.UsageError, match="it was done, but"):
+        once.once("a", dict)
+
+
+@pytest.mark.parametrize("seconds", [-1, 0, float("nan")])
+def test_times_that_undo_the_promise_are_refused(memory: Store, seconds: float) -> None:
+    for option in ("lease", "remember"):
+        with pytest.raises(errors.UsageError, match=f"{option} is more than 0 seconds"):
+            Idempotency(memory, "work", **{option: seconds})
+    with pytest.raises(errors.UsageError, match="skew is 0 seconds or more"):
+        Idempotency(memory, "work", skew=-1)
+
+
+def test_calls_that_make_no_sense_are_refused_at_the_call(memory: Store) -> None:
+    once: Any = Idempotency(memory, "work")
+    for call in (
+        lambda: once.once("a", 5),
+        lambda: once.once("a", None),
+        lambda: once.once("a", fee, wait="5"),
+        lambda: once.once(5, fee),
+        lambda: once.each("a"),
+        lambda: once.each(fee)("1"),
+        lambda: once.settle(memory, "a"),
+    ):
+        with pytest.raises(errors.UsageError, match=r"takes|decorates"):
+            call()
+
+
+def test_a_call_that_is_spelled_otherwise_is_the_same(memory: Store) -> None:
+    once = Idempotency(memory, "charge")
+    once.create_table()
+
+    class Desk:
+        @once.each(lambda self, order, *_, **__: order)
+        def capture(self, order: str, total: int = 5, **more: str) -> int:
+            return total
+
+    @once.each(lambda *_, **__: "plain")
+    def capture(order: str, total: int = 5, *, currency: str = "EUR") -> int:
+        return total
+
+    for desk in (Desk(), Desk()):
+        assert [desk.capture("1"), desk.capture("1", 5), desk.capture("1", total=5)] == [5, 5, 5]
+    with pytest.raises(errors.PayloadDiffers):
+        Desk().capture("1", note="urgent")
+    assert [capture("1"), capture(total=5, order="1"), capture("1", currency="EUR")] == [5] * 3
+    with pytest.raises(errors.PayloadDiffers):
+        capture("1", 6)
+    with pytest.raises(TypeError, match="missing a required argument: 'order'"):
+        capture()
+
+
 def test_a_second_caller_waits_or_is_told(memory: Store, clock: ManualClock) -> None:
     once, hasty = Idempotency(memory, "charge"), Hasty.over(memory)
     once.create_table()
@@ -185,12 +386,21 @@ def test_a_second_caller_waits_or_is_told(memory: Store, clock: ManualClock) -> 
     assert 9.99 < clock.now() - began < 11
 
 
+def attempt_of(once: Idempotency, key: str) -> _Attempt:
+    return once.store.run(once._begin(_Attempt(once._record(key, None), Any), 0))
+
+
+def finish(once: Idempotency, attempt: _Attempt, result: Any) -> None:
+    attempt.result = result
+    once.store.run(once._end(attempt, None))
+
+
 def test_who_waits_gets_the_result(memory: Store) -> None:
     hasty = Hasty.over(memory)
     once = Idempotency(memory, "charge")
     once.create_table()
-    record = memory.run(once._begin(once._record("a", None), 0))
-    hasty.between = lambda: memory.run(once._finish(record, "theirs"))
+    theirs = attempt_of(once, "a")
+    hasty.between = lambda: finish(once, theirs, "theirs")
     assert Idempotency(hasty, "charge").once("a", lambda: "mine", wait=10) == "theirs"
 
 
@@ -211,13 +421,10 @@ def test_an_attempt_that_outlives_its_lease_is_overtaken(memory: Store, clock: M
 def test_of_two_who_take_over_one_does(memory: Store, clock: ManualClock) -> None:
     once, overtaken = Idempotency(memory, "charge", lease=10), Overtaken(memory.backend)
     once.create_table()
-    memory.run(once._begin(once._record("a", None), 0))  # and dies
+    attempt_of(once, "a")  # and dies
     clock.advance(11)
     work = Worker()
-    overtaken.before["PutItem"] = [
-        lambda: None,
-        lambda: memory.run(once._begin(once._record("a", None), 0)),
-    ]
+    overtaken.before["PutItem"] = [lambda: attempt_of(once, "a")]
     with isotone.connect(overtaken, clock=clock) as late, pytest.raises(errors.InProgress):
         Idempotency(late, "charge", lease=10).once("a", work)
     assert work.calls == 0
@@ -228,9 +435,9 @@ def test_who_takes_over_leaves_what_was_done_at_the_last_moment(
 ) -> None:
     once, overtaken = Idempotency(memory, "charge", lease=10), Overtaken(memory.backend)
     once.create_table()
-    slow = memory.run(once._begin(once._record("a", None), 0))
+    slow = attempt_of(once, "a")
     clock.advance(11)
-    overtaken.before["PutItem"] = [lambda: None, lambda: memory.run(once._finish(slow, "slow"))]
+    overtaken.before["PutItem"] = [lambda: finish(once, slow, "slow")]
     with isotone.connect(overtaken, clock=clock) as late:
         assert Idempotency(late, "charge", lease=10).once("a", lambda: "late") == "slow"
 
@@ -302,7 +509,7 @@ class Attempts(RuleBasedStateMachine):
         """As a process does that is killed: nothing is written after the beginning."""
         if key in self.done or self.is_running(key):
             return
-        self.store.run(self.once._begin(self.once._record(key, None), 0))
+        attempt_of(self.once, key)
         self.running[key] = self.clock.now() + 10
 
     @rule(key=keys)
@@ -369,9 +576,17 @@ def test_it_costs_what_is_said(clock: ManualClock) -> None:
         once.create_table()
         requests.taken()
         once.once("a", lambda: 1)
-        assert requests.taken() == {"PutItem": 1, "UpdateItem": 1}
+        assert requests.taken() == {"PutItem": 2}
         once.once("a", lambda: 1)
         assert requests.taken() == {"PutItem": 1}
+        attempt_of(once, "b")  # and dies
+        clock.advance(61)
+        requests.taken()
+        once.once("b", lambda: 1)
+        assert requests.taken() == {"PutItem": 2}
+        with pytest.raises(ZeroDivisionError):
+            once.once("c", lambda: 1 // 0)
+        assert requests.taken() == {"PutItem": 1, "DeleteItem": 1}
 
 
 def test_awaited() -> None:
@@ -408,7 +623,8 @@ def test_a_result_that_is_too_large_is_not_worked_for_again(memory: Store) -> No
 
     with pytest.raises(errors.UsageError, match="too large"):
         once.once("a", work)
-    assert once.once("a", work) is None
+    with pytest.raises(errors.UsageError, match="could not be kept"):
+        once.once("a", work)
     assert calls == [1]
 
 
@@ -449,13 +665,14 @@ def test_a_result_that_cannot_be_kept_settles_nothing(memory: Store) -> None:
             once.settle(memory.calls.transaction(), "a", result=result)
 
 
-def test_what_was_not_kept_is_none_whatever_its_type(memory: Store) -> None:
+def test_what_was_not_kept_is_said_again_whatever_its_type(memory: Store) -> None:
     once = Idempotency(memory, "work")
     once.create_table()
     for kind, result in [(Order, threading.Lock()), (Receipt, threading.Lock())]:
         with pytest.raises(errors.UsageError, match="cannot be kept"):
             once.once(kind.__name__, lambda result=result: result, result=kind)
-        assert once.once(kind.__name__, lambda: None, result=kind) is None
+        with pytest.raises(errors.UsageError, match="could not be kept"):
+            once.once(kind.__name__, lambda: None, result=kind)
 
 
 @pytest.mark.parametrize("slow", ["DeleteItem", "PutItem DeleteItem"])

@@ -9,20 +9,17 @@ that. An attempt that fails may be tried again; one that dies may be when its le
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import functools
 import inspect
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast, overload
 
 from isotone.errors import (
-    AlreadyExists,
     ConditionFailed,
     InProgress,
-    IsotoneError,
     LeaseLost,
     PayloadDiffers,
     UsageError,
@@ -35,9 +32,19 @@ from isotone.model.entity import Entity
 from isotone.model.steps import Pause, Steps
 from isotone.model.store import Store
 from isotone.model.writing.transactions import Collected
+from isotone.structures.arguments import any_seconds, looked_at, some_seconds
 from isotone.structures.operation import S, Structure, operation
-from isotone.structures.payloads import fingerprint_of, result_of, returned, written
-from isotone.structures.renewing import to_its_end
+from isotone.structures.payloads import (
+    arguments,
+    fingerprint_of,
+    is_async,
+    reader,
+    result_of,
+    returned,
+    to_keep,
+    written,
+)
+from isotone.structures.renewing import Leased
 from isotone.structures.waiting import pauses
 
 P = ParamSpec("P")
@@ -45,6 +52,10 @@ R = TypeVar("R")
 
 IDEMPOTENCY: Final = Table("idempotency")
 _LONGEST_PAUSE: Final = 1.0  # seconds between two looks
+_NOT_AWAITED: Final = (
+    "over a Store nothing is awaited: give a function that is not async, or make the Idempotency with an "
+    "AsyncStore"
+)
 
 
 class IdempotencyRecord(Entity):
@@ -55,11 +66,20 @@ class IdempotencyRecord(Entity):
     attempt: Attr[str] = field()
     until: Attr[datetime] = field()
     done: Attr[bool] = field(default=False)
-    fingerprint: Attr[str | None] = field(default=None)
+    fingerprint: Attr[str] = field(default="")
     result: Attr[str | None] = field(default=None)
     gone_at: Attr[datetime] = expires()
 
     primary = Key("IDEMPOTENCY", scope, key).sort("IDEMPOTENCY")
+
+
+@dataclass
+class _Attempt:
+    """What a call has found or begun, and the result, which is read as a type."""
+
+    record: IdempotencyRecord
+    kind: Any
+    result: Any = None
 
 
 class Idempotency(Structure[S]):
@@ -81,6 +101,8 @@ class Idempotency(Structure[S]):
         table: Table | None = None,
     ) -> None:
         super().__init__(store, table or IDEMPOTENCY)
+        some_seconds(lease=lease, remember=remember)
+        any_seconds(skew=skew)
         self.scope = scope
         self.lease = lease
         self.remember = remember
@@ -112,6 +134,7 @@ class Idempotency(Structure[S]):
         result: Any = ...,
         wait: float = ...,
     ) -> Coroutine[Any, Any, R]: ...
+    @looked_at
     def once(
         self,
         key: str,
@@ -123,16 +146,22 @@ class Idempotency(Structure[S]):
     ) -> Any:
         """Call the function, unless that was done for the key; its result, now or then.
 
-        What another key would have to be used for is told by `payload`. `result` is the type as which an
-        earlier result is read. Where another attempt has not ended, it is waited for so many seconds.
+        What another key would have to be used for is told by `payload`. An earlier result is read as the type
+        `result`, or as what the function is annotated to return. Where another attempt has not ended, it is
+        waited for so many seconds.
         Cost: two writes the first time, one that is refused for each repetition. Raises `InProgress`,
         `PayloadDiffers`, `LeaseLost` where the function took longer than the lease and another attempt has
         begun, and whatever the function raises: then it may be tried again.
         """
-        attempt = self._record(key, fingerprint_of(payload))
-        go = self._awaited if isinstance(self.store, AsyncStore) else self._waited
-        return go(attempt, wait, function, result)
+        kind = returned(function) if result in (Any, None) else result
+        reader(kind)  # refuses it before anything is done
+        self._check(function)
+        attempt = _Attempt(self._record(key, payload), kind)
+        begin, end = partial(self._begin, attempt, wait), partial(self._end, attempt)
+        leased: Any = Leased(self.store, begin, end, None, 0)
+        return (_awaited if isinstance(self.store, AsyncStore) else _waited)(leased, function)
 
+    @looked_at
     def each(
         self,
         key: Callable[..., str],
@@ -143,23 +172,38 @@ class Idempotency(Structure[S]):
         """Decorate a function, or over an `AsyncStore` an async one: it runs once for each key.
 
         `key` gives the key of a call's arguments; `payload` what must be the same each time, all the arguments
-        unless it is said. An earlier result is read as the type that the function says it returns.
+        but `self` unless it is said. An earlier result is read as the type that the function says it returns.
         """
 
         def decorate(function: Callable[P, R]) -> Callable[P, R]:
-            result = returned(function)
+            if not callable(function):
+                raise UsageError(
+                    f"each(key) decorates a function, not {function!r}: @x.each(lambda …: …)"
+                )
+            self._check(function)
+            is_awaited = isinstance(self.store, AsyncStore)
+            if is_awaited and not (is_async(function) or is_async(inspect.unwrap(function))):
+                raise UsageError(
+                    f"over an AsyncStore an async function is decorated, not {function!r}"
+                )
+            kind = returned(function)
+            reader(kind)
+            told = payload or partial(arguments, inspect.signature(function))
             once = cast("Any", self).once
 
-            @functools.wraps(function)
             def perform(*args: P.args, **kwargs: P.kwargs) -> Any:
-                told = (args, kwargs) if payload is None else payload(*args, **kwargs)
-                call = functools.partial(function, *args, **kwargs)
-                return once(key(*args, **kwargs), call, payload=told, result=result, wait=wait)
+                call = partial(function, *args, **kwargs)
+                same = told(*args, **kwargs)
+                return once(key(*args, **kwargs), call, payload=same, result=kind, wait=wait)
 
-            return perform
+            async def perform_async(*args: P.args, **kwargs: P.kwargs) -> Any:
+                return await perform(*args, **kwargs)
+
+            return wraps(function)(cast("Any", perform_async if is_awaited else perform))
 
         return decorate
 
+    @looked_at
     def settle(
         self, together: Collected, key: str, *, payload: Any = None, result: Any = None
     ) -> None:
@@ -167,9 +211,8 @@ class Idempotency(Structure[S]):
 
         Where that was so before, the transaction fails, with `AlreadyExists` in this place.
         """
-        record = self._record(key, fingerprint_of(payload))
-        kept, until = written(result), self._after(self.remember)
-        together.create(record.replace(done=True, result=kept, until=until, gone_at=until))
+        record = self._record(key, payload)
+        together.create(record.replace(done=True, result=written(result)))
 
     @operation
     def forget(self, key: str) -> Steps[bool]:
@@ -179,101 +222,71 @@ class Idempotency(Structure[S]):
 
     # An attempt
 
-    def _waited(
-        self, attempt: IdempotencyRecord, wait: float, function: Callable[[], Any], kind: Any
-    ) -> Any:
-        run: Any = self.store.run
-        record = run(self._begin(attempt, wait))
-        if record.done:
-            return result_of(record.result, kind)
-        try:
-            result = function()
-        except BaseException:
-            run(self._give_up(record))
-            raise
-        run(self._finish(record, result))
-        return result
+    def _check(self, function: Callable[..., Any]) -> None:
+        """Over a `Store` nothing is awaited."""
+        if isinstance(self.store, Store) and is_async(function):
+            raise UsageError(_NOT_AWAITED)
 
-    async def _awaited(
-        self, attempt: IdempotencyRecord, wait: float, function: Callable[[], Any], kind: Any
-    ) -> Any:
-        run: Any = self.store.run
-        try:
-            record = await run(self._begin(attempt, wait))
-        except asyncio.CancelledError:
-            await to_its_end(run(self._give_up(attempt)))  # it may have begun unseen
-            raise
-        if record.done:
-            return result_of(record.result, kind)
-        try:
-            result = function()
-            if inspect.isawaitable(result):
-                result = await result
-        except BaseException:
-            await to_its_end(run(self._give_up(record)))
-            raise
-        await to_its_end(run(self._finish(record, result)))
-        return result
-
-    def _begin(self, attempt: IdempotencyRecord, wait: float) -> Steps[IdempotencyRecord]:
-        """The record of an attempt of ours, or one with a result."""
-        waited = 0.0
+    def _begin(self, attempt: _Attempt, wait: float) -> Steps[_Attempt]:
+        """Begin an attempt, or find what came out of one."""
+        waited, mine = 0.0, attempt.record
         for nap in pauses(_LONGEST_PAUSE):
-            found = yield from self._claim(attempt.replace(**self._times()))
-            if found.done or found.attempt == attempt.attempt:
+            found = yield from self._claim(mine)
+            if found.done or found.attempt == mine.attempt:
                 break
             if waited >= wait:
                 raise InProgress(
-                    f"{self.scope} {attempt.key!r} is being done since less than {self.lease:g} seconds; try again "
+                    f"{self.scope} {mine.key!r} is being done since less than {self.lease:g} seconds; try again "
                     f"after {found.until}, or give wait=…",
                     found.attempt,
                     found.until,
                 )
             yield Pause(min(nap, wait - waited))
             waited += nap
-        return found
+        attempt.record = found
+        if found.done:
+            attempt.result = result_of(found.result, attempt.kind)
+        return attempt
 
-    def _claim(self, record: IdempotencyRecord) -> Steps[IdempotencyRecord]:
-        """Begin an attempt; its record, or the one that stands in its way."""
+    def _claim(self, mine: IdempotencyRecord) -> Steps[IdempotencyRecord]:
+        """Write the record of an attempt; it, or the one that stands in its way."""
+        kind, now = IdempotencyRecord, self._after(0)
+        is_dead = kind.until <= self._after(-self.skew)
+        is_dead &= kind.fingerprint == mine.fingerprint
+        is_free = kind.attempt.missing() | (kind.gone_at <= now) | is_dead
+        until, gone_at = (
+            self._after(self.lease),
+            self._after(self.lease + self.skew + self.remember),
+        )
+        mine = mine.replace(until=until, gone_at=gone_at)
         try:
-            return (yield from self.calls.create(record))
-        except AlreadyExists as refused:
+            return (yield from self.calls.put(mine, when=is_free))
+        except ConditionFailed as refused:
             found: IdempotencyRecord = refused.current
-        if found.fingerprint != record.fingerprint:
+        if found.fingerprint != mine.fingerprint:
             raise PayloadDiffers(
-                f"{self.scope} {record.key!r} was asked for before with another payload; give another "
+                f"{self.scope} {mine.key!r} was asked for before with another payload; give another "
                 "request another key"
             )
-        is_over = found.until.timestamp() + self.skew <= self.now()
-        if found.attempt == record.attempt or not is_over:
-            return found
-        as_seen = IdempotencyRecord.attempt == found.attempt
-        as_seen &= IdempotencyRecord.until == found.until  # which its end would have changed
-        try:
-            return (yield from self.calls.put(record, when=as_seen))
-        except ConditionFailed as refused:
-            return refused.current or found
+        return found
 
-    def _finish(self, record: IdempotencyRecord, result: Any) -> Steps[None]:
-        """Keep the result. Where it cannot be kept, that is said after it was noted that the work is done."""
-        kept: str | None = None
-        unkept: UsageError | None = None
+    def _end(self, attempt: _Attempt, failure: BaseException | None) -> Steps[None]:
+        """Keep the result; where that cannot be, it is said after it was noted that the work is done."""
+        record, kept, unkept = attempt.record, None, None
+        mine = IdempotencyRecord.attempt == record.attempt
+        if record.done:
+            return
+        if failure is not None:  # others may begin at once
+            yield from self.calls.delete(self._kind, when=mine, scope=self.scope, key=record.key)
+            return
         try:
-            kept = written(result)
-        except UsageError as error:
+            kept = to_keep(attempt.result, attempt.kind)
+        except Exception as error:  # noqa: BLE001 - of the result's own code: the work is done all the same
             unkept = error
         until = self._after(self.remember)
-        changes = [
-            IdempotencyRecord.done.set(True),
-            IdempotencyRecord.result.set(kept),
-            IdempotencyRecord.until.set(until),
-            IdempotencyRecord.gone_at.set(until),
-        ]
-        mine = IdempotencyRecord.attempt == record.attempt
+        done = record.replace(done=True, result=kept, until=until, gone_at=until)
         try:
-            yield from self.calls.update(
-                self._kind, *changes, when=mine, scope=record.scope, key=record.key
-            )
+            yield from self.calls.put(done, when=mine)
         except ConditionFailed:
             raise LeaseLost(
                 f"{self.scope} {record.key!r} was done, but took longer than its lease of {self.lease:g} "
@@ -282,24 +295,34 @@ class Idempotency(Structure[S]):
         if unkept is not None:
             raise unkept
 
-    def _give_up(self, record: IdempotencyRecord) -> Steps[None]:
-        """Let another attempt begin at once; without an answer, when the lease is over."""
-        mine = IdempotencyRecord.attempt == record.attempt
-        with contextlib.suppress(IsotoneError):
-            yield from self.calls.delete(self._kind, when=mine, scope=record.scope, key=record.key)
-
-    def _record(self, key: str, fingerprint: str | None) -> IdempotencyRecord:
+    def _record(self, key: str, payload: Any) -> IdempotencyRecord:
         return self._kind(
             scope=self.scope,
             key=key,
             attempt=uuid.uuid4().hex,
-            fingerprint=fingerprint,
-            **self._times(),
+            fingerprint=fingerprint_of(payload),
+            until=self._after(self.remember),
+            gone_at=self._after(self.remember),
         )
-
-    def _times(self) -> dict[str, Any]:
-        gone_at = self._after(self.lease + self.skew + self.remember)
-        return {"until": self._after(self.lease), "gone_at": gone_at}
 
     def _after(self, seconds: float) -> datetime:
         return datetime.fromtimestamp(self.now(), UTC) + timedelta(seconds=seconds)
+
+
+def _waited(leased: Leased[_Attempt, None, Store], function: Callable[[], Any]) -> Any:
+    with leased as attempt:
+        if not attempt.record.done:
+            attempt.result = function()
+            if inspect.isawaitable(attempt.result):
+                if inspect.iscoroutine(attempt.result):
+                    attempt.result.close()
+                raise UsageError(_NOT_AWAITED)
+    return attempt.result
+
+
+async def _awaited(leased: Leased[_Attempt, None, AsyncStore], function: Callable[[], Any]) -> Any:
+    async with leased as attempt:
+        if not attempt.record.done:
+            result = function()
+            attempt.result = await result if inspect.isawaitable(result) else result
+    return attempt.result

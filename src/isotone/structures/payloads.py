@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
+import inspect
 import json
-import typing
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+import reprlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from isotone.errors import UsageError
 from isotone.model.entity import Entity
@@ -16,14 +18,35 @@ _LARGEST: Final = 350_000  # bytes of a result; an item has 400 KB, and a key up
 
 
 def returned(function: Callable[..., Any]) -> Any:
-    """The type that a function says it returns."""
+    """The type of what a function says it returns, or has awaited; Any where it says nothing."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if isinstance(function, type):
+        return function
+    told = function if inspect.isroutine(function) else type(function).__call__
     try:
-        return typing.get_type_hints(function).get("return", Any)
-    except NameError as error:
+        kind = get_type_hints(told).get("return", Any)
+    except (AttributeError, NameError, SyntaxError, TypeError) as error:
         raise UsageError(
             f"what {getattr(function, '__name__', function)!r} returns is not known, and so not as what a "
             f"kept result is to be read: {error}; import it, outside of `if TYPE_CHECKING`"
         ) from None
+    origin = get_origin(kind)
+    is_awaited = isinstance(origin, type) and issubclass(origin, Awaitable)
+    return get_args(kind)[-1] if is_awaited else kind
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether a function, or an object that is called like one, has to be awaited."""
+    call = type(function).__call__
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+
+
+def arguments(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    """What a function is given, however that is spelled: by name, with defaults, without `self`."""
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    return {name: each for name, each in bound.arguments.items() if name not in ("self", "cls")}
 
 
 def _json(value: Any, **options: Any) -> str:
@@ -39,10 +62,10 @@ def _of_entity(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
-def fingerprint_of(payload: Any) -> str | None:
-    """The same for equal payloads; None where nothing is said."""
+def fingerprint_of(payload: Any) -> str:
+    """The same for equal payloads; empty where nothing is said."""
     if payload is None:
-        return None
+        return ""
     try:
         text = _json(_ordered(payload), sort_keys=True)
     except (TypeError, ValueError) as error:
@@ -79,15 +102,41 @@ def written(result: Any) -> str:
     return text
 
 
-def result_of(text: str | None, kind: Any) -> Any:
-    """A kept result as its type; None where it could not be kept."""
-    if text is None:
-        return None
-    value = json.loads(text)
-    if kind is Any or kind is None:
-        return value
-    if isinstance(kind, type) and issubclass(kind, Entity):
-        return kind(**value)
-    from pydantic import TypeAdapter
+def to_keep(result: Any, kind: Any) -> str:
+    """A result as it is kept; raises `UsageError` where something else would be read, too."""
+    text = written(result)
+    again = result_of(text, kind)
+    if again != result or (kind is Any and type(again) is not type(result)):
+        raise UsageError(
+            f"the result cannot be kept: {reprlib.repr(result)} would be {reprlib.repr(again)} the next time; say "
+            "its exact type by result=…, or by an annotation: `def work() -> tuple[int, str]`"
+        )
+    return text
 
-    return TypeAdapter(kind).validate_python(value)
+
+def result_of(text: str | None, kind: Any) -> Any:
+    """A kept result as its type; raises `UsageError` where it is none of these, or could not be kept."""
+    if text is None:
+        raise UsageError(
+            "it was done, but the result could not be kept; forget(…) lets it be done again"
+        )
+    try:
+        return reader(kind)(text)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the result as it is kept, {reprlib.repr(text)}, is no {kind}") from error
+
+
+@functools.lru_cache(maxsize=256)
+def reader(kind: Any) -> Callable[[str], Any]:
+    """What reads results of a type; raises `UsageError` where the type has no form in JSON."""
+    if kind is Any:
+        return json.loads
+    if isinstance(kind, type) and issubclass(kind, Entity):
+        return lambda text: kind(**json.loads(text))
+    from pydantic import PydanticUserError, TypeAdapter
+
+    try:
+        return TypeAdapter(kind).validate_json
+    except PydanticUserError as error:
+        complaint = str(error).partition(". ")[0]
+        raise UsageError(f"a result cannot be kept as {kind}: {complaint}; give result=…") from None
