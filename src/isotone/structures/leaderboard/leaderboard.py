@@ -98,6 +98,8 @@ class Leaderboard(Structure[S]):
             raise UsageError("the ranks of all time cannot expire; give the board a window")
         has_groups = name is not None or shards > 1
         self.windows = Windows(window, day_starts=day_starts, zone=zone)
+        kind = [self.windows.name, best if score == "best" else score, f"{digits}.{scale} digits"]
+        kind += ["history"] * history + [f"ranked by the {best}"] * ranked
         self.board = Board(
             calls=self.calls,
             entries=self.kept(NamedLeaderboardEntry if has_groups else LeaderboardEntry),
@@ -111,15 +113,7 @@ class Leaderboard(Structure[S]):
             expire_after=expire_after,
             shards=shards,
             is_ranked=ranked,
-            kind=", ".join(
-                [
-                    self.windows.name,
-                    best if score == "best" else score,
-                    f"{digits}.{scale} digits",
-                    *(["history"] if history else []),
-                    *([f"ranked by the {best}"] if ranked else []),
-                ]
-            ),
+            kind=", ".join(kind),
         )
         self._ahead = ahead
 
