@@ -17,13 +17,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast, overload
 
-from isotone.errors import (
-    ConditionFailed,
-    InProgress,
-    LeaseLost,
-    PayloadDiffers,
-    UsageError,
-)
+from isotone.errors import ConditionFailed, InProgress, LeaseLost, PayloadDiffers, UsageError
 from isotone.model.async_store import AsyncStore
 from isotone.model.declaring.fields import Attr, expires, field
 from isotone.model.declaring.keys import Key
@@ -32,18 +26,9 @@ from isotone.model.entity import Entity
 from isotone.model.steps import Pause, Steps
 from isotone.model.store import Store
 from isotone.model.writing.transactions import Collected
+from isotone.structures import payloads
 from isotone.structures.arguments import any_seconds, looked_at, some_seconds
 from isotone.structures.operation import S, Structure, operation
-from isotone.structures.payloads import (
-    arguments,
-    fingerprint_of,
-    is_async,
-    reader,
-    result_of,
-    returned,
-    to_keep,
-    written,
-)
 from isotone.structures.renewing import Leased
 from isotone.structures.waiting import pauses
 
@@ -153,10 +138,8 @@ class Idempotency(Structure[S]):
         `PayloadDiffers`, `LeaseLost` where the function took longer than the lease and another attempt has
         begun, and whatever the function raises: then it may be tried again.
         """
-        kind = returned(function) if result in (Any, None) else result
-        reader(kind)  # refuses it before anything is done
         self._check(function)
-        attempt = _Attempt(self._record(key, payload), kind)
+        attempt = _Attempt(self._record(key, payload), payloads.kind_of(function, result))
         begin, end = partial(self._begin, attempt, wait), partial(self._end, attempt)
         leased: Any = Leased(self.store, begin, end, None, 0)
         return (_awaited if isinstance(self.store, AsyncStore) else _waited)(leased, function)
@@ -182,13 +165,10 @@ class Idempotency(Structure[S]):
                 )
             self._check(function)
             is_awaited = isinstance(self.store, AsyncStore)
-            if is_awaited and not (is_async(function) or is_async(inspect.unwrap(function))):
-                raise UsageError(
-                    f"over an AsyncStore an async function is decorated, not {function!r}"
-                )
-            kind = returned(function)
-            reader(kind)
-            told = payload or partial(arguments, inspect.signature(function))
+            if is_awaited and not payloads.is_async(function, inspect.unwrap(function)):
+                raise UsageError(f"over an AsyncStore {function!r} has to be async")
+            kind = payloads.kind_of(function)
+            told = payload or partial(payloads.arguments, inspect.signature(function))
             once = cast("Any", self).once
 
             def perform(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -212,7 +192,7 @@ class Idempotency(Structure[S]):
         Where that was so before, the transaction fails, with `AlreadyExists` in this place.
         """
         record = self._record(key, payload)
-        together.create(record.replace(done=True, result=written(result)))
+        together.create(record.replace(done=True, result=payloads.written(result)))
 
     @operation
     def forget(self, key: str) -> Steps[bool]:
@@ -224,7 +204,7 @@ class Idempotency(Structure[S]):
 
     def _check(self, function: Callable[..., Any]) -> None:
         """Over a `Store` nothing is awaited."""
-        if isinstance(self.store, Store) and is_async(function):
+        if isinstance(self.store, Store) and payloads.is_async(function):
             raise UsageError(_NOT_AWAITED)
 
     def _begin(self, attempt: _Attempt, wait: float) -> Steps[_Attempt]:
@@ -245,7 +225,7 @@ class Idempotency(Structure[S]):
             waited += nap
         attempt.record = found
         if found.done:
-            attempt.result = result_of(found.result, attempt.kind)
+            attempt.result = payloads.result_of(found.result, attempt.kind)
         return attempt
 
     def _claim(self, mine: IdempotencyRecord) -> Steps[IdempotencyRecord]:
@@ -254,11 +234,8 @@ class Idempotency(Structure[S]):
         is_dead = kind.until <= self._after(-self.skew)
         is_dead &= kind.fingerprint == mine.fingerprint
         is_free = kind.attempt.missing() | (kind.gone_at <= now) | is_dead
-        until, gone_at = (
-            self._after(self.lease),
-            self._after(self.lease + self.skew + self.remember),
-        )
-        mine = mine.replace(until=until, gone_at=gone_at)
+        gone_at = self._after(self.lease + self.skew + self.remember)
+        mine = mine.replace(until=self._after(self.lease), gone_at=gone_at)
         try:
             return (yield from self.calls.put(mine, when=is_free))
         except ConditionFailed as refused:
@@ -273,14 +250,14 @@ class Idempotency(Structure[S]):
     def _end(self, attempt: _Attempt, failure: BaseException | None) -> Steps[None]:
         """Keep the result; where that cannot be, it is said after it was noted that the work is done."""
         record, kept, unkept = attempt.record, None, None
-        mine = IdempotencyRecord.attempt == record.attempt
         if record.done:
             return
+        mine = IdempotencyRecord.attempt == record.attempt
         if failure is not None:  # others may begin at once
             yield from self.calls.delete(self._kind, when=mine, scope=self.scope, key=record.key)
             return
         try:
-            kept = to_keep(attempt.result, attempt.kind)
+            kept = payloads.to_keep(attempt.result, attempt.kind)
         except Exception as error:  # noqa: BLE001 - of the result's own code: the work is done all the same
             unkept = error
         until = self._after(self.remember)
@@ -296,13 +273,10 @@ class Idempotency(Structure[S]):
             raise unkept
 
     def _record(self, key: str, payload: Any) -> IdempotencyRecord:
+        until, attempt = self._after(self.remember), uuid.uuid4().hex
+        same = payloads.fingerprint_of(payload)
         return self._kind(
-            scope=self.scope,
-            key=key,
-            attempt=uuid.uuid4().hex,
-            fingerprint=fingerprint_of(payload),
-            until=self._after(self.remember),
-            gone_at=self._after(self.remember),
+            scope=self.scope, key=key, attempt=attempt, fingerprint=same, until=until, gone_at=until
         )
 
     def _after(self, seconds: float) -> datetime:

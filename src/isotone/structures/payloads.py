@@ -17,7 +17,14 @@ from isotone.model.entity import Entity
 _LARGEST: Final = 350_000  # bytes of a result; an item has 400 KB, and a key up to two
 
 
-def returned(function: Callable[..., Any]) -> Any:
+def kind_of(function: Callable[..., Any], said: Any = Any) -> Any:
+    """The type as which results are read; raises `UsageError` where that cannot be."""
+    kind = _returned(function) if said is Any or said is None else said
+    reader(kind)
+    return kind
+
+
+def _returned(function: Callable[..., Any]) -> Any:
     """The type of what a function says it returns, or has awaited; Any where it says nothing."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -36,10 +43,10 @@ def returned(function: Callable[..., Any]) -> Any:
     return get_args(kind)[-1] if is_awaited else kind
 
 
-def is_async(function: Callable[..., Any]) -> bool:
-    """Whether a function, or an object that is called like one, has to be awaited."""
-    call = type(function).__call__
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+def is_async(*functions: Callable[..., Any]) -> bool:
+    """Whether one of the functions, or of the objects that are called like one, has to be awaited."""
+    calls = [*functions, *(type(each).__call__ for each in functions)]
+    return any(map(inspect.iscoroutinefunction, calls))
 
 
 def arguments(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> dict[str, Any]:
