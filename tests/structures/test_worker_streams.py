@@ -11,6 +11,7 @@ from tests.structures.working import Bench, bench, in_order, recorded, settle, w
 
 from isotone import ManualClock, Store, Table
 from isotone.engine.streams import upkeep
+from isotone.errors import ResourceNotFoundException, TrimmedDataAccessException
 from isotone.structures import Context, WorkerSettings
 from isotone.structures.worker.entities import WorkerLease, WorkerStart
 from isotone.structures.worker.member import Member
@@ -74,6 +75,34 @@ def test_a_lease_that_was_dropped_with_its_shard_is_lost(memory: Store, kit: Ben
     memory.delete_many(memory.all(leases_of(kit)))
     member.renew()
     member.work()
+    assert member.held == {}
+
+
+def test_a_shard_that_is_dropped_while_its_records_are_is_over(
+    memory: Store, kit: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded(kit)
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(2))
+    member = Member(kit.worker, memory)
+    member.coordinate()
+    execute = memory.backend.execute
+    begun: set[str] = set()
+
+    class Dropping:
+        def execute(self, operation: str, request: Any) -> Any:
+            if operation == "GetRecords":
+                raise TrimmedDataAccessException("these records are gone")
+            if operation == "GetShardIterator":
+                if request["ShardId"] in begun:
+                    raise ResourceNotFoundException("and now their shard")
+                begun.add(request["ShardId"])
+            return execute(operation, request)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(memory, "backend", Dropping())
+        member.work()
+    assert begun
     assert member.held == {}
 
 

@@ -55,24 +55,17 @@ class HeldShard:
 
     def page(self, limit: int) -> list[Event[Any]]:
         """The next events; empty at the end of what there is."""
-        run, lease = self._leases.store.run, self.lease
         events: list[Event[Any]] = []
         try:
             if self._position is None:
                 self._position = self._begin()
-            events, self._position = run(
-                streaming.read(self._table, lease.shard, self._position, limit)
-            )
+            events, self._position = self._read(self._position, limit)
             self.is_over = self._position is None
         except ExpiredIteratorException:
             self._position = None  # the next look takes a new one, after what was handled
             return []
-        except TrimmedDataAccessException:
-            self._leases.report_loss(lease.shard, "records were dropped before they were read")
-            self._position = run(streaming.position(lease.stream, lease.shard))
-            return []
         except ResourceNotFoundException:
-            self._leases.report_loss(lease.shard, "it was dropped with all that was in it")
+            self._leases.report_loss(self.lease.shard, "it was dropped with all that was in it")
             self.is_over = True
         self._empty = 0 if events else self._empty + 1
         self._behind = events[0].timestamp if events else None
@@ -81,13 +74,28 @@ class HeldShard:
         return [each for each in events if since is None or each.time >= since]
 
     def _begin(self) -> str:
-        run, lease = self._leases.store.run, self.lease
+        lease = self.lease
         try:
-            return run(streaming.position(lease.stream, lease.shard, after=self.done))
+            return self._leases.store.run(
+                streaming.position(lease.stream, lease.shard, after=self.done)
+            )
         except TrimmedDataAccessException:
-            what = f"what followed {self.done} may have been dropped before it was read"
-            self._leases.report_loss(lease.shard, what)
-            return run(streaming.position(lease.stream, lease.shard))
+            return self._oldest(
+                f"what followed {self.done} may have been dropped before it was read"
+            )
+
+    def _read(self, start: str, limit: int) -> streaming.Records:
+        try:
+            return self._leases.store.run(
+                streaming.read(self._table, self.lease.shard, start, limit)
+            )
+        except TrimmedDataAccessException:
+            return streaming.Records([], self._oldest("records were dropped before they were read"))
+
+    def _oldest(self, loss: str) -> str:
+        """The position of the oldest record that is left, where some are lost."""
+        self._leases.report_loss(self.lease.shard, loss)
+        return self._leases.store.run(streaming.position(self.lease.stream, self.lease.shard))
 
     def rewind(self) -> None:
         """Read again what was read and not handled."""
