@@ -930,6 +930,7 @@ def test_it_shares_a_table(memory: Store) -> None:
         {"window": "day", "score": "last"},
         {"window": "day", "digits": 8},
         {"window": "day", "scale": 1},
+        {"window": "day", "zone": ZoneInfo("Asia/Tokyo"), "day_starts": time(17)},
         {"window": "day", "ranked": True},
     ],
 )

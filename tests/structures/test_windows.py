@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -82,6 +82,23 @@ def test_labels() -> None:
     assert Windows().at(at) == ALL_TIME
     four = Windows("quarter-hour", day_starts=time(4))
     assert four.at(at).label == "2022-08-12#82"
+
+
+def test_names() -> None:
+    new_york = ZoneInfo("America/New_York")
+    for windows, name in [
+        (Windows(), "all time"),
+        (Windows(zone=new_york, day_starts=time(4)), "all time"),
+        (Windows("day"), "day"),
+        (Windows(timedelta(days=1), zone=ZoneInfo("UTC")), "day"),
+        (Windows(timedelta(weeks=1)), "7 days, 0:00:00"),  # its labels are others than of weeks
+        (Windows("week", zone=timezone(timedelta(hours=2))), "week in UTC+02:00"),
+        (
+            Windows("day", day_starts=time(4), zone=new_york),
+            "day from 04:00:00 in America/New_York",
+        ),
+    ]:
+        assert windows.name == name
 
 
 def test_the_last_windows() -> None:

@@ -18,7 +18,7 @@ first one of the calendar.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from typing import Final, Literal
 
 from isotone.errors import UsageError
@@ -73,6 +73,17 @@ def floor(moment: datetime, length: timedelta) -> datetime:
     return _EPOCH + (instant(moment) - _EPOCH) // length * length
 
 
+def _named(every: Every, day_starts: time, zone: tzinfo) -> str:
+    """How often a window begins, when, and where, as far as the zone has a name."""
+    words: str = every if isinstance(every, str) else _SAME.get(every, str(every))
+    if words == "all time":
+        return words
+    if day_starts != time(0):
+        words += f" from {day_starts}"
+    where = str(zone) if isinstance(zone, timezone) else getattr(zone, "key", None)
+    return words if where in (None, "UTC") else f"{words} in {where}"
+
+
 class Windows:
     """Which window an instant lies in.
 
@@ -102,7 +113,7 @@ class Windows:
         if day_starts.tzinfo is not None:
             raise UsageError("day_starts is a time without a zone; the zone is given by zone=")
         self.every = every
-        self.name = every if isinstance(every, str) else _SAME.get(every, str(every))
+        self.name = _named(every, day_starts, zone)
         self.length = length
         self.day_starts = day_starts
         self.zone = zone
