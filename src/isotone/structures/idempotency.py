@@ -17,7 +17,14 @@ from datetime import UTC, datetime, timedelta
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast, overload
 
-from isotone.errors import ConditionFailed, InProgress, LeaseLost, PayloadDiffers, UsageError
+from isotone.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    InProgress,
+    LeaseLost,
+    PayloadDiffers,
+    UsageError,
+)
 from isotone.model.async_store import AsyncStore
 from isotone.model.declaring.fields import Attr, expires, field
 from isotone.model.declaring.keys import Key
@@ -230,22 +237,25 @@ class Idempotency(Structure[S]):
 
     def _claim(self, mine: IdempotencyRecord) -> Steps[IdempotencyRecord]:
         """Write the record of an attempt; it, or the one that stands in its way."""
-        kind, now = IdempotencyRecord, self._after(0)
-        is_dead = kind.until <= self._after(-self.skew)
-        is_dead &= kind.fingerprint == mine.fingerprint
-        is_free = kind.attempt.missing() | (kind.gone_at <= now) | is_dead
         gone_at = self._after(self.lease + self.skew + self.remember)
         mine = mine.replace(until=self._after(self.lease), gone_at=gone_at)
         try:
-            return (yield from self.calls.put(mine, when=is_free))
-        except ConditionFailed as refused:
+            return (yield from self.calls.create(mine))
+        except AlreadyExists as refused:
             found: IdempotencyRecord = refused.current
         if found.fingerprint != mine.fingerprint:
             raise PayloadDiffers(
                 f"{self.scope} {mine.key!r} was asked for before with another payload; give another "
                 "request another key"
             )
-        return found
+        if found.attempt == mine.attempt or found.until > self._after(-self.skew):
+            return found
+        as_seen = IdempotencyRecord.attempt == found.attempt
+        as_seen &= IdempotencyRecord.until == found.until  # which its end would have changed
+        try:
+            return (yield from self.calls.put(mine, when=as_seen))
+        except ConditionFailed as refused:
+            return refused.current or found
 
     def _end(self, attempt: _Attempt, failure: BaseException | None) -> Steps[None]:
         """Keep the result; where that cannot be, it is said after it was noted that the work is done."""
