@@ -27,7 +27,7 @@ import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store, Table, errors, field
 from isotone.structures import Idempotency
 from isotone.structures.idempotency import _Attempt
-from isotone.structures.payloads import result_of, to_keep
+from isotone.structures.payloads import fingerprint_of, result_of, to_keep
 
 orders = Table("orders")
 
@@ -132,6 +132,16 @@ def test_a_set_is_the_same_payload_in_each_process() -> None:
         return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
 
     assert len({printed(seed) for seed in "123"}) == 1
+
+
+def test_equal_numbers_are_the_same_payload() -> None:
+    def kinds(*payloads: Any) -> int:
+        return len({fingerprint_of({"total": [each]}) for each in payloads})
+
+    assert kinds(20, 20.0, Decimal("20.00"), Decimal("2E+1")) == 1
+    assert kinds(Decimal("9.90"), Decimal("9.9"), Decimal("0.99E+1")) == 1
+    assert kinds(Decimal("9.9"), Decimal("9.91"), Decimal("-9.9"), 9, Decimal("NaN")) == 5
+    assert kinds(1, True, "1") == 3
 
 
 def test_functions_are_decorated(memory: Store) -> None:

@@ -7,13 +7,16 @@ import functools
 import hashlib
 import inspect
 import json
+import math
 import reprlib
 from collections.abc import Awaitable, Callable, Mapping
+from decimal import Context, Decimal
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from isotone.errors import UsageError
 from isotone.model.entity import Entity
 
+_EXACT: Final = Context(prec=1000)
 _LARGEST: Final = 350_000  # bytes of a result; an item has 400 KB, and a key up to two
 
 
@@ -84,7 +87,11 @@ def fingerprint_of(payload: Any) -> str:
 
 
 def _ordered(value: Any) -> Any:
-    """A payload with its sets in an order, which without it is another one in each process."""
+    """A payload with its sets in an order, as each process has another, and equal numbers alike."""
+    if isinstance(value, float | Decimal) and math.isfinite(value) and value == int(value):
+        return int(value)
+    if isinstance(value, Decimal):
+        return value.normalize(_EXACT)  # 9.90 comes back from a database as 9.9
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
     elif isinstance(value, Entity):
