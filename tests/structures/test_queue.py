@@ -396,6 +396,33 @@ def test_a_higher_priority_comes_first(queue: Queue) -> None:
     assert bodies(queue.claim(10)) == ["a", "d", "c", "b"]
 
 
+def test_a_consumer_that_declares_fewer_priorities_gets_all(
+    memory: Store, clock: ManualClock
+) -> None:
+    producer, consumer = Queue(memory, "q", priorities=10), Queue(memory, "q", shards=1)
+    producer.create_table()
+    consumer.put("lowest")
+    assert [each.body for each in consumer.claim()] == ["lowest"]
+    for priority in (2, 9, 0, 5):
+        producer.put(priority, priority=priority)
+    assert bodies(consumer.claim(10)) == [9, 5, 2, 0]
+    clock.advance(61)
+    assert bodies(consumer.claim(10)) == [9, 5, 2, "lowest", 0]
+
+
+@pytest.mark.parametrize("priorities", [1, 3, 9])
+def test_what_waits_at_an_undeclared_priority_hides_nothing(memory: Store, priorities: int) -> None:
+    producer, consumer = (
+        Queue(memory, "q", priorities=10),
+        Queue(memory, "q", priorities=priorities),
+    )
+    producer.create_table()
+    producer.put_many(range(20), priority=9, delay=60)
+    producer.put_many(range(20), priority=8, delay=60)
+    producer.put("due")
+    assert bodies(list(consumer.consume(idle=0))) == ["due"]
+
+
 def test_what_nobody_acknowledges_is_a_dead_letter(queue: Queue, clock: ManualClock) -> None:
     queue.put("bad")
     queue.put("worse", group="g")

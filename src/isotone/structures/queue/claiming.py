@@ -34,20 +34,27 @@ class Claims:
     def __init__(self, queue: Queue[Any]) -> None:
         self._queue = queue
         self._crowd = 0  # how many beyond the first to choose among
+        self._levels = (
+            queue.priorities
+        )  # or as many as those who put declare, once such a message is seen
         # Making a query takes longer than asking it in memory.
         self._first = functools.lru_cache(maxsize=256)(self._asked)
 
     def claim(self, most: int, hold: float) -> Steps[list[Message]]:
         """Up to so many messages, of the highest priority first, of shards in turn."""
         queue, found = self._queue, list[Message]()
-        begin = random.randrange(queue.shards)
+        begin, levels = random.randrange(queue.shards), self._levels
         try:
-            for priority in reversed(range(queue.priorities)):
+            for priority in reversed(range(levels)):
                 for step in range(queue.shards):
                     shard = (begin + step) % queue.shards
                     yield from self._claim_in(shard, priority, most, hold, found)
                     if len(found) >= most:
                         return found
+            if (
+                self._levels > levels and not found
+            ):  # what waits for its time may have hidden the rest
+                return (yield from self.claim(most, hold))
         except IsotoneError:
             if not found:
                 raise  # else what is claimed already is not to wait until its claim runs out
@@ -57,8 +64,12 @@ class Claims:
         self, shard: int, priority: int, most: int, hold: float, found: list[Message]
     ) -> Steps[None]:
         """Claim the first that are due; where others claim as well, any of the first few."""
-        query = self._first(shard, priority, most - len(found) + max(_SPREAD, self._crowd))
+        is_highest = priority == self._levels - 1
+        several = most - len(found) + max(_SPREAD, self._crowd)
+        query = self._first(shard, priority, is_highest, several)
         now, entries = self._queue._after(0), (yield from self._queue.calls.all(query))
+        if entries:
+            self._levels = max(self._levels, entries[0].priority + 1)
         candidates = [each for each in entries if each.due <= now]
         while candidates and len(found) < most:
             place = random.randrange(min(self._crowd + 1, len(candidates)))
@@ -74,8 +85,11 @@ class Claims:
                 reason = message.reason or _UNACKNOWLEDGED
                 yield from outcomes.buried(self._queue, message, reason)
 
-    def _asked(self, shard: int, priority: int, most: int) -> Query[QueueEntry]:
-        return self._queue._in(shard, "READY", QueueEntry.priority == priority).limit(most)
+    def _asked(self, shard: int, priority: int, is_highest: bool, most: int) -> Query[QueueEntry]:
+        """The first entries of a priority; with the highest one those above it, which were not declared."""
+        field = QueueEntry.priority
+        which = field >= priority if is_highest else field == priority
+        return self._queue._in(shard, "READY", which).limit(most)
 
     def _take(self, entry: QueueEntry, hold: float) -> Steps[Message | None]:
         """Claim an entry that was due; None where another consumer has."""

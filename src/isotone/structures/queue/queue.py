@@ -61,8 +61,8 @@ class Queue(Structure[S]):
 
     `hold` is for how many seconds a claim holds, `attempts` how often a message is tried before it is a dead
     letter, `retry_after` for how many seconds one that failed waits, by the number of its attempts. `shards`
-    spread it over so many partitions, `priorities` is how many levels there are, `remember` for how many
-    seconds tokens are kept.
+    spread it over so many partitions, for all who use it the same. `priorities` is how many levels those who
+    put have, `remember` for how many seconds their tokens are kept.
     """
 
     def __init__(
