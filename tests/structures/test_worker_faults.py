@@ -8,6 +8,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ import isotone
 from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, LimitExceededException, UsageError
 from isotone.structures import Context, WorkerProgress, WorkerSettings
+from isotone.structures.worker import member as worker_member
 from isotone.structures.worker.member import Member
 
 
@@ -180,6 +182,34 @@ def test_a_throttled_listing_of_shards_holds_up_no_handling(
     )
     member.run()
     assert member.progress().deliveries == 1
+
+
+def test_a_listing_of_shards_that_fails_for_long_is_asked_for_less_often(
+    memory: Store, kit: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kit.worker.create_tables(memory)
+    now = 0.0
+    asked: list[float] = []
+    member = Member(kit.worker, memory)
+
+    def wait(seconds: float) -> bool:
+        nonlocal now
+        now += max(seconds, 0.05)
+        if now > 600:
+            member.stop()
+        return False
+
+    def is_listing(operation: str, request: Any) -> bool:
+        if operation == "DescribeStream":
+            asked.append(now)
+        return operation == "DescribeStream"
+
+    member.wait = wait
+    monkeypatch.setattr(worker_member, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(memory, "backend", Failing(memory.backend.execute, is_listing))
+    member.run()
+    assert 55 < len(asked) < 70
+    assert asked[-1] > 580
 
 
 def test_a_lease_that_cannot_be_renewed_holds_up_no_other(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _LOGGER: Final = logging.getLogger("isotone.worker")
 _LONGEST_PAUSE: Final = 10.0  # seconds between tries, while the store fails
-_AGAIN: Final = 1.0  # seconds after which a look at the leases that failed is taken again
+_AGAIN: Final = 1.0  # seconds after which a look at the leases that failed is taken again; doubles
 _IMPATIENCE: Final = 1 / 30  # of a lease, between looks where something is about to change hands
 
 
@@ -67,6 +67,7 @@ class Member:
         self._is_settled = False
         self._is_waiting = False
         self._due = 0.0
+        self._again = _AGAIN
 
     # Its life
 
@@ -115,8 +116,11 @@ class Member:
     def _coordinate_in_time(self) -> None:
         if time.monotonic() < self._due:
             return
-        self._due = time.monotonic() + min(_AGAIN, self.settings.lease / 3)
-        if self.coordinate():
+        self._due = time.monotonic() + min(self._again, self.settings.lease / 3)
+        self._again = min(_LONGEST_PAUSE, self._again * 2)
+        changed = self.coordinate()
+        self._again = _AGAIN
+        if changed:
             self._due = 0.0
         else:
             share = _IMPATIENCE if self._is_waiting else 1 / 3
