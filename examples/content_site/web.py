@@ -11,6 +11,7 @@ processes accept each other's links where they have one SITE_SECRET in the envir
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import signal
@@ -86,7 +87,11 @@ class Site:
     def post(self, me: str, form: Form) -> None:
         """Post what a form holds: once, however often it is sent."""
         content = text(form, "content", LONGEST_POST)
-        self.feed.post(me, content, token=text(form, "token", 100) if "token" in form else None)
+        token = None
+        if "token" in form:  # who goes back to a form and writes something else posts that, too
+            sent = text(form, "token", 100) + content
+            token = hashlib.sha256(sent.encode()).hexdigest()
+        self.feed.post(me, content, token=token)
 
     def delete(self, me: str, form: Form) -> None:
         """Delete a post of one's own."""

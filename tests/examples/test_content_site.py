@@ -126,6 +126,16 @@ def test_a_form_that_is_sent_twice_posts_once(tmp_path: Path) -> None:
         assert posts_on(page) == ["hello", "hello"]
 
 
+def test_a_form_that_one_goes_back_to_posts_what_is_written_then(tmp_path: Path) -> None:
+    with running("web.py", tmp_path / "site.db", 0) as web:
+        assert web.stdout is not None
+        browser = Browser(web.stdout.readline().strip())
+        (token,) = re.findall('name="token" value="([^"]*)"', browser.get("/?me=ann"))
+        for content in ("hello", "something else"):
+            page = browser.act("/post", me="ann", content=content, token=token)
+        assert posts_on(page) == ["something else", "hello"]
+
+
 def test_web_processes_with_one_secret_go_on_with_each_others_pages(tmp_path: Path) -> None:
     links = []
     for secret in ("", "", "of this test alone", "of this test alone"):
