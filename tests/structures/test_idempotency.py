@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -192,7 +192,11 @@ class Payer:
         return "paid"
 
 
-@pytest.mark.parametrize("function", [pay, partial(pay), Payer(), lambda: pay()])
+async def pay_bit_by_bit() -> AsyncIterator[str]:
+    yield "paid"
+
+
+@pytest.mark.parametrize("function", [pay, partial(pay), Payer(), lambda: pay(), pay_bit_by_bit])
 def test_a_store_awaits_nothing_and_says_so_before_it_is_done(memory: Store, function: Any) -> None:
     once = Idempotency(memory, "pay")
     once.create_table()

@@ -49,7 +49,9 @@ def _returned(function: Callable[..., Any]) -> Any:
 def is_async(*functions: Callable[..., Any]) -> bool:
     """Whether one of the functions, or of the objects that are called like one, has to be awaited."""
     calls = [*functions, *(type(each).__call__ for each in functions)]
-    return any(map(inspect.iscoroutinefunction, calls))
+    return any(
+        inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in calls
+    )
 
 
 def arguments(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -153,4 +155,7 @@ def reader(kind: Any) -> Callable[[str], Any]:
         return TypeAdapter(kind).validate_json
     except PydanticUserError as error:
         complaint = str(error).partition(". ")[0]
-        raise UsageError(f"a result cannot be kept as {kind}: {complaint}; give result=…") from None
+        raise UsageError(
+            f"a result cannot be kept as {kind}: {complaint}; say by result=… a type that pydantic reads, "
+            "or one Entity"
+        ) from None
