@@ -350,15 +350,15 @@ def test_a_number_without_decimals_is_an_int(queue: Queue) -> None:
 @pytest.mark.parametrize(
     ("body", "instead"),
     [
-        (0.5, r"0.5 is a float, .*; put Decimal\(str"),
-        ((1, 2), "is a tuple, .*; put a list"),
-        (datetime(2026, 1, 1, tzinfo=UTC), r"is a datetime, .*; put its isoformat\(\)"),
-        (date(2026, 1, 1), r"is a date, .*; put its isoformat\(\)"),
+        (0.5, r"0.5 is of type float, .*; put Decimal\(str"),
+        ((1, 2), "is of type tuple, .*; put a list"),
+        (datetime(2026, 1, 1, tzinfo=UTC), r"is of type datetime, .*; put its isoformat\(\)"),
+        (date(2026, 1, 1), r"is of type date, .*; put its isoformat\(\)"),
         ({1: "a"}, "texts as its keys, not 1; put '1'"),
-        (set(), "is a set, .*; put None, or a list"),
+        (set(), "is of type set, .*; put None, or a list"),
         ({"a", 1}, "cannot be a set"),
         ("\ud800", "has half a character"),
-        (object(), "is a object, .*; put texts, ints"),
+        (object(), "is of type object, .*; put texts, ints"),
     ],
 )
 def test_a_body_that_would_come_back_as_another_is_refused(

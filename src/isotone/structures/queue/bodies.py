@@ -74,7 +74,7 @@ def _size(value: Any) -> int:
     if value is None or isinstance(value, int | Decimal):
         return 21
     raise UsageError(
-        f"{value!r} is a {type(value).__name__}, which would not come back as it was put; "
+        f"{value!r} is of type {type(value).__name__}, and would not come back as it was put; "
         + next((said for kind, said in _INSTEAD if isinstance(value, kind)), _OTHERWISE)
     )
 
