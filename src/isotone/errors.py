@@ -146,7 +146,7 @@ class VersionConflict(ConditionFailed):
 
 
 class NotUnique(WriteRefused):
-    """Another entity has the value already; `owner` is the primary key of that entity's item."""
+    """Somebody else has the value already: `owner`, or the entity whose item has `owner` as its primary key."""
 
     def __init__(self, message: str, field: str, value: Any, owner: Any = None) -> None:
         super().__init__(message)
