@@ -11,7 +11,18 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from types import UnionType
-from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Final,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from isotone.errors import UsageError
 from isotone.model.declaring.annotations import named
@@ -85,6 +96,7 @@ class Parameters:
         ]
         self._rest = next((each.name for each in own if each.kind is kinds.VAR_POSITIONAL), None)
         self._names = [each.name for each in own if each.kind is not kinds.VAR_KEYWORD]
+        self._defaults = {each.name: each.default for each in own}
         self._takes_any = any(each.kind is kinds.VAR_KEYWORD for each in own)
 
     def check(self, call: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -110,7 +122,7 @@ class Parameters:
         if self._hints is None:
             self._hints = _hints_of(self._method)
         wanted = self._hints.get(name, Any)
-        if not _fits(value, wanted):
+        if value is not self._defaults.get(name) and not _fits(value, wanted):
             was = "None" if value is None else type(value).__name__
             raise UsageError(f"{call}({name}={value!r}): {name} takes {_worded(wanted)}, not {was}")
         if not _has_choices(wanted):
@@ -120,7 +132,7 @@ class Parameters:
 def _hints_of(method: Callable[..., Any]) -> Mapping[str, Any]:
     try:
         return get_type_hints(method)
-    except NameError:  # a name that only type checkers know
+    except (NameError, AttributeError, TypeError):  # what only type checkers can read
         return {}
 
 
@@ -156,7 +168,7 @@ def _fits(value: Any, wanted: Any) -> bool:
         return isinstance(value, type)
     if origin in (Union, UnionType):
         return any(_fits(value, each) for each in get_args(wanted))
-    plain = origin or wanted
+    plain = dict if is_typeddict(wanted) else origin or wanted
     if plain is Any or not isinstance(plain, type) or getattr(plain, "_is_protocol", False):
         return True
     if isinstance(value, str) and issubclass(plain, Iterable) and plain is not str:
