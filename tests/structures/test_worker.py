@@ -373,3 +373,40 @@ def test_it_runs_through_a_boto3_client(memory: Store, kit: Bench) -> None:
         write(store, kit, "ann", range(3))
         kit.worker.run(store, workers=2, until_idle=True)
     assert seen == [("ann", 0), ("ann", 1), ("ann", 2)]
+
+
+@pytest.mark.parametrize("events", [1, 2])
+def test_handlers_that_take_many_come_after_those_that_take_one(
+    memory: Store, kit: Bench, events: int
+) -> None:
+    called: list[str] = []
+
+    @kit.worker.on_many(kit.post)
+    def many(events: Any, context: Context) -> None:
+        called.append("many")
+
+    @kit.worker.on(kit.post)
+    def one(event: Any, context: Context) -> None:
+        called.append("one")
+
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(events))
+    kit.worker.run(memory, until_idle=True)
+    assert called == ["one"] * events + ["many"]
+
+
+def test_one_event_of_a_page_for_a_handler_that_takes_many_is_tried_as_often_as_any(
+    memory: Store, kit: Bench
+) -> None:
+    tries: list[int] = []
+
+    @kit.worker.on_many(kit.post, "inserted")
+    def fail(events: Any, context: Context) -> None:
+        tries.append(context.attempt)
+        raise ValueError("no")
+
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(1))
+    memory.delete(kit.post, author="ann", number=0)
+    kit.worker.run(memory, until_idle=True)
+    assert tries == [1, 2, 3]

@@ -123,18 +123,20 @@ class Delivery:
         gathered: dict[str, list[Event[Any]]] = {}
         for event in events:
             for handler in self._handlers_of(event):
-                if handler.takes_many and len(events) > 1:
+                if handler.takes_many:
                     gathered.setdefault(handler.name, []).append(event)
                 else:
                     self._insist(handler, event, shard)
         for name, some in gathered.items():
             handler = self._worker.handlers[name]
-            error = self._try(handler, some, 1, self._ending(shard))
-            if error is not None:
+            if len(some) > 1:
+                error = self._try(handler, some, 1, self._ending(shard))
+                if error is None:
+                    continue
                 which = _named(some)
                 _LOGGER.warning("%s failed at %s, now one by one: %r", name, which, error)
-                for event in some:
-                    self._insist(handler, event, shard)
+            for event in some:
+                self._insist(handler, event, shard)
 
     def _handlers_of(self, event: Event[Any]) -> list[Handler]:
         route = (event.kind, event.schema)
