@@ -19,6 +19,7 @@ import isotone
 from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, InvalidCursor, NotFound, UsageError
 from isotone.model.steps import Call, Steps
+from isotone.structures.feed import fanout
 from isotone.structures.feed.entities import FeedFollow, FeedFollower
 from isotone.structures.feed.fanout import carry
 from isotone.structures.feed.feed import Feed, FeedPost
@@ -878,3 +879,20 @@ def test_a_read_costs_what_its_page_says(clock: ManualClock) -> None:
         clock.advance(1)
         feed.post("ann", "another")
         assert [each.operation for each in seen] == ["GetItem", "TransactWriteItems"]
+
+
+def test_a_new_post_of_a_deleted_ones_tick_comes_to_all(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fanout, "_PAGE", 2)
+    readers = [f"reader {number}" for number in range(5)]
+    for reader in readers:
+        feed.follow(reader, "ann")
+    first = feed.post("ann", "deleted")
+    deliver(feed)
+    feed.delete(first)
+    for reader in readers:
+        assert contents(feed.read(reader)) == []  # and its entry goes
+    assert feed.post("ann", "new").tick == first.tick
+    deliver(feed)
+    assert [contents(feed.read(reader)) for reader in readers] == [["new"]] * 5

@@ -33,13 +33,16 @@ def carry(
 
     It ends where the post is deleted meanwhile: what is there already goes as its deletion is fanned out. So
     does the removal where a new post has taken the tick, whose entries have the same keys. Cost: a write for
-    each, a read of each, and for every thousand a read and a write. Raises `Interrupted` where the worker is
-    to end; the event comes again.
+    each, a read of each, for every thousand a read and a write, and a write where a removal follows a long
+    fan-out. Raises `Interrupted` where the worker is to end; the event comes again.
     """
     calls, key = items.calls, items.key(post)
     place = yield from calls.get(items.places, consistent=True, **key)
-    after = place.after if place is not None and place.change == change else None
-    done = 0
+    after, done = None, 0
+    if place is not None and place.change == change:
+        after = place.after
+    elif place is not None:  # a new post that takes the tick begins anew, too
+        yield from calls.delete(place)
     while readers := (yield from following.page(post.author, after, _PAGE)):
         if stopping():
             raise Interrupted
