@@ -45,3 +45,18 @@ def test_a_default_that_was_given_makes_no_other_text_right(memory: Store) -> No
     assert (lent.often("day"), lent.often("hour")) == ("day", "hour")
     with pytest.raises(errors.UsageError, match="window takes 'hour'"):
         lent.often("daily")
+
+
+class Whole:
+    """A whole number of another library's."""
+
+    def __index__(self) -> int:
+        return 3
+
+
+def test_whole_numbers_of_other_libraries_are_numbers() -> None:
+    def wait(self: Any, times: int, seconds: float = 0) -> None: ...
+
+    Parameters(wait).check("wait", (Whole(),), {"seconds": Whole()})
+    with pytest.raises(UsageError, match="times takes int, not bool"):
+        Parameters(wait).check("wait", (True,), {})

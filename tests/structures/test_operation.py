@@ -19,6 +19,7 @@ from isotone.structures import (
     Counter,
     Feed,
     Idempotency,
+    Leaderboard,
     Lock,
     Queue,
     TimeSeries,
@@ -217,6 +218,8 @@ def test_it_is_shown_by_its_name_and_its_table(memory: Store) -> None:
         "Unique('email', table='unique')": Unique(memory, "email"),
         "Idempotency('payments', table='idempotency')": Idempotency(memory, "payments"),
         "TimeSeries('cpu', table='time-series')": TimeSeries(memory, "cpu"),
+        "Leaderboard('daily', table='leaderboards')": Leaderboard(memory, "daily"),
+        "Leaderboard(table='leaderboards')": Leaderboard(memory),
         "Feed('main', table='feeds')": Feed(memory),
     }
     assert {repr(each): each for each in made.values()} == made

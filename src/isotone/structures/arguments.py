@@ -175,5 +175,6 @@ def _fits(value: Any, wanted: Any) -> bool:
         # A text is taken for its letters where texts are wanted one by one.
         return issubclass(str, plain) and get_args(wanted)[:1] in ((), (str,), (Any,))
     if plain in (int, float):
-        return isinstance(value, int | plain) and not isinstance(value, bool)
+        is_number = isinstance(value, int | plain) or hasattr(value, "__index__")  # numpy's, too
+        return is_number and not isinstance(value, bool)
     return isinstance(value, plain)
