@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 import pytest
 
 from isotone import Store, Table, errors
-from isotone.structures.arguments import looked_at
+from isotone.structures.arguments import Parameters, looked_at
 from isotone.structures.operation import S, Structure
 
 
@@ -58,5 +58,5 @@ def test_whole_numbers_of_other_libraries_are_numbers() -> None:
     def wait(self: Any, times: int, seconds: float = 0) -> None: ...
 
     Parameters(wait).check("wait", (Whole(),), {"seconds": Whole()})
-    with pytest.raises(UsageError, match="times takes int, not bool"):
+    with pytest.raises(errors.UsageError, match="times takes int, not bool"):
         Parameters(wait).check("wait", (True,), {})
