@@ -101,16 +101,17 @@ def is_passing(error: Exception) -> bool:
 
 def _explained(error: IsotoneError, call: Call) -> IsotoneError:
     """The error, in AWS's words, with a hint where these leave a newcomer alone."""
-    if call.operation in _ABOUT_TABLES:
+    names = _tables_of(call.request)
+    if call.operation in _ABOUT_TABLES or not names:
         return error
     if isinstance(error, ResourceNotFoundException):
         error.hint = (
-            f"{_tables_of(call.request)} is not there, or an index of it; "
+            f"table {names} is not there, or an index of it; "
             "store.create_tables(…) makes it, or create_table() of a structure"
         )
     elif isinstance(error, ValidationException) and _OTHER_KEY in error.message:
         error.hint = (
-            f"{_tables_of(call.request)} was made with other keys than are declared; "
+            f"table {names} was made with other keys than are declared; "
             "store.differences(…) tells which"
         )
     return error
@@ -121,4 +122,4 @@ def _tables_of(request: Request) -> str:
     names = {request.get("TableName"), *request.get("RequestItems", ())}
     for entry in request.get("TransactItems", ()):
         names.update(members.get("TableName") for members in entry.values())
-    return "table " + " or ".join(repr(each) for each in sorted(filter(None, names)))
+    return " or ".join(repr(each) for each in sorted(filter(None, names)))
