@@ -34,9 +34,8 @@ class Claims:
     def __init__(self, queue: Queue[Any]) -> None:
         self._queue = queue
         self._crowd = 0  # how many beyond the first to choose among
-        self._levels = (
-            queue.priorities
-        )  # or as many as those who put declare, once such a message is seen
+        # Or as many as those who put declare, once such a message is seen.
+        self._levels = queue.priorities
         # Making a query takes longer than asking it in memory.
         self._first = functools.lru_cache(maxsize=256)(self._asked)
 
@@ -51,9 +50,8 @@ class Claims:
                     yield from self._claim_in(shard, priority, most, hold, found)
                     if len(found) >= most:
                         return found
-            if (
-                self._levels > levels and not found
-            ):  # what waits for its time may have hidden the rest
+            # What waits for its time may have hidden the rest.
+            if self._levels > levels and not found:
                 return (yield from self.claim(most, hold))
         except IsotoneError:
             if not found:
