@@ -15,7 +15,7 @@ from isotone.values.attributes import Item
 
 _encode: Callable[[Item], bytes] = msgspec.json.Encoder().encode
 # Values stay plain dicts: naming their types here would make msgspec check each one again.
-_decode: Callable[[bytes | memoryview], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg]
+_decode: Callable[[bytes | memoryview], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # see above
 
 _SIZE = Struct(">I")
 SIZE_BYTES = _SIZE.size

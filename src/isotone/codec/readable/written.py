@@ -86,8 +86,7 @@ class Written(Directed):
         if found is not None:
             numbers = [int(group) for group in found.groups()]
             try:
-                # The pattern says how many numbers there are, which type checkers cannot count.
-                return date(*numbers) if self.day else datetime(*numbers, tzinfo=UTC)  # type: ignore[misc, arg-type]
+                return date(*numbers) if self.day else datetime(*numbers, tzinfo=UTC)  # type: ignore[misc, arg-type] # as many as the pattern has
             except ValueError:
                 pass
         raise malformed(text, f"of the form {self.pattern!r}, such as {self.specimens()[1]}")
