@@ -1,5 +1,93 @@
-"""The modelling library: entities, keys whose order is that of their values, and access patterns.
+"""Entities, keys and stores: everything that is built on the model imports it from here."""
 
-A program declares `Table`, `Entity`, `Key` and `Index`; it never formats a key. The library makes
-requests and reads responses (`steps`), and runs on whatever answers the DynamoDB API.
-"""
+from __future__ import annotations
+
+from isotone.model.async_store import AsyncStore, aconnect
+from isotone.model.calls import Calls
+from isotone.model.declaring.annotations import named
+from isotone.model.declaring.changes import Change
+from isotone.model.declaring.components import desc, in_order, raw, since_epoch, written
+from isotone.model.declaring.conditions import Condition, all_of
+from isotone.model.declaring.fields import Attr, computed, created, expires, field, updated, version
+from isotone.model.declaring.keys import Index, Key
+from isotone.model.declaring.schema import EntitySchema
+from isotone.model.declaring.table import Binary, Global, Local, Number, Table
+from isotone.model.entity import Entity, upgrade
+from isotone.model.ids import uuid7
+from isotone.model.ordering import escape, number_of, ordered_number, unescape
+from isotone.model.reading.collecting import Traversal
+from isotone.model.reading.collections import Family
+from isotone.model.reading.patterns import Pattern, Query, Read, Scan
+from isotone.model.reading.reading import Page
+from isotone.model.reading.snapshot import Snapshot
+from isotone.model.reading.stats import Stats
+from isotone.model.steps import Call, Pause, Steps, is_passing
+from isotone.model.store import Store, connect
+from isotone.model.tables.events import Event, EventKind
+from isotone.model.tables.streaming import Shard, shards_of, streams_of
+from isotone.model.tables.tables import Throughput
+from isotone.model.writing.carrying import pause_after
+from isotone.model.writing.transacting import StoreTransaction
+from isotone.model.writing.transactions import Collected, Transaction
+
+__all__ = [
+    "AsyncStore",
+    "Attr",
+    "Binary",
+    "Call",
+    "Calls",
+    "Change",
+    "Collected",
+    "Condition",
+    "Entity",
+    "EntitySchema",
+    "Event",
+    "EventKind",
+    "Family",
+    "Global",
+    "Index",
+    "Key",
+    "Local",
+    "Number",
+    "Page",
+    "Pattern",
+    "Pause",
+    "Query",
+    "Read",
+    "Scan",
+    "Shard",
+    "Snapshot",
+    "Stats",
+    "Steps",
+    "Store",
+    "StoreTransaction",
+    "Table",
+    "Throughput",
+    "Transaction",
+    "Traversal",
+    "aconnect",
+    "all_of",
+    "computed",
+    "connect",
+    "created",
+    "desc",
+    "escape",
+    "expires",
+    "field",
+    "in_order",
+    "is_passing",
+    "named",
+    "number_of",
+    "ordered_number",
+    "pause_after",
+    "raw",
+    "shards_of",
+    "since_epoch",
+    "streams_of",
+    "unescape",
+    "updated",
+    "upgrade",
+    "uuid7",
+    "version",
+    "written",
+]

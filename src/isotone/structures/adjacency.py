@@ -16,15 +16,21 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from isotone.errors import AlreadyExists, UsageError
-from isotone.model.declaring.conditions import Condition
-from isotone.model.declaring.fields import Attr, created, field
-from isotone.model.declaring.keys import Index, Key
-from isotone.model.declaring.table import Global, Table
-from isotone.model.entity import Entity
-from isotone.model.reading.patterns import Query
-from isotone.model.reading.reading import Page
-from isotone.model.steps import Steps
-from isotone.model.writing.transactions import Collected
+from isotone.model import (
+    Attr,
+    Collected,
+    Condition,
+    Entity,
+    Global,
+    Index,
+    Key,
+    Page,
+    Query,
+    Steps,
+    Table,
+    created,
+    field,
+)
 from isotone.structures.arguments import looked_at
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 

@@ -25,7 +25,7 @@ from typing import (
 )
 
 from isotone.errors import UsageError
-from isotone.model.declaring.annotations import named
+from isotone.model import named
 
 M = TypeVar("M", bound=Callable[..., Any])
 

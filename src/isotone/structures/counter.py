@@ -30,12 +30,7 @@ from typing import Final
 from typing_extensions import TypeVar
 
 from isotone.errors import AlreadyExists, TransactionFailed, UsageError, WriteRefused
-from isotone.model.declaring.changes import Change
-from isotone.model.declaring.fields import Attr, expires, field
-from isotone.model.declaring.keys import Key
-from isotone.model.declaring.table import Table
-from isotone.model.entity import Entity
-from isotone.model.steps import Steps
+from isotone.model import Attr, Change, Entity, Key, Steps, Table, expires, field
 from isotone.structures.arguments import some_seconds
 from isotone.structures.operation import S, Structure, operation
 from isotone.structures.settling import settled

@@ -25,14 +25,19 @@ from isotone.errors import (
     PayloadDiffers,
     UsageError,
 )
-from isotone.model.async_store import AsyncStore
-from isotone.model.declaring.fields import Attr, expires, field
-from isotone.model.declaring.keys import Key
-from isotone.model.declaring.table import Table
-from isotone.model.entity import Entity
-from isotone.model.steps import Pause, Steps
-from isotone.model.store import Store
-from isotone.model.writing.transactions import Collected
+from isotone.model import (
+    AsyncStore,
+    Attr,
+    Collected,
+    Entity,
+    Key,
+    Pause,
+    Steps,
+    Store,
+    Table,
+    expires,
+    field,
+)
 from isotone.structures import payloads
 from isotone.structures.arguments import any_seconds, looked_at, some_seconds
 from isotone.structures.operation import S, Structure, operation

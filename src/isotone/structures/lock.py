@@ -18,14 +18,19 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, Self
 
 from isotone.errors import ConditionFailed, LeaseLost, Locked, UsageError
-from isotone.model.async_store import AsyncStore
-from isotone.model.declaring.conditions import Condition
-from isotone.model.declaring.fields import Attr, field, version
-from isotone.model.declaring.keys import Key
-from isotone.model.declaring.table import Table
-from isotone.model.entity import Entity
-from isotone.model.steps import Pause, Steps
-from isotone.model.store import Store
+from isotone.model import (
+    AsyncStore,
+    Attr,
+    Condition,
+    Entity,
+    Key,
+    Pause,
+    Steps,
+    Store,
+    Table,
+    field,
+    version,
+)
 from isotone.structures.arguments import any_seconds, looked_at, some_seconds
 from isotone.structures.operation import S, Structure, operation
 from isotone.structures.renewing import Leased

@@ -16,12 +16,7 @@ from operator import itemgetter
 from typing import Any, Final, Generic, TypeVar
 
 from isotone.errors import UsageError
-from isotone.model.calls import Calls
-from isotone.model.entity import Entity
-from isotone.model.reading.patterns import Query
-from isotone.model.reading.reading import Page
-from isotone.model.reading.stats import Stats
-from isotone.model.steps import Steps
+from isotone.model import Calls, Entity, Page, Query, Stats, Steps
 
 E = TypeVar("E", bound=Entity)
 

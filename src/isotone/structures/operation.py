@@ -26,11 +26,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, cast, overload
 from typing_extensions import TypeVar
 
 from isotone.errors import UsageError
-from isotone.model.async_store import AsyncStore
-from isotone.model.declaring.table import Table
-from isotone.model.entity import Entity
-from isotone.model.steps import Steps
-from isotone.model.store import Store
+from isotone.model import AsyncStore, Entity, Steps, Store, Table
 from isotone.structures.arguments import Parameters, checked
 
 P = ParamSpec("P")

@@ -14,7 +14,7 @@ from decimal import Context, Decimal
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from isotone.errors import UsageError
-from isotone.model.entity import Entity
+from isotone.model import Entity
 
 _EXACT: Final = Context(prec=1000)
 _LARGEST: Final = 350_000  # bytes of a result; an item has 400 KB, and a key up to two

@@ -8,9 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 from isotone.errors import IsotoneError, LeaseLost, UsageError
-from isotone.model.async_store import AsyncStore
-from isotone.model.steps import Steps
-from isotone.model.store import Store
+from isotone.model import AsyncStore, Steps, Store
 from isotone.structures.operation import S
 
 T = TypeVar("T")

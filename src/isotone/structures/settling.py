@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from isotone.errors import Contended, WriteRefused
-from isotone.model.steps import Steps
-from isotone.model.writing.carrying import pause_after
+from isotone.model import Steps, pause_after
 
 R = TypeVar("R")
 

@@ -19,13 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from isotone.errors import ConditionFailed, NotFound, NotUnique
-from isotone.model.declaring.conditions import Condition
-from isotone.model.declaring.fields import Attr, expires, field
-from isotone.model.declaring.keys import Key
-from isotone.model.declaring.table import Table
-from isotone.model.entity import Entity
-from isotone.model.steps import Steps
-from isotone.model.writing.transactions import Collected
+from isotone.model import Attr, Collected, Condition, Entity, Key, Steps, Table, expires, field
 from isotone.structures.arguments import looked_at, some_seconds
 from isotone.structures.operation import S, Structure, operation
 

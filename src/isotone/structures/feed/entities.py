@@ -24,15 +24,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 from isotone.errors import ConditionFailed, TransactionFailed, UsageError
-from isotone.model.calls import Calls
-from isotone.model.declaring.components import desc
-from isotone.model.declaring.fields import Attr, expires, field
-from isotone.model.declaring.keys import Key
-from isotone.model.declaring.table import Table
-from isotone.model.entity import Entity
-from isotone.model.steps import Steps
-from isotone.model.tables.events import EventKind
-from isotone.model.writing.transactions import Transaction
+from isotone.model import (
+    Attr,
+    Calls,
+    Entity,
+    EventKind,
+    Key,
+    Steps,
+    Table,
+    Transaction,
+    desc,
+    expires,
+    field,
+)
 from isotone.structures.operation import kept_in
 
 TICKS: Final = 10_000_000

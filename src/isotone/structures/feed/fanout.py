@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from isotone.model.steps import Steps
-from isotone.model.tables.events import EventKind
+from isotone.model import EventKind, Steps
 from isotone.structures.feed.entities import FeedItems, FeedPost
 from isotone.structures.feed.followers import Following
 

@@ -22,13 +22,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from isotone.errors import Contended, UsageError
-from isotone.model.declaring.conditions import Condition
-from isotone.model.declaring.table import Table
-from isotone.model.reading.patterns import Query
-from isotone.model.reading.reading import Page
-from isotone.model.steps import Steps
-from isotone.model.tables.events import Event
-from isotone.model.writing.transactions import Transaction
+from isotone.model import Condition, Event, Page, Query, Steps, Table, Transaction
 from isotone.structures.feed.entities import JUDGEMENT_DAY, TICKS, FeedItems, FeedPost, committed
 from isotone.structures.feed.fanout import carry
 from isotone.structures.feed.followers import Followers, OutsideFollowers, TableFollowers

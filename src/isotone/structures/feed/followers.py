@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from isotone.model.steps import Steps
+from isotone.model import Steps
 from isotone.structures.feed.entities import (
     FeedAuthor,
     FeedFollow,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, overload
 
 from isotone.errors import Contended, TransactionFailed, UsageError
-from isotone.model.steps import Steps
+from isotone.model import Steps
 from isotone.structures.feed.entities import (
     JUDGEMENT_DAY,
     TICKS,

@@ -8,9 +8,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from isotone.errors import UsageError
-from isotone.model.calls import Calls
-from isotone.model.reading.patterns import Query
-from isotone.model.steps import Steps
+from isotone.model import Calls, Query, Steps
 from isotone.structures.leaderboard.entry import Best, Digits, Entry, LeaderboardToken, Score, Ties
 from isotone.structures.merging import shard_of
 from isotone.structures.ranking.keys import ranking_key

@@ -14,10 +14,7 @@ from fractions import Fraction
 from typing import Literal
 
 from isotone.errors import OutOfRange
-from isotone.model.declaring.components import raw
-from isotone.model.declaring.fields import Attr, expires, field, version
-from isotone.model.declaring.keys import Index, Key
-from isotone.model.entity import Entity
+from isotone.model import Attr, Entity, Index, Key, expires, field, raw, version
 from isotone.structures.exact import added
 
 Score = Literal["sum", "average", "best", "last"]

@@ -17,9 +17,7 @@ from decimal import Decimal
 from typing import Final
 
 from isotone.errors import OutOfRange, UsageError
-from isotone.model.declaring.table import Global, Table
-from isotone.model.reading.patterns import Query
-from isotone.model.steps import Steps
+from isotone.model import Global, Query, Steps, Table
 from isotone.structures.exact import exact
 from isotone.structures.leaderboard import reading, writing
 from isotone.structures.leaderboard.board import Board

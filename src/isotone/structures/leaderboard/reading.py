@@ -14,8 +14,7 @@ from itertools import takewhile
 from typing import Final, NamedTuple, overload
 
 from isotone.errors import InvalidCursor
-from isotone.model.reading.stats import Stats
-from isotone.model.steps import Steps
+from isotone.model import Stats, Steps
 from isotone.structures.leaderboard.board import Board
 from isotone.structures.leaderboard.entry import Entry
 from isotone.structures.merging import Behind, Marks, Merged, Stream, merged

@@ -15,9 +15,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from isotone.errors import AlreadyExists, ConditionFailed, Contended, NotFound, TransactionFailed
-from isotone.model.declaring.conditions import Condition
-from isotone.model.steps import Steps
-from isotone.model.writing.transactions import Transaction
+from isotone.model import Condition, Steps, Transaction
 from isotone.structures.leaderboard.board import Board
 from isotone.structures.leaderboard.entry import Entry, LeaderboardToken, Tally, joined
 from isotone.structures.ranking.ranking import Overtaken

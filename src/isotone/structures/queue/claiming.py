@@ -14,8 +14,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from isotone.errors import ConditionFailed, IsotoneError, LeaseLost
-from isotone.model.reading.patterns import Query
-from isotone.model.steps import Steps
+from isotone.model import Query, Steps
 from isotone.structures.queue import groups, outcomes
 from isotone.structures.queue.entities import Message, QueueEntry, in_place, message_of
 

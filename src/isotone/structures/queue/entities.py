@@ -12,12 +12,7 @@ from dataclasses import field as attribute
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from isotone.model.declaring.components import desc
-from isotone.model.declaring.conditions import Condition
-from isotone.model.declaring.fields import Attr, expires, field
-from isotone.model.declaring.keys import Index, Key
-from isotone.model.declaring.table import Global, Table
-from isotone.model.entity import Entity
+from isotone.model import Attr, Condition, Entity, Global, Index, Key, Table, desc, expires, field
 from isotone.structures.queue.bodies import natural
 
 MOST_SHARDS: Final = 1000

@@ -12,9 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from isotone.errors import AlreadyExists, TransactionFailed
-from isotone.model.ids import uuid7
-from isotone.model.steps import Steps
-from isotone.model.writing.transactions import Transaction
+from isotone.model import Steps, Transaction, uuid7
 from isotone.structures.queue.entities import Message, QueueEntry, QueueMessage, in_place, is_dead
 from isotone.structures.settling import settled
 

@@ -13,8 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from isotone.errors import ConditionFailed, LeaseLost, UsageError
-from isotone.model.declaring.changes import Change
-from isotone.model.steps import Steps
+from isotone.model import Change, Steps
 from isotone.structures.arguments import any_seconds
 from isotone.structures.queue import groups
 from isotone.structures.queue.entities import Message, QueueEntry, in_place, is_dead

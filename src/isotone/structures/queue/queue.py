@@ -22,12 +22,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 from isotone.errors import AlreadyExists, LeaseLost, TransactionFailed, UsageError
-from isotone.model.declaring.conditions import Condition
-from isotone.model.declaring.table import Table
-from isotone.model.ids import uuid7
-from isotone.model.reading.collecting import Traversal
-from isotone.model.reading.patterns import Query
-from isotone.model.steps import Pause, Steps
+from isotone.model import Condition, Pause, Query, Steps, Table, Traversal, uuid7
 from isotone.structures.arguments import any_seconds, looked_at, some_seconds
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 from isotone.structures.queue import groups, outcomes

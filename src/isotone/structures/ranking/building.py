@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from isotone.errors import RankingIncomplete, TransactionFailed, UsageError, WriteRefused
-from isotone.model.steps import Steps
+from isotone.model import Steps
 from isotone.structures.ranking.keys import HIGHEST, LOWEST
 from isotone.structures.ranking.nodes import (
     ROOT,

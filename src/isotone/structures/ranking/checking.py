@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
-from isotone.model.steps import Steps
+from isotone.model import Steps
 from isotone.structures.ranking.building import nodes_of
 from isotone.structures.ranking.keys import HIGHEST, LOWEST
 from isotone.structures.ranking.nodes import ROOT, Entry, total

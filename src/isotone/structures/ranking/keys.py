@@ -10,7 +10,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from isotone.model.ordering import escape, number_of, ordered_number, unescape
+from isotone.model import escape, number_of, ordered_number, unescape
 
 LOWEST: Final = ""
 """Before every key."""

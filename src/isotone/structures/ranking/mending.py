@@ -13,10 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from isotone.errors import Contended, TransactionFailed
-from isotone.model.declaring.conditions import Condition
-from isotone.model.entity import Entity
-from isotone.model.steps import Steps
-from isotone.model.writing.transactions import Transaction
+from isotone.model import Condition, Entity, Steps, Transaction
 from isotone.structures.ranking.keys import HIGHEST, LOWEST
 from isotone.structures.ranking.nodes import (
     ROOT,

@@ -16,10 +16,7 @@ from dataclasses import dataclass
 from itertools import count, pairwise
 from typing import Final, NamedTuple
 
-from isotone.model.declaring.conditions import Condition
-from isotone.model.declaring.fields import Attr, field
-from isotone.model.declaring.keys import Key
-from isotone.model.entity import Entity
+from isotone.model import Attr, Condition, Entity, Key, field
 
 ROOT: Final = "root"
 

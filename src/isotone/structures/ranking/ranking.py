@@ -28,11 +28,7 @@ from operator import and_
 from typing import Final, NamedTuple, TypeVar
 
 from isotone.errors import Contended, TransactionFailed
-from isotone.model.calls import Calls
-from isotone.model.declaring.conditions import Condition
-from isotone.model.declaring.table import Table
-from isotone.model.steps import Steps
-from isotone.model.writing.transactions import Transaction
+from isotone.model import Calls, Condition, Steps, Table, Transaction
 from isotone.structures.ranking import building, checking
 from isotone.structures.ranking.keys import HIGHEST, LOWEST
 from isotone.structures.ranking.mending import needed, plant

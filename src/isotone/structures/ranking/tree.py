@@ -13,11 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
 from isotone.errors import Contended, RankingIncomplete
-from isotone.model.calls import Calls
-from isotone.model.declaring.table import Table
-from isotone.model.entity import Entity
-from isotone.model.steps import Steps
-from isotone.model.writing.carrying import pause_after
+from isotone.model import Calls, Entity, Steps, Table, pause_after
 from isotone.structures.operation import kept_in
 from isotone.structures.ranking.nodes import (
     ROOT,

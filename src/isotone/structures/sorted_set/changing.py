@@ -9,9 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from isotone.errors import UsageError
+from isotone.model import Query, Steps
 from isotone.model.declaring import table as tables
-from isotone.model.reading.patterns import Query
-from isotone.model.steps import Steps
 from isotone.structures.operation import S, operation
 from isotone.structures.ranking.ranking import Ranking
 from isotone.structures.sorted_set.bounds import EVERY_SCORE, Number, ScoreRange, plus, score_of

@@ -12,11 +12,7 @@ import contextlib
 from datetime import datetime
 
 from isotone.errors import ConditionFailed, UsageError
-from isotone.model.calls import Calls
-from isotone.model.declaring.fields import Attr, expires, field
-from isotone.model.declaring.keys import Key
-from isotone.model.entity import Entity
-from isotone.model.steps import Steps
+from isotone.model import Attr, Calls, Entity, Key, Steps, expires, field
 
 Expires = datetime | bool | None
 """Never, at a fixed moment, or (True) as `expire` and `persist` say."""

@@ -22,14 +22,20 @@ from operator import ge, gt, le, lt
 from typing import Any, Final, NamedTuple
 
 from isotone.errors import InvalidCursor, UsageError
-from isotone.model.calls import Calls
-from isotone.model.declaring.components import raw
-from isotone.model.declaring.conditions import Condition
-from isotone.model.declaring.fields import Attr, expires, field
-from isotone.model.declaring.keys import Index, Key
-from isotone.model.entity import Entity
-from isotone.model.reading.patterns import Pattern, Query
-from isotone.model.steps import Steps
+from isotone.model import (
+    Attr,
+    Calls,
+    Condition,
+    Entity,
+    Index,
+    Key,
+    Pattern,
+    Query,
+    Steps,
+    expires,
+    field,
+    raw,
+)
 from isotone.structures.ranking.keys import after_score, before_score, ranking_key, read_ranking_key
 from isotone.structures.ranking.ranking import Ranking
 from isotone.structures.sorted_set.bounds import EVERY_SCORE, EVERYTHING, ScoreRange, Window, plain

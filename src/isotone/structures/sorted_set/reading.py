@@ -13,8 +13,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from isotone.errors import RankingIncomplete, UsageError
-from isotone.model.steps import Steps
-from isotone.model.writing.carrying import pause_after
+from isotone.model import Steps, pause_after
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 from isotone.structures.sorted_set.bounds import Number, ScoreRange, Window, matcher
 from isotone.structures.sorted_set.members import Members, Scored

@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from isotone.errors import UsageError
-from isotone.model.steps import Pause, Steps
+from isotone.model import Pause, Steps
 from isotone.structures.operation import S, operation
 from isotone.structures.sorted_set.bounds import EXACT, Number, score_of
 from isotone.structures.sorted_set.changing import SortedSetWriter

@@ -14,11 +14,8 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from isotone.errors import Contended, IsotoneError, NotFound, ValidationException, WriteRefused
-from isotone.model.calls import Calls
+from isotone.model import Calls, Steps, Transaction, pause_after
 from isotone.model.declaring import changes as kinds
-from isotone.model.steps import Steps
-from isotone.model.writing.carrying import pause_after
-from isotone.model.writing.transactions import Transaction
 from isotone.structures.ranking.keys import ranking_key
 from isotone.structures.ranking.ranking import Ranking
 from isotone.structures.sorted_set.bounds import EVERY_SCORE, ScoreRange, Window, plain, plus

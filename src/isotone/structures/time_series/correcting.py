@@ -14,10 +14,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from isotone.errors import UsageError
-from isotone.model.declaring.conditions import all_of
-from isotone.model.reading.patterns import Query
-from isotone.model.steps import Steps
-from isotone.model.writing.transactions import Transaction
+from isotone.model import Query, Steps, Transaction, all_of
 from isotone.structures.exact import added
 from isotone.structures.settling import settled
 from isotone.structures.time_series.entries import (

@@ -13,10 +13,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
-from isotone.model.declaring.components import raw
-from isotone.model.declaring.fields import Attr, expires, field
-from isotone.model.declaring.keys import Key
-from isotone.model.entity import Entity
+from isotone.model import Attr, Entity, Key, expires, field, raw
 from isotone.structures.exact import added
 
 MOST_SHARDS: Final = 100

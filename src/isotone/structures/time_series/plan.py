@@ -10,9 +10,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from isotone.errors import UsageError
-from isotone.model.calls import Calls
-from isotone.model.declaring.conditions import Condition
-from isotone.model.reading.patterns import Query
+from isotone.model import Calls, Condition, Query
 from isotone.structures.exact import exact
 from isotone.structures.merging import shard_of
 from isotone.structures.time_series.entries import (

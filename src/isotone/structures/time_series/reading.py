@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from isotone.model.reading.stats import Stats
-from isotone.model.steps import Steps
+from isotone.model import Stats, Steps
 from isotone.structures.merging import Behind, Marks, Stream, merged, total
 from isotone.structures.time_series.entries import Point, Summary, TimeSeriesPoint, gathered
 from isotone.structures.time_series.plan import FIRST, LAST, Plan, Span

@@ -18,8 +18,7 @@ from decimal import Decimal
 from typing import Final
 
 from isotone.errors import UsageError
-from isotone.model.declaring.table import Table
-from isotone.model.steps import Steps
+from isotone.model import Steps, Table
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 from isotone.structures.time_series import correcting, reading, writing
 from isotone.structures.time_series.entries import (

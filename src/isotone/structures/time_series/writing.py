@@ -15,8 +15,7 @@ from decimal import Decimal
 from typing import Final
 
 from isotone.errors import AlreadyExists, Contended, TransactionFailed
-from isotone.model.steps import Steps
-from isotone.model.writing.transactions import Transaction
+from isotone.model import Steps, Transaction
 from isotone.structures.settling import settled
 from isotone.structures.time_series.entries import (
     Point,

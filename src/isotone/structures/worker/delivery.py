@@ -16,10 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from isotone.errors import NotFound
-from isotone.model.declaring.schema import EntitySchema
-from isotone.model.steps import is_passing
-from isotone.model.store import Store
-from isotone.model.tables.events import Event
+from isotone.model import EntitySchema, Event, Store, is_passing
 from isotone.structures.operation import kept_in
 from isotone.structures.worker.entities import WorkerDeadLetter, WorkerEffect
 from isotone.structures.worker.handlers import Context, Handler

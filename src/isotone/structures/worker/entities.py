@@ -13,9 +13,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from isotone.model.declaring.fields import Attr, created, expires, field
-from isotone.model.declaring.keys import Key
-from isotone.model.entity import Entity
+from isotone.model import Attr, Entity, Key, created, expires, field
 
 
 class WorkerStart(Entity):

@@ -10,10 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from isotone.errors import AlreadyExists, TransactionFailed, UsageError
-from isotone.model.entity import Entity
-from isotone.model.store import Store
-from isotone.model.tables.events import Event, EventKind
-from isotone.model.writing.transacting import StoreTransaction
+from isotone.model import Entity, Event, EventKind, Store, StoreTransaction
 from isotone.structures.worker.entities import WorkerEffect
 
 KINDS: Final[tuple[EventKind, ...]] = ("inserted", "modified", "removed")

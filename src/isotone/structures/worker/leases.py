@@ -19,11 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
 
 from isotone.errors import AlreadyExists, ConditionFailed, ResourceNotFoundException
-from isotone.model.declaring.changes import Change
-from isotone.model.declaring.conditions import Condition
-from isotone.model.declaring.table import Table
-from isotone.model.store import Store
-from isotone.model.tables.streaming import Shard, shards_of, streams_of
+from isotone.model import Change, Condition, Shard, Store, Table, shards_of, streams_of
 from isotone.structures.operation import kept_in
 from isotone.structures.worker.entities import WorkerLease, WorkerStart
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from isotone.errors import IsotoneError
-from isotone.model.steps import is_passing
-from isotone.model.store import Store
+from isotone.model import Store, is_passing
 from isotone.model.tables import streaming
 from isotone.structures.worker.delivery import Delivery
 from isotone.structures.worker.entities import WorkerLease, WorkerStart

@@ -11,10 +11,8 @@ from isotone.errors import (
     ResourceNotFoundException,
     TrimmedDataAccessException,
 )
-from isotone.model.declaring.changes import Change
-from isotone.model.declaring.table import Table
+from isotone.model import Change, Event, Table
 from isotone.model.tables import streaming
-from isotone.model.tables.events import Event
 from isotone.structures.worker.entities import OWN, WorkerLease
 from isotone.structures.worker.leases import WELL, Leases
 

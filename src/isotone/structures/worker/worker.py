@@ -25,10 +25,7 @@ from copy import copy
 from typing import Any, Self, TypeVar, overload
 
 from isotone.errors import UsageError
-from isotone.model.declaring.table import Table
-from isotone.model.entity import Entity
-from isotone.model.store import Store
-from isotone.model.tables.events import Event, EventKind
+from isotone.model import Entity, Event, EventKind, Store, Table
 from isotone.structures.operation import kept_in
 from isotone.structures.worker.delivery import Delivery
 from isotone.structures.worker.entities import OWN, WorkerDeadLetter
