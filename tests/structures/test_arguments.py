@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 import pytest
 
 from isotone import Store, Table, errors
-from isotone.structures.arguments import Parameters, looked_at
+from isotone.structures.arguments import Parameters, validated
 from isotone.structures.operation import S, Structure
 
 
@@ -19,15 +19,15 @@ class Weight(TypedDict):
 class Lent(Structure[S]):
     """With types that a class of a program may have."""
 
-    @looked_at
+    @validated
     def known(self, weight: Weight, name: str = None) -> str:  # type: ignore[assignment] # noqa: RUF013 - as many write it
         return f"{name}: {weight['grams']}"
 
-    @looked_at
+    @validated
     def often(self, window: Literal["hour", "day"] = "day") -> str:
         return window
 
-    @looked_at
+    @validated
     def unknown(self, unread: Process[bytes], name: str) -> str:  # type: ignore[type-arg] # to be read by nobody
         return name
 

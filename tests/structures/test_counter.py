@@ -216,7 +216,7 @@ def test_a_counter_may_have_all_of_its_shards(memory: Store) -> None:
 def test_a_token_that_would_not_be_remembered_is_refused(memory: Store, remember: float) -> None:
     counter = Counter(memory, "c")
     counter.create_table()
-    with pytest.raises(errors.UsageError, match="remember is more than 0 seconds"):
+    with pytest.raises(errors.UsageError, match="remember must be more than 0 seconds"):
         counter.add_once("a", remember=remember)
     assert counter.value() == 0
 
@@ -317,7 +317,7 @@ def test_what_makes_no_sense_is_refused(memory: Store) -> None:
     with pytest.raises(errors.UsageError, match="1 to 1000 shards"):
         ShardedCounter(memory, "c", 0)
     for expires in (timedelta(0), timedelta(minutes=-1), timedelta(days=40_000)):
-        with pytest.raises(errors.UsageError, match="expires is more than 0 seconds"):
+        with pytest.raises(errors.UsageError, match="expires must be more than 0 seconds"):
             Counter(memory, "c", expires=expires)
     with pytest.raises(errors.UsageError, match="1 number or more"):
         Sequence(memory, "n").reserve(0)

@@ -336,9 +336,9 @@ def test_work_is_done_though_the_code_of_its_result_fails(memory: Store) -> None
 @pytest.mark.parametrize("seconds", [-1, 0, float("nan")])
 def test_times_that_undo_the_promise_are_refused(memory: Store, seconds: float) -> None:
     for option in ("lease", "remember"):
-        with pytest.raises(errors.UsageError, match=f"{option} is more than 0 seconds"):
+        with pytest.raises(errors.UsageError, match=f"{option} must be more than 0 seconds"):
             Idempotency(memory, "work", **{option: seconds})
-    with pytest.raises(errors.UsageError, match="skew is 0 seconds or more"):
+    with pytest.raises(errors.UsageError, match="skew must be 0 seconds or more"):
         Idempotency(memory, "work", skew=-1)
 
 

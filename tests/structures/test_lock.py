@@ -251,9 +251,9 @@ def test_what_makes_no_sense_is_refused(memory: Store) -> None:
     with pytest.raises(errors.UsageError, match="before it is over"):
         lock.held(every=30)
     for lease in (0, -1, float("nan"), float("inf")):
-        with pytest.raises(errors.UsageError, match="lease is more than 0 seconds"):
+        with pytest.raises(errors.UsageError, match="lease must be more than 0 seconds"):
             Lock(memory, "l", lease=lease)
-    with pytest.raises(errors.UsageError, match="skew is 0 seconds or more"):
+    with pytest.raises(errors.UsageError, match="skew must be 0 seconds or more"):
         Lock(memory, "l", skew=-1)
     for timeout in (-1, float("nan")):
         with pytest.raises(errors.UsageError, match=r"float\('inf'\) to wait"):

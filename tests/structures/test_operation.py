@@ -25,7 +25,7 @@ from isotone.structures import (
     TimeSeries,
     Unique,
 )
-from isotone.structures.arguments import any_seconds, looked_at, some_seconds
+from isotone.structures.arguments import require_non_negative, require_positive, validated
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 
 
@@ -139,7 +139,7 @@ class Named(Tallies[S]):
         super().__init__(store, table or Table(name))
         self.end = hold + 1
 
-    @looked_at
+    @validated
     def told(self, each: str, to: Mapping[str, int] | None = None) -> str:
         """What is no operation."""
         return each
@@ -195,16 +195,16 @@ def test_what_is_no_operation_looks_at_its_arguments_as_well(memory: Store) -> N
 
 @pytest.mark.parametrize("wrong", [-1, -0.1, float("nan"), float("inf"), 1e30, "5", timedelta(1)])
 def test_a_length_of_time_is_one(wrong: Any) -> None:
-    for check in (some_seconds, any_seconds):
+    for check in (require_positive, require_non_negative):
         check(hold=1, delay=0.5, idle=None)
-        with pytest.raises(errors.UsageError, match=r"^hold is .* a century: not "):
+        with pytest.raises(errors.UsageError, match=r"^hold must be .* a century, not "):
             check(delay=5, hold=wrong)
 
 
 def test_a_length_of_time_may_be_none() -> None:
-    any_seconds(delay=0)
-    with pytest.raises(errors.UsageError, match=r"hold is more than 0 seconds, .* not 0"):
-        some_seconds(hold=0)
+    require_non_negative(delay=0)
+    with pytest.raises(errors.UsageError, match=r"hold must be more than 0 seconds, .* not 0"):
+        require_positive(hold=0)
 
 
 def test_it_is_shown_by_its_name_and_its_table(memory: Store) -> None:

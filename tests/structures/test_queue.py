@@ -755,22 +755,22 @@ def test_a_time_that_is_none_is_refused(queue: Queue, length: float) -> None:
     queue.put("kept")
     (message,) = queue.claim()
     refused: list[tuple[str, Callable[[], object]]] = [
-        ("hold is more", lambda: Queue(queue.store, "q", hold=length)),
-        ("hold is more", lambda: Queue(queue.store, "q", hold=0)),
-        ("remember is more", lambda: Queue(queue.store, "q", remember=length)),
-        ("remember is more", lambda: Queue(queue.store, "q", remember=0)),
-        ("hold is more", lambda: queue.claim(hold=length)),
-        ("hold is more", lambda: queue.claim(hold=0)),
-        ("hold is more", lambda: queue.extend(message, length)),
-        ("hold is more", lambda: queue.extend(message, 0)),
-        ("hold is more", lambda: list(queue.consume(hold=length, idle=0))),
-        ("poll is 0", lambda: list(queue.consume(poll=length, idle=0))),
-        ("delay is 0", lambda: queue.put("x", delay=length)),
-        ("delay is 0", lambda: queue.put_many(["x"], delay=length)),
-        ("delay is 0", lambda: queue.give_back(message, delay=length)),
+        ("hold must be more", lambda: Queue(queue.store, "q", hold=length)),
+        ("hold must be more", lambda: Queue(queue.store, "q", hold=0)),
+        ("remember must be more", lambda: Queue(queue.store, "q", remember=length)),
+        ("remember must be more", lambda: Queue(queue.store, "q", remember=0)),
+        ("hold must be more", lambda: queue.claim(hold=length)),
+        ("hold must be more", lambda: queue.claim(hold=0)),
+        ("hold must be more", lambda: queue.extend(message, length)),
+        ("hold must be more", lambda: queue.extend(message, 0)),
+        ("hold must be more", lambda: list(queue.consume(hold=length, idle=0))),
+        ("poll must be 0", lambda: list(queue.consume(poll=length, idle=0))),
+        ("delay must be 0", lambda: queue.put("x", delay=length)),
+        ("delay must be 0", lambda: queue.put_many(["x"], delay=length)),
+        ("delay must be 0", lambda: queue.give_back(message, delay=length)),
     ]
     for said, call in refused:
-        with pytest.raises(errors.UsageError, match=f"^{said}.* a century: not "):
+        with pytest.raises(errors.UsageError, match=f"^{said}.* a century, not "):
             call()
     counts = queue.counts()
     assert (counts.in_flight, counts.depth) == (1, 1)
@@ -783,7 +783,7 @@ def test_a_handler_is_seen_to_have_failed_though_its_time_of_rest_is_wrong(memor
     (message,) = queue.claim()
     with pytest.raises(ZeroDivisionError) as raised, queue.handling(message):
         raise ZeroDivisionError
-    assert "retry_after is 0 seconds or more" in str(raised.value.__context__)
+    assert "retry_after must be 0 seconds or more" in str(raised.value.__context__)
 
 
 def test_handling_takes_one_message(queue: Queue) -> None:

@@ -156,10 +156,10 @@ TestOwners.settings = settings(max_examples=60, stateful_step_count=30, deadline
 def test_nothing_is_reserved_for_no_time(memory: Store, seconds: float) -> None:
     names = Unique(memory, "n")
     names.create_table()
-    with pytest.raises(errors.UsageError, match="seconds is more than 0"):
+    with pytest.raises(errors.UsageError, match="seconds must be more than 0"):
         names.reserve("a", "1", seconds=seconds)
     with (
-        pytest.raises(errors.UsageError, match="seconds is more than 0"),
+        pytest.raises(errors.UsageError, match="seconds must be more than 0"),
         memory.transaction() as together,
     ):
         names.within(together).reserve("a", "1", seconds=seconds)

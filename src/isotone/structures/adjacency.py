@@ -31,7 +31,7 @@ from isotone.model import (
     created,
     field,
 )
-from isotone.structures.arguments import looked_at
+from isotone.structures.arguments import validated
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 
 Node = str | Entity
@@ -122,7 +122,7 @@ class Adjacency(Structure[S]):
         """Say of many pairs that they belong together, over what was said before. Cost: one write each."""
         return self.calls.put_many([self._edge(*_ends(pair), None) for pair in pairs])
 
-    @looked_at
+    @validated
     def within(self, together: Collected) -> EdgeWrites:
         """Edges that a transaction writes together with the rest of it."""
         return EdgeWrites(self, together)
@@ -281,7 +281,7 @@ class EdgeWrites:
         self._adjacency = adjacency
         self._together = together
 
-    @looked_at
+    @validated
     def link(self, left: Node, right: Node, data: Mapping[str, Any] | None = None) -> None:
         """Two nodes belong together, which they must not have before."""
         self._together.create(self._adjacency._edge(left, right, data))

@@ -1,7 +1,7 @@
-"""What a structure is made with, and called with, against what its signatures say.
+"""Argument checks: calls of a structure are checked against their type annotations.
 
-A wrong type is refused before anything is sent, by the name of its parameter. Types that have been found
-right for a parameter are remembered, so that a call that is right pays a look into a set for each argument.
+A wrong type raises `UsageError` before any request, and names the parameter. A call whose argument types were
+accepted before costs one lookup in a set.
 """
 
 from __future__ import annotations
@@ -30,117 +30,125 @@ from isotone.model import named
 M = TypeVar("M", bound=Callable[..., Any])
 
 _CENTURY: Final = 100 * 366 * 86_400  # seconds; dates have an end
+_MOST_SHAPES: Final = 256  # accepted calls that are remembered for one method
 
 
-def some_seconds(**lengths: float | None) -> None:
-    """Refuse a length of time that is not more than 0 seconds."""
+def require_positive(**lengths: float | None) -> None:
+    """Raise `UsageError` unless each length of time is more than 0 seconds."""
     for name, seconds in lengths.items():
         if seconds is not None and not (_is_number(seconds) and 0 < seconds <= _CENTURY):
             raise UsageError(
-                f"{name} is more than 0 seconds, and at most a century: not {seconds!r}"
+                f"{name} must be more than 0 seconds, and at most a century, not {seconds!r}"
             )
 
 
-def any_seconds(**lengths: float | None) -> None:
-    """Refuse a length of time that is less than 0 seconds."""
+def require_non_negative(**lengths: float | None) -> None:
+    """Raise `UsageError` unless each length of time is 0 seconds or more."""
     for name, seconds in lengths.items():
         if seconds is not None and not (_is_number(seconds) and 0 <= seconds <= _CENTURY):
-            raise UsageError(f"{name} is 0 seconds or more, and at most a century: not {seconds!r}")
+            raise UsageError(
+                f"{name} must be 0 seconds or more, and at most a century, not {seconds!r}"
+            )
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float)
 
 
-def looked_at(method: M) -> M:
-    """A method that is no operation, and refuses what its signature does not allow."""
-    expected = Parameters(method)
+def validated(method: M) -> M:
+    """Check the arguments of a method that is not an `@operation`."""
+    parameters = Parameters(method)
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        expected.check(f"{type(self).__name__}.{method.__name__}", args, kwargs)
+        parameters.check(f"{type(self).__name__}.{method.__name__}", args, kwargs)
         return method(self, *args, **kwargs)
 
     return cast("M", call)  # the same signature
 
 
 def checked(make: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that refuses what its signature does not allow; its own words come first."""
-    expected = Parameters(make)
+    """Check the arguments of a constructor; an error that it raises itself comes first."""
+    parameters = Parameters(make)
 
     @functools.wraps(make)
     def make_and_check(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
             make(self, *args, **kwargs)
         except (AttributeError, TypeError):
-            expected.check(type(self).__name__, args, kwargs)
+            parameters.check(type(self).__name__, args, kwargs)
             raise
-        expected.check(type(self).__name__, args, kwargs)
+        parameters.check(type(self).__name__, args, kwargs)
 
     return make_and_check
 
 
 class Parameters:
-    """The parameters of a method, and of which types their arguments may be."""
+    """The parameters of a method, and the types that their arguments may have."""
 
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = method
         self._hints: Mapping[str, Any] | None = None
-        self._right: dict[str, set[type]] = {}
-        own = list(inspect.signature(method).parameters.values())[1:]
+        self._shapes: set[tuple[object, ...]] = set()
         kinds = inspect.Parameter
+        parameters = list(inspect.signature(method).parameters.values())[1:]
+        named = [each for each in parameters if each.kind is not kinds.VAR_KEYWORD]
+        self._takes_any_name = len(named) < len(parameters)
+        self._names = [each.name for each in named]
+        self._defaults = {each.name: each.default for each in named}
+        self._rest = next((each.name for each in named if each.kind is kinds.VAR_POSITIONAL), None)
         self._positional = [
             each.name
-            for each in own
+            for each in named
             if each.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
         ]
-        self._rest = next((each.name for each in own if each.kind is kinds.VAR_POSITIONAL), None)
-        self._names = [each.name for each in own if each.kind is not kinds.VAR_KEYWORD]
-        self._defaults = {each.name: each.default for each in own}
-        self._takes_any = any(each.kind is kinds.VAR_KEYWORD for each in own)
 
     def check(self, call: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Refuse the first argument whose type is not the one declared for it."""
-        right = self._right
-        for name, value in zip(self._positional, args, strict=False):
-            if type(value) not in right.get(name, ()):
-                self._look(call, name, value)
+        """Raise `UsageError` for the first argument of another type than is declared for it."""
+        shape = (*map(type, args), *kwargs, *map(type, kwargs.values()))
+        if shape in self._shapes:
+            return
+        names = self._positional[: len(args)]
         if self._rest is not None:
-            for value in args[len(self._positional) :]:
-                if type(value) not in right.get(self._rest, ()):
-                    self._look(call, self._rest, value)
-        for name, value in kwargs.items():
-            if type(value) not in right.get(name, ()):
-                self._look(call, name, value)
+            names += [self._rest] * (len(args) - len(names))
+        given = [*zip(names, args, strict=False), *kwargs.items()]
+        for name, value in given:
+            self._check_one(call, name, value)
+        if not any(_depends_on_value(self._hint(name)) for name, _ in given):
+            if len(self._shapes) >= _MOST_SHAPES:
+                self._shapes.clear()
+            self._shapes.add(shape)
 
-    def _look(self, call: str, name: str, value: Any) -> None:
-        """Judge a name or a type that was not met yet."""
-        if name not in self._names and not self._takes_any:
+    def _check_one(self, call: str, name: str, value: Any) -> None:
+        if name not in self._defaults and not self._takes_any_name:
             close = difflib.get_close_matches(name, self._names, n=1)
             hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(self._names)}"
             raise UsageError(f"{call} takes no {name}; {hint}")
+        wanted = self._hint(name)
+        if value is not self._defaults.get(name) and not _fits(value, wanted):
+            actual = "None" if value is None else type(value).__name__
+            raise UsageError(
+                f"{call}({name}={value!r}): {name} takes {_spelled(wanted)}, not {actual}"
+            )
+
+    def _hint(self, name: str) -> Any:
         if self._hints is None:
             self._hints = _hints_of(self._method)
-        wanted = self._hints.get(name, Any)
-        if value is not self._defaults.get(name) and not _fits(value, wanted):
-            was = "None" if value is None else type(value).__name__
-            raise UsageError(f"{call}({name}={value!r}): {name} takes {_worded(wanted)}, not {was}")
-        if not _has_choices(wanted):
-            self._right.setdefault(name, set()).add(type(value))
+        return self._hints.get(name, Any)
 
 
 def _hints_of(method: Callable[..., Any]) -> Mapping[str, Any]:
     try:
         return get_type_hints(method)
-    except (NameError, AttributeError, TypeError):  # what only type checkers can read
+    except (NameError, AttributeError, TypeError):  # only type checkers can read them
         return {}
 
 
-def _worded(wanted: Any) -> str:
-    """A type as one would write it, with what its aliases stand for."""
+def _spelled(wanted: Any) -> str:
+    """A type as in source code, with its aliases replaced."""
     wanted = named(wanted)
     if get_origin(wanted) in (Union, UnionType):
-        return " | ".join(map(_worded, get_args(wanted)))
+        return " | ".join(map(_spelled, get_args(wanted)))
     if get_origin(wanted) is Literal:
         return " | ".join(map(repr, get_args(wanted)))
     if wanted is type(None):
@@ -150,16 +158,16 @@ def _worded(wanted: Any) -> str:
     return text.replace("typing.", "").replace("collections.abc.", "")
 
 
-def _has_choices(wanted: Any) -> bool:
-    """Whether it depends on the value, not on its type alone, what fits."""
+def _depends_on_value(wanted: Any) -> bool:
+    """Whether the type accepts some values of a class and refuses others, as `Literal` does."""
     wanted = named(wanted)
     return get_origin(wanted) is Literal or (
-        get_origin(wanted) in (Union, UnionType) and any(map(_has_choices, get_args(wanted)))
+        get_origin(wanted) in (Union, UnionType) and any(map(_depends_on_value, get_args(wanted)))
     )
 
 
 def _fits(value: Any, wanted: Any) -> bool:
-    """Whether a value is of a type, as far as that shows without looking into it."""
+    """Whether a value has a type; the contents of containers are not checked."""
     wanted = named(wanted)
     origin = get_origin(wanted)
     if origin is Literal:
@@ -172,7 +180,7 @@ def _fits(value: Any, wanted: Any) -> bool:
     if plain is Any or not isinstance(plain, type) or getattr(plain, "_is_protocol", False):
         return True
     if isinstance(value, str) and issubclass(plain, Iterable) and plain is not str:
-        # A text is taken for its letters where texts are wanted one by one.
+        # A str passes for its characters only where single characters are accepted.
         return issubclass(str, plain) and get_args(wanted)[:1] in ((), (str,), (Any,))
     if plain in (int, float):
         is_number = isinstance(value, int | plain) or hasattr(value, "__index__")  # numpy's, too

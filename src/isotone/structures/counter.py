@@ -31,7 +31,7 @@ from typing_extensions import TypeVar
 
 from isotone.errors import AlreadyExists, TransactionFailed, UsageError, WriteRefused
 from isotone.model import Attr, Change, Entity, Key, Steps, Table, expires, field
-from isotone.structures.arguments import some_seconds
+from isotone.structures.arguments import require_positive
 from isotone.structures.operation import S, Structure, operation
 from isotone.structures.settling import settled
 
@@ -102,7 +102,7 @@ class _Counting(Structure[S]):
         However often it is repeated, after lost answers or crashes, it counts once, for as many seconds as
         the token is remembered. Cost: a transaction of two writes, which is four.
         """
-        some_seconds(remember=remember)
+        require_positive(remember=remember)
         gone_at = self._after(remember)
         together = self.calls.transaction()
         together.create(self._tokens(counter=self.name, token=token, gone_at=gone_at))
@@ -187,7 +187,7 @@ class Counter(_Counting[S]):
         super().__init__(store, name, 1, table)
         if expires is not None:
             self.expires = expires.total_seconds()
-            some_seconds(expires=self.expires)
+            require_positive(expires=self.expires)
 
     @operation
     def add(self, by: int = 1) -> Steps[int]:

@@ -39,7 +39,7 @@ from isotone.model import (
     field,
 )
 from isotone.structures import payloads
-from isotone.structures.arguments import any_seconds, looked_at, some_seconds
+from isotone.structures.arguments import require_non_negative, require_positive, validated
 from isotone.structures.operation import S, Structure, operation
 from isotone.structures.renewing import Leased
 from isotone.structures.waiting import pauses
@@ -98,8 +98,8 @@ class Idempotency(Structure[S]):
         table: Table | None = None,
     ) -> None:
         super().__init__(store, table or IDEMPOTENCY)
-        some_seconds(lease=lease, remember=remember)
-        any_seconds(skew=skew)
+        require_positive(lease=lease, remember=remember)
+        require_non_negative(skew=skew)
         self.scope = scope
         self.lease = lease
         self.remember = remember
@@ -131,7 +131,7 @@ class Idempotency(Structure[S]):
         result: Any = ...,
         wait: float = ...,
     ) -> Coroutine[Any, Any, R]: ...
-    @looked_at
+    @validated
     def once(
         self,
         key: str,
@@ -156,7 +156,7 @@ class Idempotency(Structure[S]):
         leased: Any = Leased(self.store, begin, end, None, 0)
         return (_awaited if isinstance(self.store, AsyncStore) else _waited)(leased, function)
 
-    @looked_at
+    @validated
     def each(
         self,
         key: Callable[..., str],
@@ -195,7 +195,7 @@ class Idempotency(Structure[S]):
 
         return decorate
 
-    @looked_at
+    @validated
     def settle(
         self, together: Collected, key: str, *, payload: Any = None, result: Any = None
     ) -> None:

@@ -31,7 +31,7 @@ from isotone.model import (
     field,
     version,
 )
-from isotone.structures.arguments import any_seconds, looked_at, some_seconds
+from isotone.structures.arguments import require_non_negative, require_positive, validated
 from isotone.structures.operation import S, Structure, operation
 from isotone.structures.renewing import Leased
 from isotone.structures.waiting import pauses
@@ -82,8 +82,8 @@ class Lock(Structure[S]):
         table: Table | None = None,
     ) -> None:
         super().__init__(store, table or LOCKS)
-        some_seconds(lease=lease)
-        any_seconds(skew=skew)
+        require_positive(lease=lease)
+        require_non_negative(skew=skew)
         self.name = name
         self.lease = lease
         self.owner = owner or f"{socket.gethostname()}/{os.getpid()}"
@@ -163,7 +163,7 @@ class Lock(Structure[S]):
         state = yield from self._read()
         return None if state.holder is None else _described(state)
 
-    @looked_at
+    @validated
     def held(
         self, timeout: float = 60.0, *, wait: float = 1.0, every: float | None = None
     ) -> Leased[Self, None, S]:

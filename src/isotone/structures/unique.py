@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from isotone.errors import ConditionFailed, NotFound, NotUnique
 from isotone.model import Attr, Collected, Condition, Entity, Key, Steps, Table, expires, field
-from isotone.structures.arguments import looked_at, some_seconds
+from isotone.structures.arguments import require_positive, validated
 from isotone.structures.operation import S, Structure, operation
 
 UNIQUE: Final = Table("unique")
@@ -101,7 +101,7 @@ class Unique(Structure[S]):
         found = yield from self.calls.get(self._kind, consistent=True, **self._key(value))
         return None if found is None else found.owner
 
-    @looked_at
+    @validated
     def within(self, together: Collected) -> UniqueWrites:
         """The same writes, as part of a transaction: they are made with all its others, or not at all."""
         return UniqueWrites(self, together)
@@ -112,7 +112,7 @@ class Unique(Structure[S]):
         self, value: str, owner: str, seconds: float | None
     ) -> tuple[UniqueValue, Condition]:
         """What is put for a value, and the condition that it may be."""
-        some_seconds(seconds=seconds)
+        require_positive(seconds=seconds)
         now = datetime.fromtimestamp(self.now(), UTC)
         gone_at = None if seconds is None else now + timedelta(seconds=seconds)
         taken = self._kind(**self._key(value), owner=owner, given=value, gone_at=gone_at)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from isotone.errors import ConditionFailed, LeaseLost, UsageError
 from isotone.model import Change, Steps
-from isotone.structures.arguments import any_seconds
+from isotone.structures.arguments import require_non_negative
 from isotone.structures.queue import groups
 from isotone.structures.queue.entities import Message, QueueEntry, in_place, is_dead
 
@@ -155,7 +155,7 @@ def ended(
             exc_info=error,
         )
     delay, reason = queue.retry_after(message.attempts), f"{type(error).__name__}: {error}"
-    any_seconds(retry_after=delay)
+    require_non_negative(retry_after=delay)
     with contextlib.suppress(LeaseLost):  # then somebody else has it
         yield from given_back(queue, message, delay, reason)
     return not raising

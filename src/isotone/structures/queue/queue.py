@@ -23,7 +23,7 @@ from typing import Any, Final, Literal
 
 from isotone.errors import AlreadyExists, LeaseLost, TransactionFailed, UsageError
 from isotone.model import Condition, Pause, Query, Steps, Table, Traversal, uuid7
-from isotone.structures.arguments import any_seconds, looked_at, some_seconds
+from isotone.structures.arguments import require_non_negative, require_positive, validated
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 from isotone.structures.queue import groups, outcomes
 from isotone.structures.queue.bodies import checked, portions
@@ -81,7 +81,7 @@ class Queue(Structure[S]):
             )
         if attempts < 1:
             raise UsageError(f"a message is tried once or more, not {attempts} times")
-        some_seconds(hold=hold, remember=remember)
+        require_positive(hold=hold, remember=remember)
         self.name = name
         self.hold = hold
         self.attempts = attempts
@@ -158,7 +158,7 @@ class Queue(Structure[S]):
         return ids
 
     def _check(self, delay: float, priority: int, group: str | None) -> None:
-        any_seconds(delay=delay)
+        require_non_negative(delay=delay)
         if not 0 <= priority < self.priorities:
             raise UsageError(
                 f"queue {self.name!r} has priorities 0 to {self.priorities - 1}, not {priority}; "
@@ -193,7 +193,7 @@ class Queue(Structure[S]):
         Cost: a query for each shard and priority until there are enough, and a write for each message; of a
         group, a read of its next message as well. A write more where another consumer was faster.
         """
-        some_seconds(hold=hold)
+        require_positive(hold=hold)
         return self._claims.claim(most, self.hold if hold is None else hold)
 
     @iteration
@@ -211,8 +211,8 @@ class Queue(Structure[S]):
         Looks again at most `poll` seconds after it found nothing. Ends when `until()` is true, or when there
         was nothing for `idle` seconds. With a larger `batch`, some are held that are not worked on yet.
         """
-        some_seconds(hold=hold)
-        any_seconds(poll=poll, idle=idle)
+        require_positive(hold=hold)
+        require_non_negative(poll=poll, idle=idle)
         if batch < 1:
             raise UsageError(f"a batch is of one message or more, not of {batch}")
         held, idled, naps = self.hold if hold is None else hold, 0.0, pauses(poll)
@@ -228,7 +228,7 @@ class Queue(Structure[S]):
 
     # What becomes of a message that was claimed
 
-    @looked_at
+    @validated
     def handling(
         self, message: Message, *, keep: bool = False, raising: bool = False
     ) -> Leased[Message, bool, S]:
@@ -260,7 +260,7 @@ class Queue(Structure[S]):
     @operation
     def extend(self, message: Message, hold: float | None = None) -> Steps[Message]:
         """Hold a message for so many seconds from now; the message as it is then. Cost: one write."""
-        some_seconds(hold=hold)
+        require_positive(hold=hold)
         return outcomes.extended(self, message, self.hold if hold is None else hold)
 
     @operation
@@ -271,7 +271,7 @@ class Queue(Structure[S]):
 
         It becomes a dead letter where that was the last of its attempts.
         """
-        any_seconds(delay=delay)
+        require_non_negative(delay=delay)
         return outcomes.given_back(self, message, delay, reason)
 
     @operation
