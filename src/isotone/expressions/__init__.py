@@ -6,8 +6,8 @@
     key_condition("pk = :p AND sk > :s")      KeyConditionExpression
 
 Each takes a text and ExpressionAttributeNames and gives an object that is made once, cached, and applied
-to any item with any values. `check(values)` comes before everything that takes values. Each can also be
-made from a tree of `nodes` with its `from_node`. One stage a file: `tokens`, `parser` (to `nodes`),
+to any item with any values. Each also takes a tree of `nodes` after `lift` has replaced its literals by
+placeholders. `check(values)` comes before everything that takes values. One stage a file: `tokens`, `parser` (to `nodes`),
 `names`, `rules`, then `predicate`, `update`, `projection` or `keyrange`; `render` goes back to text.
 """
 
@@ -20,6 +20,7 @@ from isotone.expressions.names import (
     check_placeholders,
     check_scalar_keys,
 )
+from isotone.expressions.nodes import lift
 from isotone.expressions.predicate import Condition, condition
 from isotone.expressions.projection import Projection, projection
 from isotone.expressions.render import Writer, render
@@ -38,6 +39,7 @@ __all__ = [
     "check_scalar_keys",
     "condition",
     "key_condition",
+    "lift",
     "projection",
     "render",
     "update",

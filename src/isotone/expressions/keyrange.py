@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
 from isotone.errors import ValidationException
 from isotone.expressions import refusals
-from isotone.expressions.analysis import Expression
+from isotone.expressions.analysis import Expression, cached
 from isotone.expressions.names import NameMap, ValueMap, check_scalar_keys, resolve
 from isotone.expressions.nodes import (
     And,
@@ -33,12 +32,9 @@ from isotone.expressions.nodes import (
     ValueRef,
 )
 from isotone.expressions.parser import parse_condition
-from isotone.expressions.predicate import CACHED_EXPRESSIONS
-from isotone.expressions.refusals import refused_as
-from isotone.expressions.rules import Constant, check_words, condition_checks, constant
+from isotone.expressions.rules import Constant, condition_checks, constant
 from isotone.values.types import AttributeValue
 
-_PARAMETER: Final = "KeyConditionExpression"
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _SORT_OPERATORS: Final = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"})
 
@@ -79,19 +75,14 @@ _Schema: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 class KeyCondition(Expression):
     """A key condition, ready to be resolved for any key schema and values."""
 
+    PARAMETER = "KeyConditionExpression"
+
     __slots__ = ("_plans", "_resolved")
 
-    def __init__(self, node: ConditionNode, names: NameMap | None) -> None:
+    def __init__(self, node: ConditionNode, names: NameMap | None, parameter: str) -> None:
         self._resolved = resolve(node, names)
-        super().__init__(node, self._resolved, _PARAMETER, condition_checks(self._resolved))
+        super().__init__(node, self._resolved, parameter, condition_checks(self._resolved))
         self._plans: dict[_Schema, _Plan] = {}
-
-    @classmethod
-    def from_node(cls, node: ConditionNode, names: NameMap | None = None) -> KeyCondition:
-        """A key condition from a tree that was built without text. O(nodes), not cached."""
-        with refused_as(_PARAMETER):
-            check_words(node, written=False)
-            return cls(node, names)
 
     def resolve(
         self,
@@ -119,15 +110,16 @@ class KeyCondition(Expression):
         )
 
 
-def key_condition(text: str, names: NameMap | None = None) -> KeyCondition:
-    """The key condition that a text says. O(length) the first time, then a look into a cache."""
-    return _key_condition(text, tuple(names.items()) if names else ())
-
-
-@lru_cache(CACHED_EXPRESSIONS)
-def _key_condition(text: str, names: tuple[tuple[str, str], ...]) -> KeyCondition:
-    with refused_as(_PARAMETER):
-        return KeyCondition(parse_condition(text), dict(names))
+def key_condition(source: str | ConditionNode, names: NameMap | None = None) -> KeyCondition:
+    """The key condition that a text or a lifted tree says. O(length) the first time, then cached."""
+    compiled: KeyCondition = cached(
+        KeyCondition,
+        parse_condition,
+        source,
+        tuple(names.items()) if names else (),
+        KeyCondition.PARAMETER,
+    )
+    return compiled
 
 
 # Reading a condition as terms

@@ -12,7 +12,8 @@ hold in all of them.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -148,3 +149,114 @@ class ProjectionNode(msgspec.Struct, frozen=True):
 
 
 Node: TypeAlias = ConditionNode | UpdateNode | ProjectionNode | Operand | Action
+
+Tree = TypeVar("Tree", bound=Node)
+Values: TypeAlias = dict[str, AttributeValue]
+
+
+def lift(tree: Tree, values: Values) -> Tree:
+    """The tree with a `ValueRef` in the place of each `Literal`; the values are added to `values`. O(nodes).
+
+    All expressions of one request share `values`. A lifted tree can be hashed, so what is compiled from
+    it can be cached.
+
+    >>> values = {}
+    >>> lift(Comparison("=", Path(("name",)), Literal({"S": "Ann"})), values)
+    Comparison(operator='=', left=Path(elements=('name',)), right=ValueRef(name=':v0'))
+    >>> values
+    {':v0': {'S': 'Ann'}}
+    """
+    step = _LIFT[type(tree)]
+    return tree if step is None else step(tree, values)
+
+
+# Lifting is on the way of every request. So each step tests its parts itself, instead of calling `lift`
+# for each of them: paths and placeholders, the most frequent parts, cost no call.
+
+
+def _lift_literal(node: Literal, values: Values) -> ValueRef:
+    name = f":v{len(values)}"
+    values[name] = node.value
+    return ValueRef(name)
+
+
+def _lift_pair(node: Comparison | Arithmetic, values: Values) -> Comparison | Arithmetic:
+    left, right = node.left, node.right
+    if (step := _LIFT[type(left)]) is not None:
+        left = step(left, values)
+    if (step := _LIFT[type(right)]) is not None:
+        right = step(right, values)
+    if left is node.left and right is node.right:
+        return node
+    return type(node)(node.operator, left, right)
+
+
+def _lift_between(node: Between, values: Values) -> Between:
+    parts = (node.operand, node.low, node.high)
+    lifted = _lift_all(parts, values)
+    return node if lifted is parts else Between(*lifted)
+
+
+def _lift_in(node: In, values: Values) -> In:
+    parts = (node.operand, *node.choices)
+    lifted = _lift_all(parts, values)
+    return node if lifted is parts else In(lifted[0], lifted[1:])
+
+
+def _lift_call(node: Call, values: Values) -> Call:
+    lifted = _lift_all(node.operands, values)
+    return node if lifted is node.operands else Call(node.function, lifted)
+
+
+def _lift_not(node: Not, values: Values) -> Not:
+    lifted = lift(node.operand, values)
+    return node if lifted is node.operand else Not(lifted)
+
+
+def _lift_junction(node: And | Or, values: Values) -> And | Or:
+    lifted = _lift_all(node.operands, values)
+    return node if lifted is node.operands else type(node)(lifted)
+
+
+def _lift_action(node: Set | Add | Delete, values: Values) -> Set | Add | Delete:
+    step = _LIFT[type(node.value)]
+    if step is None:
+        return node
+    lifted = step(node.value, values)
+    return node if lifted is node.value else type(node)(node.path, lifted)
+
+
+def _lift_update(node: UpdateNode, values: Values) -> UpdateNode:
+    lifted = _lift_all(node.actions, values)
+    return node if lifted is node.actions else UpdateNode(lifted)
+
+
+def _lift_all(parts: tuple[Any, ...], values: Values) -> tuple[Any, ...]:
+    lifted: list[Any] = [*parts]
+    changed = False
+    for place, part in enumerate(parts):
+        if (step := _LIFT[type(part)]) is not None:
+            lifted[place] = step(part, values)
+            changed = changed or lifted[place] is not part
+    return tuple(lifted) if changed else parts
+
+
+_LIFT: Final[dict[type, Callable[[Any, Values], Any] | None]] = {
+    Path: None,
+    ValueRef: None,
+    Literal: _lift_literal,
+    Call: _lift_call,
+    Arithmetic: _lift_pair,
+    Comparison: _lift_pair,
+    Between: _lift_between,
+    In: _lift_in,
+    Not: _lift_not,
+    And: _lift_junction,
+    Or: _lift_junction,
+    Set: _lift_action,
+    Remove: None,
+    Add: _lift_action,
+    Delete: _lift_action,
+    UpdateNode: _lift_update,
+    ProjectionNode: None,
+}

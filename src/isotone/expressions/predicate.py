@@ -7,10 +7,9 @@ round like any other. An item that does not exist is an item without attributes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from isotone.expressions.analysis import Expression
+from isotone.expressions.analysis import Expression, cached
 from isotone.expressions.names import NameMap, ValueMap, resolve
 from isotone.expressions.nodes import (
     And,
@@ -25,7 +24,6 @@ from isotone.expressions.nodes import (
 )
 from isotone.expressions.operands import Evaluate, compile_operand
 from isotone.expressions.parser import parse_condition
-from isotone.expressions.refusals import refused_as
 from isotone.expressions.relations import (
     ORDERINGS,
     Relation,
@@ -34,12 +32,10 @@ from isotone.expressions.relations import (
     equal,
     less_or_equal,
 )
-from isotone.expressions.rules import check_words, condition_checks
+from isotone.expressions.rules import condition_checks
 from isotone.values.types import Item
 
 Matches: TypeAlias = Callable[[Item, ValueMap], bool]
-
-CACHED_EXPRESSIONS: Final = 1024  # parsed expressions kept, of each kind
 
 
 class Condition(Expression):
@@ -48,24 +44,14 @@ class Condition(Expression):
     `matches(item, values)` tells whether it holds; the cost is that of the parts it has to look at.
     """
 
+    PARAMETER = "ConditionExpression"
+
     __slots__ = ("matches",)
 
     def __init__(self, node: ConditionNode, names: NameMap | None, parameter: str) -> None:
         resolved = resolve(node, names)
         super().__init__(node, resolved, parameter, condition_checks(resolved))
         self.matches: Matches = compile_condition(resolved) if self._sound else _never_asked
-
-    @classmethod
-    def from_node(
-        cls,
-        node: ConditionNode,
-        names: NameMap | None = None,
-        parameter: str = "ConditionExpression",
-    ) -> Condition:
-        """A condition from a tree that was built without text. O(nodes), not cached."""
-        with refused_as(parameter):
-            check_words(node, written=False)
-            return cls(node, names, parameter)
 
 
 def _never_asked(item: Item, values: ValueMap) -> bool:
@@ -74,16 +60,15 @@ def _never_asked(item: Item, values: ValueMap) -> bool:
 
 
 def condition(
-    text: str, names: NameMap | None = None, parameter: str = "ConditionExpression"
+    source: str | ConditionNode,
+    names: NameMap | None = None,
+    parameter: str = Condition.PARAMETER,
 ) -> Condition:
-    """The condition that a text says. O(length) the first time, then a look into a cache."""
-    return _condition(text, tuple(names.items()) if names else (), parameter)
-
-
-@lru_cache(CACHED_EXPRESSIONS)
-def _condition(text: str, names: tuple[tuple[str, str], ...], parameter: str) -> Condition:
-    with refused_as(parameter):
-        return Condition(parse_condition(text), dict(names), parameter)
+    """The condition that a text or a lifted tree says. O(length) the first time, then cached."""
+    compiled: Condition = cached(
+        Condition, parse_condition, source, tuple(names.items()) if names else (), parameter
+    )
+    return compiled
 
 
 def compile_condition(node: ConditionNode) -> Matches:

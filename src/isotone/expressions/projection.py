@@ -7,52 +7,43 @@ addressed elements in their old order with no gaps. A map or list of which nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Any, TypeAlias
 
-from isotone.expressions.analysis import Expression
+from isotone.expressions.analysis import Expression, cached
 from isotone.expressions.names import NameMap, resolve
 from isotone.expressions.nodes import ProjectionNode
 from isotone.expressions.parser import parse_projection
 from isotone.expressions.paths import Branch, PathTree, ResolvedPath, path_tree
-from isotone.expressions.predicate import CACHED_EXPRESSIONS
-from isotone.expressions.refusals import refused_as
-from isotone.expressions.rules import check_words, checked_elements
+from isotone.expressions.rules import checked_elements
 from isotone.values.types import AttributeValue, Item
 
 Project: TypeAlias = Callable[[Item], Item]
 Pick: TypeAlias = Callable[[AttributeValue], AttributeValue | None]
 
-_PARAMETER = "ProjectionExpression"
-
 
 class Projection(Expression):
     """A projection, ready to be applied to any item: `project(item)` gives the addressed part."""
 
+    PARAMETER = "ProjectionExpression"
+
     __slots__ = ("project",)
 
-    def __init__(self, node: ProjectionNode, names: NameMap | None) -> None:
+    def __init__(self, node: ProjectionNode, names: NameMap | None, parameter: str) -> None:
         resolved = resolve(node, names)
-        super().__init__(node, resolved, _PARAMETER)
+        super().__init__(node, resolved, parameter)
         self.project: Project = project_paths(map(checked_elements, reversed(resolved.paths)))
 
-    @classmethod
-    def from_node(cls, node: ProjectionNode, names: NameMap | None = None) -> Projection:
-        """A projection from a tree that was built without text. O(nodes), not cached."""
-        with refused_as(_PARAMETER):
-            check_words(node, written=False)
-            return cls(node, names)
 
-
-def projection(text: str, names: NameMap | None = None) -> Projection:
-    """The projection that a text says. O(length) the first time, then a look into a cache."""
-    return _projection(text, tuple(names.items()) if names else ())
-
-
-@lru_cache(CACHED_EXPRESSIONS)
-def _projection(text: str, names: tuple[tuple[str, str], ...]) -> Projection:
-    with refused_as(_PARAMETER):
-        return Projection(parse_projection(text), dict(names))
+def projection(source: str | ProjectionNode, names: NameMap | None = None) -> Projection:
+    """The projection that a text or a tree says. O(length) the first time, then cached."""
+    compiled: Projection = cached(
+        Projection,
+        parse_projection,
+        source,
+        tuple(names.items()) if names else (),
+        Projection.PARAMETER,
+    )
+    return compiled
 
 
 def project_paths(paths: Iterable[ResolvedPath]) -> Project:

@@ -10,21 +10,18 @@ set beyond the end are appended in the order of their indexes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from isotone.errors import ValidationException
 from isotone.expressions import refusals
-from isotone.expressions.analysis import Expression
+from isotone.expressions.analysis import Expression, cached
 from isotone.expressions.names import NameMap, ValueMap, resolve
 from isotone.expressions.nodes import Action, Add, Delete, Path, Remove, Set, UpdateNode
 from isotone.expressions.operands import Evaluate, compile_operand, compile_value
 from isotone.expressions.parser import parse_update
 from isotone.expressions.paths import Branch, PathTree, path_tree
-from isotone.expressions.predicate import CACHED_EXPRESSIONS
 from isotone.expressions.projection import Project, project_paths
-from isotone.expressions.refusals import refused_as
-from isotone.expressions.rules import check_words, checked_elements, update_checks
+from isotone.expressions.rules import checked_elements, update_checks
 from isotone.limits import NESTING_DEPTH
 from isotone.values import number
 from isotone.values.types import AttributeValue, Item
@@ -35,8 +32,6 @@ Results: TypeAlias = Sequence[AttributeValue | None]
 Place: TypeAlias = Callable[[Any, Results], AttributeValue | None]
 """Puts results into an old value and gives the new one; None on either side means that there is none."""
 
-_PARAMETER: Final = "UpdateExpression"
-
 
 class Update(Expression):
     """An update, ready to be applied to any item.
@@ -46,24 +41,19 @@ class Update(Expression):
     `project_new` pick the addressed paths out of the item before and after, for ReturnValues.
     """
 
+    PARAMETER = "UpdateExpression"
+
     __slots__ = ("apply", "attributes_written", "project_new", "project_old")
 
-    def __init__(self, node: UpdateNode, names: NameMap | None) -> None:
+    def __init__(self, node: UpdateNode, names: NameMap | None, parameter: str) -> None:
         resolved = resolve(node, names)
         paths = [checked_elements(action.path) for action in reversed(resolved.actions)]
         tree = path_tree((path, len(paths) - 1 - place) for place, path in enumerate(paths))
-        super().__init__(node, resolved, _PARAMETER, update_checks(resolved))
+        super().__init__(node, resolved, parameter, update_checks(resolved))
         self.attributes_written = frozenset(str(path[0]) for path in paths)
         self.project_old: Project = project_paths(paths)
         self.project_new: Project = self.project_old
         self.apply = _compile(resolved, tree) if self._sound else _never_applied
-
-    @classmethod
-    def from_node(cls, node: UpdateNode, names: NameMap | None = None) -> Update:
-        """An update from a tree that was built without text. O(nodes), not cached."""
-        with refused_as(_PARAMETER):
-            check_words(node, written=False)
-            return cls(node, names)
 
 
 def _never_applied(item: Item, values: ValueMap) -> Item:
@@ -71,15 +61,12 @@ def _never_applied(item: Item, values: ValueMap) -> Item:
     raise AssertionError("an update that check() refuses was applied to an item")
 
 
-def update(text: str, names: NameMap | None = None) -> Update:
-    """The update that a text says. O(length) the first time, then a look into a cache."""
-    return _update(text, tuple(names.items()) if names else ())
-
-
-@lru_cache(CACHED_EXPRESSIONS)
-def _update(text: str, names: tuple[tuple[str, str], ...]) -> Update:
-    with refused_as(_PARAMETER):
-        return Update(parse_update(text), dict(names))
+def update(source: str | UpdateNode, names: NameMap | None = None) -> Update:
+    """The update that a text or a lifted tree says. O(length) the first time, then cached."""
+    compiled: Update = cached(
+        Update, parse_update, source, tuple(names.items()) if names else (), Update.PARAMETER
+    )
+    return compiled
 
 
 def _compile(node: UpdateNode, tree: Branch[int]) -> Callable[[Item, ValueMap], Item]:
