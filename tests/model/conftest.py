@@ -1,9 +1,10 @@
-"""What the tests of the model share: a database in memory that remembers the requests it was sent."""
+"""What the tests of the model share: a store in memory that remembers the requests it made."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,22 +12,22 @@ import pytest
 from tests.oracle import local
 
 import isotone
-from isotone.backends.interface import InProcess, Request, Response
+from isotone.backends.interface import Request, Response
 from isotone.clock import ManualClock
-from isotone.model.steps import run
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Desk:
-    """A backend, its clock, and the operations that it was asked for.
+    """A store, its clock, and the requests that it made.
 
     `before[operation]` is called once, before the next request of that operation is answered.
     """
 
-    def __init__(self, backend: InProcess, clock: ManualClock) -> None:
-        self.backend = backend
+    def __init__(self, database: isotone.Database, clock: ManualClock) -> None:
+        self.backend = isotone.connect(database).backend
         self.clock = clock
+        self.store = isotone.connect(self, clock=clock)
         self.asked: list[tuple[str, Request]] = []
         self.before: dict[str, Any] = {}
 
@@ -37,14 +38,10 @@ class Desk:
         self.asked.append((operation, request))
         return self.backend.execute(operation, request)
 
-    def do(self, steps: Any) -> Any:
-        """Run the steps of a library call."""
-        return run(steps, self)
-
-    def operations(self, steps: Any) -> list[str]:
-        """The operations of a library call."""
+    def operations(self, call: Callable[[], object]) -> list[str]:
+        """The operations that a call of the store asks for."""
         self.asked.clear()
-        run(steps, self)
+        call()
         return [operation for operation, _ in self.asked]
 
     def item(self, entity: Any) -> Any:
@@ -59,7 +56,15 @@ class Desk:
 def desk() -> Iterator[Desk]:
     clock = ManualClock(START)
     with isotone.open(":memory:", clock=clock) as database:
-        yield Desk(InProcess(database.execute), clock)
+        yield Desk(database, clock)
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that calls of a store make, which take no time."""
+    seconds: list[float] = []
+    monkeypatch.setattr(time, "sleep", seconds.append)
+    return seconds
 
 
 @pytest.fixture(scope="session")

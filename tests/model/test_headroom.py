@@ -10,17 +10,9 @@ from typing import Any
 import pytest
 
 import isotone
+from isotone import Attr, Entity, Global, HeadroomWarning, Index, Key, Table, desc, field
 from isotone.errors import OutOfRange
-from isotone.model.declaring.components import desc
-from isotone.model.declaring.fields import Attr, field
-from isotone.model.declaring.keys import Index, Key
-from isotone.model.declaring.table import Global, Table
-from isotone.model.entity import Entity
-from isotone.model.tables.tables import create_tables
 from isotone.model.writing import headroom
-from isotone.model.writing.headroom import HeadroomWarning
-from isotone.model.writing.saving import put
-from isotone.model.writing.updating import update
 
 repos = Table("repos", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 
@@ -44,40 +36,40 @@ def anew() -> Iterator[None]:
 
 @pytest.fixture
 def issues(desk: Any) -> Any:
-    desk.do(create_tables([repos]))
+    desk.store.create_tables(repos)
     return desk
 
 
 def test_thirty_percent_are_reported_once(issues: Any) -> None:
     heard: list[isotone.HeadroomNotice] = []
     end = isotone.on_headroom(heard.append)
-    issues.do(put(Issue(repo="r", number=29_999), issues.clock))
+    issues.store.put(Issue(repo="r", number=29_999))
     with pytest.warns(HeadroomWarning, match=r"Issue.number has reached 30000, 30% of the 99999"):
-        issues.do(put(Issue(repo="r", number=30_000), issues.clock))
-    issues.do(put(Issue(repo="r", number=30_001), issues.clock))
+        issues.store.put(Issue(repo="r", number=30_000))
+    issues.store.put(Issue(repo="r", number=30_001))
     end()
     assert isotone.headroom_notices() == heard
     assert [(each.key, each.field, each.value) for each in heard] == [("primary", "number", 30_000)]
 
 
 def test_each_key_has_its_own_threshold(issues: Any) -> None:
-    issues.do(put(Issue(repo="r", number=1, stars=400), issues.clock))
+    issues.store.put(Issue(repo="r", number=1, stars=400))
     with pytest.warns(HeadroomWarning, match=r"Issue.stars has reached 500, 50%"):
-        issues.do(update(Issue, [Issue.stars.add(100)], {"repo": "r", "number": 1}, issues.clock))
+        issues.store.update(Issue, Issue.stars.add(100), repo="r", number=1)
 
 
 def test_a_number_in_no_key_has_no_width(issues: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        issues.do(put(Issue(repo="r", number=1, cost=Decimal(99)), issues.clock))
+        issues.store.put(Issue(repo="r", number=1, cost=Decimal(99)))
 
 
 def test_beyond_the_width_nothing_is_written(issues: Any) -> None:
     with pytest.raises(OutOfRange, match="100000"):
-        issues.do(put(Issue(repo="r", number=100_000), issues.clock))
-    issues.do(put(Issue(repo="r", number=1, stars=1), issues.clock))
+        issues.store.put(Issue(repo="r", number=100_000))
+    issues.store.put(Issue(repo="r", number=1, stars=1))
     with pytest.raises(OutOfRange):
-        issues.do(update(Issue, [Issue.stars.add(999)], {"repo": "r", "number": 1}, issues.clock))
+        issues.store.update(Issue, Issue.stars.add(999), repo="r", number=1)
     assert issues.item(Issue(repo="r", number=1))["stars"] == {"N": "1"}
 
 
@@ -88,5 +80,5 @@ def test_a_number_that_may_use_all_of_its_width_is_not_reported(issues: Any) -> 
 
         primary = Key("REPO", repo).sort("PART", shard)
 
-    issues.do(put(Part(repo="r", shard=9), issues.clock))
+    issues.store.put(Part(repo="r", shard=9))
     assert isotone.headroom_notices() == []

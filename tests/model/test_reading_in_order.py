@@ -17,24 +17,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import isotone
-from isotone.backends.interface import Backend, InProcess
-from isotone.clock import SystemClock
-from isotone.model.declaring.components import desc, in_order, raw
-from isotone.model.declaring.conditions import Condition
-from isotone.model.declaring.fields import Attr, field
-from isotone.model.declaring.keys import Index, Key
-from isotone.model.declaring.table import Binary, Global, Local, Number, Table
-from isotone.model.entity import Entity
-from isotone.model.reading.cursors import Signer
-from isotone.model.reading.patterns import Pattern
-from isotone.model.reading.reading import Reader
-from isotone.model.steps import run
-from isotone.model.tables.tables import create_tables, drop_tables
-from isotone.model.writing.saving import put
+from isotone import (
+    Attr,
+    Binary,
+    Condition,
+    Entity,
+    Global,
+    Index,
+    Key,
+    Local,
+    Number,
+    Store,
+    Table,
+    desc,
+    field,
+    in_order,
+    raw,
+)
+from isotone.model import Pattern
 from isotone.server import running_server
-
-CLOCK = SystemClock()
-READER = Reader(Signer(b"a secret for the tests", CLOCK), CLOCK, report=None)
 
 things = Table(
     "things",
@@ -242,23 +243,22 @@ THINGS = st.lists(
 )
 
 
-def fill(backend: Backend, many: Sequence[dict[str, Any]]) -> list[Thing]:
+def fill(store: Store, many: Sequence[dict[str, Any]]) -> list[Thing]:
     """A table of these things, with another kind of entities among them."""
-    run(create_tables([things]), backend)
+    store.create_tables(things)
     kept = [Thing(**values) for values in many]
     for each in kept:
-        run(put(each, CLOCK), backend)
+        store.put(each)
     for group in ("g", "g#", "h"):
         for number in (0, 5, 999):
-            run(put(Neighbour(group=group, number=number), CLOCK), backend)
+            store.put(Neighbour(group=group, number=number))
     return kept
 
 
 @contextmanager
-def holding(many: Sequence[dict[str, Any]]) -> Iterator[tuple[Backend, list[Thing]]]:
-    with isotone.open(":memory:") as database:
-        backend = InProcess(database.execute)
-        yield backend, fill(backend, many)
+def holding(many: Sequence[dict[str, Any]]) -> Iterator[tuple[Store, list[Thing]]]:
+    with isotone.connect(report=None) as store:
+        yield store, fill(store, many)
 
 
 def sorted_rows(many: Sequence[Thing], order: Sequence[Place]) -> list[Any]:
@@ -284,58 +284,52 @@ SLOW = settings(max_examples=40, deadline=None, suppress_health_check=list(Healt
 @SLOW
 @given(data=st.data())
 def test_a_query_is_filtering_and_sorting(key: str, data: st.DataObject) -> None:
-    with holding(data.draw(THINGS)) as (backend, kept):
+    with holding(data.draw(THINGS)) as (store, kept):
         for _ in range(6):
-            check(backend, kept, key, data.draw(questions(key, kept)))
+            check(store, kept, key, data.draw(questions(key, kept)))
 
 
-def check(backend: Backend, kept: list[Thing], key: str, asked: Asked) -> None:
+def check(store: Store, kept: list[Thing], key: str, asked: Asked) -> None:
     """The library's answer is what filtering and sorting the objects gives."""
     pattern: Pattern[Thing] = getattr(Thing, key)
     meant = [each for each in kept if asked.holds(each)]
     query = pattern.where(*asked.conditions)
-    found = run(READER.all(query), backend)
+    found = store.all(query)
     assert identities(found) == identities(meant)
     assert ranks(found, asked.order) == sorted_rows(meant, asked.order)
-    back = run(READER.all(query.reversed()), backend)
+    back = store.all(query.reversed())
     assert ranks(back, asked.order) == sorted_rows(meant, asked.order)[::-1]
     assert {repr(each) for each in found} == {repr(each) for each in meant}
-    assert run(READER.count(query), backend) == len(meant)
+    assert store.count(query) == len(meant)
 
 
 @pytest.fixture(params=["file", "http", "DynamoDB Local"])
-def other_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+def other_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """The engines behind which the same has to be true as in memory."""
     with ExitStack() as stack:
+        address = str(tmp_path / "things.db")
         if request.param == "DynamoDB Local":
-            url = request.getfixturevalue("dynamodb_local")
-            yield stack.enter_context(isotone.connect(url)).backend
-            return
-        path = tmp_path / "things.db" if request.param == "file" else ":memory:"
-        database = stack.enter_context(isotone.open(path, durability="none"))
-        if request.param == "http":
-            url = stack.enter_context(running_server(database))
-            yield stack.enter_context(isotone.connect(url)).backend
-        else:
-            yield InProcess(database.execute)
+            address = request.getfixturevalue("dynamodb_local")
+        elif request.param == "http":
+            database = stack.enter_context(isotone.open())
+            address = stack.enter_context(running_server(database))
+        yield stack.enter_context(isotone.connect(address, report=None))
 
 
 @settings(SLOW, max_examples=12)
 @given(data=st.data())
-def test_a_query_is_the_same_behind_other_engines(
-    other_backend: Backend, data: st.DataObject
-) -> None:
-    run(drop_tables([things]), other_backend)
-    kept = fill(other_backend, data.draw(THINGS))
+def test_a_query_is_the_same_behind_other_engines(other_store: Store, data: st.DataObject) -> None:
+    other_store.drop_tables(things)
+    kept = fill(other_store, data.draw(THINGS))
     for key in ORDERS:
-        check(other_backend, kept, key, data.draw(questions(key, kept)))
+        check(other_store, kept, key, data.draw(questions(key, kept)))
 
 
 @pytest.mark.parametrize("key", ORDERS)
 @SLOW
 @given(data=st.data())
 def test_pages_divide_the_answer_and_lead_back(key: str, data: st.DataObject) -> None:
-    with holding(data.draw(THINGS)) as (backend, kept):
+    with holding(data.draw(THINGS)) as (store, kept):
         query = getattr(Thing, key).where(*data.draw(questions(key, kept)).conditions)
         if data.draw(st.booleans()):
             query = (
@@ -344,19 +338,19 @@ def test_pages_divide_the_answer_and_lead_back(key: str, data: st.DataObject) ->
                 else query
             )
         size = data.draw(st.integers(1, 5))
-        whole = run(READER.all(query), backend)
-        pages = [run(READER.page(query, size=size), backend)]
+        whole = store.all(query)
+        pages = [store.page(query, size=size)]
         while pages[-1].cursor is not None:
             assert len(pages[-1].items) == size
-            pages.append(run(READER.page(query, size=size, cursor=pages[-1].cursor), backend))
+            pages.append(store.page(query, size=size, cursor=pages[-1].cursor))
         assert [each for page in pages for each in page.items] == whole
         assert pages[0].previous is None
         at = pages[-1]
         for expected in reversed(pages[:-1]):
             assert at.previous is not None
-            at = run(READER.page(query, size=size, cursor=at.previous), backend)
+            at = store.page(query, size=size, cursor=at.previous)
             assert at.items == expected.items
-            ahead = run(READER.page(query, size=size, cursor=at.cursor), backend)
+            ahead = store.page(query, size=size, cursor=at.cursor)
             assert ahead.items == pages[pages.index(expected) + 1].items
         assert at.previous is None
         assert sorted(each.number for each in kept if each in whole) == sorted(
@@ -367,39 +361,37 @@ def test_pages_divide_the_answer_and_lead_back(key: str, data: st.DataObject) ->
 @SLOW
 @given(data=st.data())
 def test_filters_judge_as_python_does(data: st.DataObject) -> None:
-    with holding(data.draw(THINGS)) as (backend, kept):
+    with holding(data.draw(THINGS)) as (store, kept):
         limit, mark = data.draw(FIELDS["size"]), data.draw(FIELDS["mark"])
         query = Thing.primary.where(Thing.group == "g").filter(
             (Thing.size > limit) | ~(Thing.mark == mark)
         )
         meant = [e for e in kept if e.group == "g" and (e.size > limit or e.mark != mark)]
-        assert identities(run(READER.all(query), backend)) == identities(meant)
-        assert run(READER.count(query), backend) == len(meant)
-        some = run(READER.all(query.limit(3)), backend)
+        assert identities(store.all(query)) == identities(meant)
+        assert store.count(query) == len(meant)
+        some = store.all(query.limit(3))
         assert identities(some) == identities(sorted(meant, key=lambda e: -e.number)[:3])
 
 
 @SLOW
 @given(data=st.data())
 def test_newest_first_is_by_value_however_the_key_stores_it(data: st.DataObject) -> None:
-    with holding(data.draw(THINGS)) as (backend, kept):
+    with holding(data.draw(THINGS)) as (store, kept):
         group = data.draw(FIELDS["group"])
         numbers = sorted((each.number for each in kept if each.group == group), reverse=True)
         stored_down = Thing.primary.where(Thing.group == group)
-        assert [e.number for e in run(READER.all(stored_down.newest_first()), backend)] == numbers
-        assert [e.number for e in run(READER.all(stored_down.oldest_first()), backend)] == numbers[
-            ::-1
-        ]
+        assert [e.number for e in store.all(stored_down.newest_first())] == numbers
+        assert [e.number for e in store.all(stored_down.oldest_first())] == numbers[::-1]
         sizes = sorted((each.size for each in kept if each.group == group), reverse=True)
         stored_up = Thing.sizes.where(Thing.group == group)
-        assert [e.size for e in run(READER.all(stored_up.newest_first()), backend)] == sizes
+        assert [e.size for e in store.all(stored_up.newest_first())] == sizes
 
 
 @SLOW
 @given(data=st.data())
 def test_find_takes_a_key_that_answers(data: st.DataObject) -> None:
-    with holding(data.draw(THINGS)) as (backend, kept):
+    with holding(data.draw(THINGS)) as (store, kept):
         key = data.draw(st.sampled_from(sorted(ORDERS)))
         asked = data.draw(questions(key, kept))
-        found = run(READER.all(Thing.find(*asked.conditions)), backend)
+        found = store.all(Thing.find(*asked.conditions))
         assert identities(found) == identities([each for each in kept if asked.holds(each)])

@@ -10,8 +10,22 @@ from typing import Any, Literal
 import pytest
 
 import isotone
-from isotone.backends.interface import InProcess
-from isotone.clock import ManualClock
+from isotone import (
+    Attr,
+    Entity,
+    Global,
+    Index,
+    Key,
+    Local,
+    ManualClock,
+    Table,
+    computed,
+    created,
+    expires,
+    field,
+    updated,
+    version,
+)
 from isotone.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -20,16 +34,6 @@ from isotone.errors import (
     UsageError,
     VersionConflict,
 )
-from isotone.model.declaring.fields import Attr, computed, created, expires, field, updated, version
-from isotone.model.declaring.keys import Index, Key
-from isotone.model.declaring.table import Global, Local, Table
-from isotone.model.entity import Entity
-from isotone.model.steps import Call, Steps, run
-from isotone.model.tables.tables import create_tables
-from isotone.model.writing.saving import create, delete, put, replace
-from isotone.model.writing.updating import update
-from isotone.model.writing.upserting import upsert
-from isotone.model.writing.writing import read_item
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -80,28 +84,24 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def store(clock: ManualClock) -> Iterator[Any]:
-    with isotone.open(":memory:", clock=clock) as database:
-        backend = InProcess(database.execute)
-
-        def do(steps: Steps[Any]) -> Any:
-            return run(steps, backend)
-
-        do(create_tables([shop]))
-        yield do
+def store(clock: ManualClock) -> Iterator[isotone.Store]:
+    with isotone.connect(clock=clock) as store:
+        store.create_tables(shop)
+        yield store
 
 
-def stored(store: Any, entity: Any) -> Any:
-    schema = entity.__schema__
-    return store(read_item(schema, schema.primary_key(entity.__dict__)))
+def stored(store: isotone.Store, entity: Any) -> Any:
+    """The item of an entity, as it is stored."""
+    key = entity.__schema__.primary_key(entity.__dict__)
+    return store.backend.execute("GetItem", {"TableName": shop.name, "Key": key}).get("Item")
 
 
 def order(**values: Any) -> Order:
     return Order(**{"customer": "c1", "number": 1, "status": "PLACED", **values})
 
 
-def test_a_put_writes_the_item_with_all_its_keys(store: Any, clock: ManualClock) -> None:
-    store(put(order(total=Decimal("2.50")), clock))
+def test_a_put_writes_the_item_with_all_its_keys(store: isotone.Store) -> None:
+    store.put(order(total=Decimal("2.50")))
     assert stored(store, order()) == {
         "PK": {"S": "CUSTOMER#c1"},
         "SK": {"S": "ORDER#00001"},
@@ -115,80 +115,78 @@ def test_a_put_writes_the_item_with_all_its_keys(store: Any, clock: ManualClock)
     }
 
 
-def test_a_conditional_put_that_fails_shows_what_is_stored(store: Any, clock: ManualClock) -> None:
-    store(put(order(status="SHIPPED"), clock))
+def test_a_conditional_put_that_fails_shows_what_is_stored(store: isotone.Store) -> None:
+    store.put(order(status="SHIPPED"))
     with pytest.raises(ConditionFailed, match="Order CUSTOMER#c1, ORDER#00001") as failure:
-        store(put(order(), clock, when=Order.status == "PLACED"))
+        store.put(order(), when=Order.status == "PLACED")
     assert failure.value.current == order(status="SHIPPED")
 
 
-def test_create_wants_absence_and_replace_presence(store: Any, clock: ManualClock) -> None:
+def test_create_wants_absence_and_replace_presence(store: isotone.Store) -> None:
     with pytest.raises(NotFound):
-        store(replace(order(), clock))
-    store(create(order(), clock))
+        store.replace(order())
+    store.create(order())
     with pytest.raises(AlreadyExists) as failure:
-        store(create(order(total=Decimal(9)), clock))
+        store.create(order(total=Decimal(9)))
     assert failure.value.current == order()
-    store(replace(order(total=Decimal(9)), clock))
+    store.replace(order(total=Decimal(9)))
     assert stored(store, order())["total"] == {"N": "9"}
 
 
-def test_delete_gives_what_was_there(store: Any, clock: ManualClock) -> None:
-    store(put(order(), clock))
+def test_delete_gives_what_was_there(store: isotone.Store) -> None:
+    store.put(order())
     with pytest.raises(ConditionFailed):
-        store(delete(Order, {"customer": "c1", "number": 1}, clock, when=Order.total > 5))
-    assert store(delete(Order, {"customer": "c1", "number": 1}, clock)) == order()
-    assert store(delete(order(), {}, clock)) is None
+        store.delete(Order, when=Order.total > 5, customer="c1", number=1)
+    assert store.delete(Order, customer="c1", number=1) == order()
+    assert store.delete(order()) is None
 
 
-def test_a_key_must_be_given_whole(store: Any, clock: ManualClock) -> None:
+def test_a_key_must_be_given_whole(store: isotone.Store) -> None:
     with pytest.raises(UsageError, match="identified by customer, number: number is missing"):
-        store(delete(Order, {"customer": "c1"}, clock))
+        store.delete(Order, customer="c1")
     with pytest.raises(UsageError, match="has its own key"):
-        store(delete(order(), {"customer": "c1"}, clock))
+        store.delete(order(), customer="c1")
 
 
-def test_a_key_beyond_the_limit_is_refused_before_it_is_sent(
-    store: Any, clock: ManualClock
-) -> None:
-    store(put(User(org="o", name="é" * 509), clock))  # USER# and 1,018 bytes
+def test_a_key_beyond_the_limit_is_refused_before_it_is_sent(store: isotone.Store) -> None:
+    store.put(User(org="o", name="é" * 509))  # USER# and 1,018 bytes
     with pytest.raises(UsageError, match="1025 bytes in 'SK', and DynamoDB takes 1024"):
-        store(put(User(org="o", name="é" * 510), clock))
+        store.put(User(org="o", name="é" * 510))
     with pytest.raises(UsageError, match="DynamoDB takes 2048"):
-        store(put(User(org="x" * 2045, name="a"), clock))
+        store.put(User(org="x" * 2045, name="a"))
 
 
 def test_the_library_fills_in_versions_times_and_computed_fields(
-    store: Any, clock: ManualClock
+    store: isotone.Store, clock: ManualClock
 ) -> None:
-    page = store(put(Page(slug="home", text="one two"), clock))
+    page = store.put(Page(slug="home", text="one two"))
     assert (page.revision, page.made, page.changed, page.words) == (1, START, START, 2)
     clock.advance(60)
     page.text = "one two three"
-    store(put(page, clock))
+    store.put(page)
     later = START + timedelta(minutes=1)
     assert (page.revision, page.made, page.changed, page.words) == (2, START, later, 3)
     assert Page.__schema__.from_item(stored(store, page)) == page
 
 
-def test_concurrent_writers_are_noticed_by_the_version(store: Any, clock: ManualClock) -> None:
-    page = store(put(Page(slug="home", text="a"), clock))
+def test_concurrent_writers_are_noticed_by_the_version(store: isotone.Store) -> None:
+    page = store.put(Page(slug="home", text="a"))
     theirs = Page.__schema__.from_item(stored(store, page))
-    store(put(page, clock))
+    store.put(page)
     with pytest.raises(VersionConflict, match="read as version 1, but is now version 2") as failure:
-        store(put(theirs, clock))
+        store.put(theirs)
     assert failure.value.current.revision == 2
     assert theirs.revision == 1  # as it was, to be tried again
     with pytest.raises(VersionConflict):
-        store(delete(theirs, {}, clock))
+        store.delete(theirs)
     with pytest.raises(VersionConflict, match="new here, but stored already"):
-        store(put(Page(slug="home"), clock))
-    store(delete(page, {}, clock))
+        store.put(Page(slug="home"))
+    store.delete(page)
     with pytest.raises(VersionConflict, match="is now gone"):
-        store(put(page, clock))
+        store.put(page)
 
 
-def test_hooks_run_around_a_write(store: Any, clock: ManualClock) -> None:
+def test_hooks_run_around_a_write(store: isotone.Store) -> None:
     seen = []
 
     class Note(Entity, table=shop):
@@ -205,53 +203,53 @@ def test_hooks_run_around_a_write(store: Any, clock: ManualClock) -> None:
         def before_delete(self) -> None:
             seen.append(("delete", self.name))
 
-    note = store(put(Note(name=" a "), clock))
+    note = store.put(Note(name=" a "))
     assert stored(store, note)["name"] == {"S": "a"}
-    store(delete(note, {}, clock))
+    store.delete(note)
     assert seen == [("put", "a"), ("delete", "a")]
 
 
-def test_a_unique_value_is_had_once(store: Any, clock: ManualClock) -> None:
-    store(put(User(org="o", name="ann", email="Ann@x.org", badge=1), clock))
+def test_a_unique_value_is_had_once(store: isotone.Store) -> None:
+    store.put(User(org="o", name="ann", email="Ann@x.org", badge=1))
     with pytest.raises(
         NotUnique, match=r"email 'ann@X\.org' is taken, by ORG#o, USER#ann"
     ) as failure:
-        store(put(User(org="o", name="bob", email="ann@X.org"), clock))
+        store.put(User(org="o", name="bob", email="ann@X.org"))
     assert (failure.value.field, failure.value.value) == ("email", "ann@X.org")
     assert failure.value.owner == {"PK": "ORG#o", "SK": "USER#ann"}
     with pytest.raises(NotUnique, match="badge 1 is taken within org 'o'"):
-        store(create(User(org="o", name="bob", badge=1), clock))
-    store(create(User(org="p", name="bob", badge=1), clock))
+        store.create(User(org="o", name="bob", badge=1))
+    store.create(User(org="p", name="bob", badge=1))
 
 
-def test_a_unique_value_is_given_up_when_it_changes_or_goes(store: Any, clock: ManualClock) -> None:
-    ann = store(put(User(org="o", name="ann", email="a@x"), clock))
+def test_a_unique_value_is_given_up_when_it_changes_or_goes(store: isotone.Store) -> None:
+    ann = store.put(User(org="o", name="ann", email="a@x"))
     ann.email = "b@x"
-    store(put(ann, clock))
-    bob = store(create(User(org="o", name="bob", email="a@x"), clock))
-    store(delete(ann, {}, clock))
+    store.put(ann)
+    bob = store.create(User(org="o", name="bob", email="a@x"))
+    store.delete(ann)
     bob.email = "b@x"
-    store(put(bob, clock))
-    store(delete(User, {"org": "o", "name": "bob"}, clock))
-    store(create(User(org="o", name="cat", email="a@x"), clock))
+    store.put(bob)
+    store.delete(User, org="o", name="bob")
+    store.create(User(org="o", name="cat", email="a@x"))
 
 
-def test_the_same_entity_may_be_put_again(store: Any, clock: ManualClock) -> None:
-    ann = store(put(User(org="o", name="ann", email="a@x", badge=3), clock))
-    store(put(ann, clock))
+def test_the_same_entity_may_be_put_again(store: isotone.Store) -> None:
+    ann = store.put(User(org="o", name="ann", email="a@x", badge=3))
+    store.put(ann)
     with pytest.raises(AlreadyExists):
-        store(create(ann, clock))
+        store.create(ann)
 
 
-def test_what_has_expired_stands_in_nobodys_way(store: Any, clock: ManualClock) -> None:
-    store(create(Session(token="t", seat="1A", until=START + timedelta(hours=1)), clock))
+def test_what_has_expired_stands_in_nobodys_way(store: isotone.Store, clock: ManualClock) -> None:
+    store.create(Session(token="t", seat="1A", until=START + timedelta(hours=1)))
     with pytest.raises(NotUnique):
-        store(create(Session(token="u", seat="1A"), clock))
+        store.create(Session(token="u", seat="1A"))
     clock.advance(3600)
     with pytest.raises(NotFound):
-        store(replace(Session(token="t"), clock))
-    store(create(Session(token="u", seat="1A"), clock))
-    store(create(Session(token="t", seat="1B"), clock))
+        store.replace(Session(token="t"))
+    store.create(Session(token="u", seat="1A"))
+    store.create(Session(token="t", seat="1B"))
 
 
 def test_a_local_index_has_the_partition_of_its_table() -> None:
@@ -266,22 +264,20 @@ def test_a_local_index_has_the_partition_of_its_table() -> None:
             by_day = Index("LSI", "OTHER", name).sort(day)
 
 
-def test_none_is_written_where_absence_means_another_default(
-    store: Any, clock: ManualClock
-) -> None:
+def test_none_is_written_where_absence_means_another_default(store: isotone.Store) -> None:
     class Task(Entity, table=shop):
         name: Attr[str] = field()
         team: Attr[str | None] = field(default="red")
 
         primary = Key("TASK", name).sort("TASK")
 
-    task = store(put(Task(name="a", team=None), clock))
+    task = store.put(Task(name="a", team=None))
     item = stored(store, task)
     assert item["team"] == {"NULL": True}
     assert Task.__schema__.from_item(item) == task
-    store(put(task, clock, when=Task.team == None))  # noqa: E711
+    store.put(task, when=Task.team == None)  # noqa: E711
     with pytest.raises(ConditionFailed):
-        store(put(task, clock, when=Task.team != None))  # noqa: E711
+        store.put(task, when=Task.team != None)  # noqa: E711
 
 
 def test_uniqueness_needs_keys_and_values_of_strings() -> None:
@@ -294,39 +290,33 @@ def test_uniqueness_needs_keys_and_values_of_strings() -> None:
             primary = Key("WRONG", name).sort("WRONG")
 
 
-def keep_the_expired(store: Any) -> None:
+def keep_the_expired(store: isotone.Store) -> None:
     """DynamoDB may take two days to remove them."""
     never = {"AttributeName": shop.ttl, "Enabled": False}
     request = {"TableName": shop.name, "TimeToLiveSpecification": never}
-
-    def steps() -> Steps[None]:
-        yield Call("UpdateTimeToLive", request)
-
-    store(steps())
+    store.backend.execute("UpdateTimeToLive", request)
 
 
-def test_the_values_of_what_has_expired_belong_to_whoever_took_them(
-    store: Any, clock: ManualClock
-) -> None:
+def test_the_values_of_what_has_expired_belong_to_whoever_took_them(store: isotone.Store) -> None:
     keep_the_expired(store)
     late, soon = START - timedelta(hours=1), START + timedelta(hours=1)
     for write in (
-        lambda: delete(Session, {"token": "t"}, clock),
-        lambda: put(Session(token="t", seat="9Z"), clock),
-        lambda: update(Session, [Session.seat.set("9Z")], {"token": "u"}, clock),
-        lambda: upsert(Session, [Session.seat.set("8Z")], {"token": "t"}, clock),
+        lambda: store.delete(Session, token="t"),
+        lambda: store.put(Session(token="t", seat="9Z")),
+        lambda: store.update(Session, Session.seat.set("9Z"), token="u"),
+        lambda: store.upsert(Session, Session.seat.set("8Z"), token="t"),
     ):
-        store(put(Session(token="t", seat="1A", until=late), clock))  # and nobody has removed it
-        store(put(Session(token="u", seat="1A", until=soon), clock))
-        store(write())
-        store(delete(Session, {"token": "u"}, clock))
-        store(delete(Session, {"token": "t"}, clock))
+        store.put(Session(token="t", seat="1A", until=late))  # and nobody has removed it
+        store.put(Session(token="u", seat="1A", until=soon))
+        write()
+        store.delete(Session, token="u")
+        store.delete(Session, token="t")
 
 
-def test_a_delete_does_not_give_what_has_expired(store: Any, clock: ManualClock) -> None:
+def test_a_delete_does_not_give_what_has_expired(store: isotone.Store) -> None:
     keep_the_expired(store)
-    store(put(Session(token="t", until=START - timedelta(hours=1)), clock))
-    assert store(delete(Session, {"token": "t"}, clock)) is None
+    store.put(Session(token="t", until=START - timedelta(hours=1)))
+    assert store.delete(Session, token="t") is None
 
 
 # Unique values in an index of the user's own attributes

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from tests.model.conftest import START
 
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Table, computed, expires, field, version
 from isotone.backends.interface import Tape
 from isotone.errors import (
     AlreadyExists,
@@ -21,21 +23,11 @@ from isotone.errors import (
     TransactionFailed,
     UsageError,
 )
-from isotone.model.declaring.fields import Attr, computed, expires, field, version
-from isotone.model.declaring.keys import Index, Key
-from isotone.model.declaring.table import Global, Table
-from isotone.model.entity import Entity
-from isotone.model.steps import Pause, run
-from isotone.model.tables.tables import create_tables
-from isotone.model.writing import batches
-from isotone.model.writing.batches import Written, delete_many, put_many
-from isotone.model.writing.moving import move
-from isotone.model.writing.saving import create, put
-from isotone.model.writing.transactions import Transaction, get_together
-from isotone.model.writing.updating import update
 
 bank = Table("bank", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 log = Table("log", sort=None)
+
+ATTEMPTS = 10  # of a batch, in a row, that write nothing
 
 
 class Account(Entity, table=bank):
@@ -71,35 +63,35 @@ def key(number: int) -> dict[str, Any]:
 
 @pytest.fixture
 def banking(desk: Any) -> Any:
-    desk.do(create_tables([bank, log]))
+    desk.store.create_tables(bank, log)
     for number, balance in ((1, 10), (2, 0)):
-        desk.do(put(Account(**key(number), balance=balance), desk.clock))
+        desk.store.put(Account(**key(number), balance=balance))
     return desk
 
 
 def balances(desk: Any) -> list[Any]:
-    found = desk.do(get_together([(Account, key(number)) for number in (1, 2)], desk.clock))
+    found = desk.store.get_together(*([(Account, key(number)) for number in (1, 2)]))
     return [account and account.balance for account in found]
 
 
 def test_all_is_written_over_tables_and_kinds(banking: Any) -> None:
-    t = Transaction(banking.clock)
+    t = banking.store.transaction()
     t.update(Account, Account.balance.add(-4), **key(1), when=Account.balance >= 4)
     t.update(Account, Account.balance.add(4), Account.state.set("rich"), **key(2))
     t.create(Entry(code="e1", text="4 from 1 to 2"))
     t.put(Config(name="c"))
-    banking.do(t.commit())
+    t.commit()
     assert balances(banking) == [6, 4]
     assert banking.item(Account(**key(2)))["GSI1PK"] == {"S": "STATE#rich"}
     assert banking.item(Entry(code="e1"))["text"] == {"S": "4 from 1 to 2"}
 
 
 def test_one_that_is_refused_keeps_all_from_being_written(banking: Any) -> None:
-    t = Transaction(banking.clock)
+    t = banking.store.transaction()
     t.update(Account, Account.balance.add(-40), **key(1), when=Account.balance >= 40)
     t.update(Account, Account.balance.add(40), **key(2))
     with pytest.raises(TransactionFailed, match="nothing was written") as failure:
-        banking.do(t.commit())
+        t.commit()
     (error,) = failure.value.failures.values()
     assert list(failure.value.failures) == [0]
     assert type(error) is ConditionFailed
@@ -109,37 +101,37 @@ def test_one_that_is_refused_keeps_all_from_being_written(banking: Any) -> None:
 
 def test_an_upsert_makes_what_is_not_there_or_nothing(banking: Any) -> None:
     for number in (2, 3):
-        t = Transaction(banking.clock)
+        t = banking.store.transaction()
         t.upsert(Account, Account.balance.add(5), **key(number))
         t.create(Entry(code=f"e{number}"))
-        banking.do(t.commit())
-    (account,) = banking.do(get_together([(Account, key(3))], banking.clock))
+        t.commit()
+    (account,) = banking.store.get_together((Account, key(3)))
     assert (account.balance, account.label, balances(banking)) == (5, "o/3", [10, 5])
     assert banking.item(account)["GSI1PK"] == {"S": "STATE#open"}
-    t = Transaction(banking.clock)
+    t = banking.store.transaction()
     t.upsert(Account, Account.balance.add(5), **key(4))
     t.create(Entry(code="e3"))
     with pytest.raises(TransactionFailed):
-        banking.do(t.commit())
-    assert banking.do(get_together([(Account, key(4))], banking.clock)) == [None]
+        t.commit()
+    assert banking.store.get_together((Account, key(4))) == [None]
 
 
 def test_each_refused_write_has_its_own_error(banking: Any) -> None:
-    banking.do(create(Account(**key(3), iban="DE1"), banking.clock))
-    t = Transaction(banking.clock)
+    banking.store.create(Account(**key(3), iban="DE1"))
+    t = banking.store.transaction()
     t.create(Account(**key(1)))
     t.replace(Account(**key(9)))
     t.create(Account(**key(4), iban="DE1"))
     t.check(Account, Account.state == "closed", **key(2))
     with pytest.raises(TransactionFailed) as failure:
-        banking.do(t.commit())
+        t.commit()
     kinds = {place: type(error) for place, error in failure.value.failures.items()}
     assert kinds == {0: AlreadyExists, 1: NotFound, 2: NotUnique, 3: ConditionFailed}
 
 
 def test_a_caller_says_what_is_wrong_where_its_condition_does_not_hold(banking: Any) -> None:
-    banking.do(create(Account(**key(3), balance=7), banking.clock))
-    t = Transaction(banking.clock)
+    banking.store.create(Account(**key(3), balance=7))
+    t = banking.store.transaction()
     t.create(Entry(code="e"))
     t.put(
         Account(**key(3)),
@@ -147,130 +139,125 @@ def test_a_caller_says_what_is_wrong_where_its_condition_does_not_hold(banking: 
         otherwise=lambda there: NotUnique("taken", "balance", 0, there.balance if there else None),
     )
     with pytest.raises(TransactionFailed, match="nothing was written: taken") as failure:
-        banking.do(t.commit())
+        t.commit()
     assert failure.value.failures[1].owner == 7
 
 
 def test_a_missing_item_is_found_out_before_anything_is_sent(banking: Any) -> None:
-    t = Transaction(banking.clock)
+    t = banking.store.transaction()
     t.put(Entry(code="e"))
     t.update(Account, Account.state.set("x"), **key(7))
     t.move(Account, Account.number.set(8), **key(6))
     with pytest.raises(TransactionFailed, match="ACCOUNT#0006 does not exist") as failure:
-        banking.do(t.commit())
+        t.commit()
     assert failure.value.failures.keys() == {2}
 
 
 def test_what_was_read_must_be_unchanged(banking: Any) -> None:
-    t = Transaction(banking.clock)
-    account = banking.do(t.get(Account, key(1)))
-    assert banking.do(t.get(Account, key(5))) is None
+    t = banking.store.transaction()
+    account = t.get(Account, **key(1))
+    assert t.get(Account, **key(5)) is None
     t.put(Entry(code="e", text=str(account.balance)))
-    banking.do(update(Account, [Account.balance.add(1)], key(1), banking.clock))
+    banking.store.update(Account, Account.balance.add(1), **key(1))
     with pytest.raises(TransactionFailed) as failure:
-        banking.do(t.commit())
+        t.commit()
     assert failure.value.failures[1].current.balance == 11  # type: ignore[attr-defined]
-    again = Transaction(banking.clock)
-    account = banking.do(again.get(Account, key(1)))
+    again = banking.store.transaction()
+    account = again.get(Account, **key(1))
     again.update(Account, Account.balance.set(account.balance * 2), **key(1))
-    banking.do(again.commit())
+    again.commit()
     assert balances(banking) == [22, 0]
 
 
 def test_a_write_of_what_was_read_is_refused_when_it_has_changed(banking: Any) -> None:
-    t = Transaction(banking.clock)
-    account = banking.do(t.get(Account, key(1)))
+    t = banking.store.transaction()
+    account = t.get(Account, **key(1))
     t.update(Account, Account.balance.set(account.balance * 2), Account.state.set("x"), **key(1))
-    banking.do(update(Account, [Account.balance.add(1)], key(1), banking.clock))
+    banking.store.update(Account, Account.balance.add(1), **key(1))
     with pytest.raises(TransactionFailed):
-        banking.do(t.commit())
+        t.commit()
     assert balances(banking) == [11, 0]
 
 
 def test_a_transaction_is_over_after_its_end_and_has_an_item_once(banking: Any) -> None:
-    t = Transaction(banking.clock)
-    banking.do(t.commit())
+    t = banking.store.transaction()
+    t.commit()
     with pytest.raises(UsageError, match="the transaction is over"):
         t.put(Entry(code="e"))
-    twice = Transaction(banking.clock)
+    twice = banking.store.transaction()
     twice.update(Account, Account.balance.add(1), **key(1))
     twice.delete(Account, **key(1))
     with pytest.raises(
         UsageError, match="entries 0 and 1 of the transaction are about the same Account"
     ):
-        banking.do(twice.commit())
+        twice.commit()
 
 
 def test_too_many_actions_are_refused_before_they_are_sent(banking: Any) -> None:
-    t = Transaction(banking.clock)
+    t = banking.store.transaction()
     for number in range(101):
         t.put(Entry(code=str(number)))
     with pytest.raises(UsageError, match="at most 100 items, not 101"):
-        banking.do(t.commit())
+        t.commit()
 
 
-def test_a_conflict_with_another_transaction_is_tried_again(banking: Any) -> None:
+def test_a_conflict_with_another_transaction_is_tried_again() -> None:
     reasons = [{"Code": "TransactionConflict"}, {"Code": "None"}]
     tape = Tape([TransactionCanceledException("…", CancellationReasons=reasons), {}])
-    t = Transaction(banking.clock)
-    t.put(Entry(code="a"))
-    t.put(Entry(code="b"))
-    run(t.commit(), tape)
+    with isotone.connect(tape).transaction() as t:
+        t.put(Entry(code="a"))
+        t.put(Entry(code="b"))
     (_, first), (_, second) = tape.asked
     assert first["TransactItems"] == second["TransactItems"]
     assert first["ClientRequestToken"] != second["ClientRequestToken"]
 
 
-def test_a_refusal_that_nothing_helps_is_raised_as_it_is(banking: Any) -> None:
+def test_a_refusal_that_nothing_helps_is_raised_as_it_is() -> None:
     reasons = [{"Code": "ValidationError", "Message": "…"}, {"Code": "None"}]
     tape = Tape([TransactionCanceledException("…", CancellationReasons=reasons)])
-    t = Transaction(banking.clock)
+    t = isotone.connect(tape).transaction()
     t.put(Entry(code="a"))
     t.put(Entry(code="b"))
     with pytest.raises(TransactionCanceledException):
-        run(t.commit(), tape)
+        t.commit()
 
 
 # Moving
 
 
 def test_a_move_takes_all_with_it(banking: Any) -> None:
-    banking.do(update(Account, [Account.iban.set("DE1")], key(1), banking.clock))
+    banking.store.update(Account, Account.iban.set("DE1"), **key(1))
     changes = [Account.number.set(7), Account.balance.add(1)]
-    after = banking.do(move(Account, changes, key(1), banking.clock))
+    after = banking.store.move(Account, *changes, **key(1))
     assert (after.number, after.balance, after.label) == (7, 11, "o/7")
     assert balances(banking) == [None, 0]
     assert banking.item(after) == Account.__schema__.to_item(after.__dict__)
     with pytest.raises(NotUnique, match="by OWNER#o, ACCOUNT#0007"):
-        banking.do(create(Account(**key(8), iban="DE1"), banking.clock))
-    banking.do(update(Account, [Account.iban.remove()], key(7), banking.clock))
-    banking.do(create(Account(**key(8), iban="DE1"), banking.clock))
+        banking.store.create(Account(**key(8), iban="DE1"))
+    banking.store.update(Account, Account.iban.remove(), **key(7))
+    banking.store.create(Account(**key(8), iban="DE1"))
 
 
 def test_a_move_needs_an_item_and_a_free_place(banking: Any) -> None:
     with pytest.raises(NotFound):
-        banking.do(move(Account, [Account.number.set(7)], key(9), banking.clock))
+        banking.store.move(Account, Account.number.set(7), **key(9))
     with pytest.raises(AlreadyExists, match="ACCOUNT#0002 exists already"):
-        banking.do(move(Account, [Account.number.set(2)], key(1), banking.clock))
+        banking.store.move(Account, Account.number.set(2), **key(1))
     with pytest.raises(ConditionFailed):
-        banking.do(
-            move(Account, [Account.number.set(7)], key(1), banking.clock, Account.state == "closed")
-        )
+        banking.store.move(Account, Account.number.set(7), when=Account.state == "closed", **key(1))
     assert balances(banking) == [10, 0]
 
 
 def test_a_move_that_is_overtaken_takes_the_newer_item(banking: Any) -> None:
-    banking.before["TransactWriteItems"] = lambda: banking.do(
-        update(Account, [Account.balance.add(5)], key(1), banking.clock)
+    banking.before["TransactWriteItems"] = lambda: banking.store.update(
+        Account, Account.balance.add(5), **key(1)
     )
-    after = banking.do(move(Account, [Account.number.set(7)], key(1), banking.clock))
+    after = banking.store.move(Account, Account.number.set(7), **key(1))
     assert after.balance == 15
 
 
 def test_a_move_to_the_same_place_is_an_update(banking: Any) -> None:
-    banking.do(
-        move(Account, [Account.number.set(1), Account.state.set("x")], key(1), banking.clock)
-    )
+    banking.store.move(Account, Account.number.set(1), Account.state.set("x"), **key(1))
     assert banking.item(Account(**key(1)))["GSI1PK"] == {"S": "STATE#x"}
 
 
@@ -284,7 +271,7 @@ def test_attributes_of_others_move_too(banking: Any) -> None:
             "ExpressionAttributeValues": {":v": {"S": "kept"}},
         },
     )
-    after = banking.do(move(Account, [Account.number.set(7)], key(1), banking.clock))
+    after = banking.store.move(Account, Account.number.set(7), **key(1))
     assert banking.item(after)["foreign_one"] == {"S": "kept"}
 
 
@@ -292,30 +279,30 @@ def test_attributes_of_others_move_too(banking: Any) -> None:
 
 
 def test_a_batch_is_written_in_requests_of_25(banking: Any) -> None:
-    seen: list[Written] = []
+    seen: list[Any] = []
     entries = [Entry(code=str(number)) for number in range(60)]
-    steps = put_many(entries, banking.clock, seen.append)
-    assert banking.operations(steps) == ["BatchWriteItem"] * 3
-    assert seen == [Written(25, 60), Written(50, 60), Written(60, 60)]
-    assert banking.do(delete_many(Entry, ({"code": str(n)} for n in range(30)))) == 30
-    assert banking.do(delete_many(entries[30:59])) == 29
+    asked = banking.operations(lambda: banking.store.put_many(entries, progress=seen.append))
+    assert asked == ["BatchWriteItem"] * 3
+    assert seen == [(25, 60), (50, 60), (60, 60)]
+    assert banking.store.delete_many(Entry, ({"code": str(n)} for n in range(30))) == 30
+    assert banking.store.delete_many(entries[30:59]) == 29
     assert banking.item(entries[58]) is None
     assert banking.item(entries[59]) is not None
 
 
 def test_an_entity_that_comes_twice_is_written_as_it_comes_last(banking: Any) -> None:
-    banking.do(put_many([Entry(code="a", text="1"), Entry(code="a", text="2")], banking.clock))
+    banking.store.put_many([Entry(code="a", text="1"), Entry(code="a", text="2")])
     assert banking.item(Entry(code="a"))["text"] == {"S": "2"}
 
 
 def test_what_a_batch_cannot_check_is_refused(banking: Any) -> None:
     with pytest.raises(UsageError, match="Config has a version"):
-        banking.do(put_many([Config(name="a")], banking.clock))
+        banking.store.put_many([Config(name="a")])
     with pytest.raises(UsageError, match="Account has unique values"):
-        banking.do(delete_many(Account, [key(1)]))
+        banking.store.delete_many(Account, [key(1)])
 
 
-def test_what_is_left_of_a_batch_is_sent_again(banking: Any) -> None:
+def test_what_is_left_of_a_batch_is_sent_again(pauses: list[float]) -> None:
     requests = [
         {"PutRequest": {"Item": Entry.__schema__.to_item(Entry(code=code).__dict__)}}
         for code in "abc"
@@ -327,43 +314,35 @@ def test_what_is_left_of_a_batch_is_sent_again(banking: Any) -> None:
             {"UnprocessedItems": {}},
         ]
     )
-    steps = put_many([Entry(code=code) for code in "abc"], banking.clock)
-    assert run(steps, tape) == 3
+    assert isotone.connect(tape).put_many([Entry(code=code) for code in "abc"]) == 3
     sent = [request["RequestItems"]["log"] for _, request in tape.asked]
     assert sent == [requests, requests[1:], requests[1:]]
 
 
-def test_what_is_left_comes_in_any_order_and_after_a_pause(
-    banking: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(batches, "_LONGEST_PAUSE", 0)
+def test_what_is_left_comes_in_any_order_and_after_a_pause(pauses: list[float]) -> None:
     entries = [Entry(code=str(number)) for number in range(3)]
     requests = [{"PutRequest": {"Item": Entry.__schema__.to_item(vars(each))}} for each in entries]
     tape = Tape([{"UnprocessedItems": {"log": each}} for each in (requests[::-1], requests) * 9])
     with pytest.raises(BatchIncomplete):
-        run(put_many(entries, banking.clock), tape)
-    assert len(tape.asked) == batches._ATTEMPTS
-    steps = put_many(entries, banking.clock)
-    next(steps)
-    assert isinstance(steps.send({"UnprocessedItems": {"log": requests[:1]}}), Pause)
+        isotone.connect(tape).put_many(entries)
+    assert (len(tape.asked), len(pauses)) == (ATTEMPTS, ATTEMPTS - 1)
+    pauses.clear()
+    tape = Tape([{"UnprocessedItems": {"log": requests[:1]}}, {}])
+    isotone.connect(tape).put_many(entries)
+    assert len(pauses) == 1
 
 
-def test_a_batch_that_gets_nowhere_says_what_is_left(banking: Any) -> None:
-    steps = put_many([Entry(code="a")], banking.clock)
-    pauses = []
+class ServesNothing:
+    """A backend that leaves every entry of a batch undone."""
 
-    def serve_nothing() -> None:
-        step = next(steps)
-        while True:
-            if isinstance(step, Pause):
-                pauses.append(step.seconds)
-                step = steps.send({})
-            else:
-                step = steps.send({"UnprocessedItems": step.request["RequestItems"]})
+    def execute(self, operation: str, request: Any) -> dict[str, Any]:
+        return {"UnprocessedItems": request["RequestItems"]}
 
+
+def test_a_batch_that_gets_nowhere_says_what_is_left(pauses: list[float]) -> None:
     with pytest.raises(BatchIncomplete, match="1 of 1 entries") as failure:
-        serve_nothing()
-    assert len(pauses) == batches._ATTEMPTS - 1
+        isotone.connect(ServesNothing()).put_many([Entry(code="a")])
+    assert len(pauses) == ATTEMPTS - 1
     assert failure.value.remaining[0]["PutRequest"]["Item"]["code"] == {"S": "a"}
 
 
@@ -377,49 +356,48 @@ class Pass(Entity, table=bank):
 
 def test_nothing_is_insisted_on_that_has_expired(banking: Any) -> None:
     soon = START + timedelta(hours=1)
-    banking.do(put(Pass(code="a", until=soon), banking.clock))
+    banking.store.put(Pass(code="a", until=soon))
     for moment, allowed in ((START, True), (soon, False)):
         banking.clock.set(moment)
-        t = Transaction(banking.clock)
+        t = banking.store.transaction()
         t.put(Entry(code=str(moment)))
         t.check(Pass, Pass.is_used == False, code="a")  # noqa: E712
         with contextlib.nullcontext() if allowed else pytest.raises(TransactionFailed):
-            banking.do(t.commit())
+            t.commit()
 
 
 def test_what_a_transaction_writes_twice_is_said(banking: Any) -> None:
-    clock = banking.clock
-    banking.do(create(Account(**key(3), iban="DE1"), clock))
-    both = Transaction(clock)
+    banking.store.create(Account(**key(3), iban="DE1"))
+    both = banking.store.transaction()
     both.create(Account(**key(4), iban="DE4"))
     both.create(Account(**key(5), iban="DE4"))
     with pytest.raises(UsageError, match=r"entries 0 and 1 .* the value of a unique field"):
-        banking.do(both.commit())
-    handed = Transaction(clock)
+        both.commit()
+    handed = banking.store.transaction()
     handed.delete(Account, **key(3))
     handed.create(Account(**key(4), iban="DE1"))
     with pytest.raises(UsageError, match="one after the other"):
-        banking.do(handed.commit())
-    moved = Transaction(clock)
+        handed.commit()
+    moved = banking.store.transaction()
     moved.move(Account, Account.number.set(8), **key(1))
     moved.create(Account(**key(8)))
     with pytest.raises(UsageError, match=r"entries 0 and 1 .* the same Account"):
-        banking.do(moved.commit())
+        moved.commit()
     assert balances(banking) == [10, 0]
 
 
 def test_a_place_that_was_seen_to_be_free_can_be_moved_to(banking: Any) -> None:
-    t = Transaction(banking.clock)
-    assert banking.do(t.get(Account, key(8))) is None
+    t = banking.store.transaction()
+    assert t.get(Account, **key(8)) is None
     t.move(Account, Account.number.set(8), **key(1))
-    banking.do(t.commit())
+    t.commit()
     assert banking.item(Account(**key(8))) is not None
 
 
 def test_reads_together_may_repeat_and_be_none(banking: Any) -> None:
-    found = banking.do(get_together([(Account, key(1)), (Account, key(1))], banking.clock))
+    found = banking.store.get_together((Account, key(1)), (Account, key(1)))
     assert [account.balance for account in found] == [10, 10]
-    assert banking.do(get_together([], banking.clock)) == []
+    assert banking.store.get_together() == []
 
 
 def test_a_read_in_the_middle_of_a_transaction_is_tried_again(banking: Any) -> None:
@@ -432,7 +410,7 @@ def test_a_read_in_the_middle_of_a_transaction_is_tried_again(banking: Any) -> N
 
 
 def test_what_no_transaction_can_do_is_said(banking: Any) -> None:
-    together = Transaction(banking.clock)
+    together = banking.store.transaction()
     together.put(Config(name="a"))
     together.update(Account, Account.balance.add(1), owner="o", number=1)
     banking.backend.execute(
@@ -445,7 +423,7 @@ def test_what_no_transaction_can_do_is_said(banking: Any) -> None:
         },
     )
     with pytest.raises(TransactionCanceledException) as refused:
-        banking.do(together.commit())
+        together.commit()
     assert str(refused.value) == (
         "Transaction cancelled, please refer cancellation reasons for specific reasons "
         "[None, ValidationError]; ValidationError of entry 1: An operand in the update expression "

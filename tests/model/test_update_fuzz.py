@@ -14,21 +14,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import isotone
-from isotone.backends.interface import InProcess, Request, Response
-from isotone.clock import ManualClock
+from isotone import (
+    Attr,
+    Change,
+    Condition,
+    Entity,
+    Global,
+    Index,
+    Key,
+    Local,
+    ManualClock,
+    Number,
+    Table,
+    computed,
+    desc,
+    field,
+    updated,
+    version,
+)
+from isotone.backends.interface import Request, Response
 from isotone.errors import ConditionFailed
-from isotone.model.declaring.changes import Change
-from isotone.model.declaring.components import desc
-from isotone.model.declaring.conditions import Condition
-from isotone.model.declaring.fields import Attr, computed, field, updated, version
-from isotone.model.declaring.keys import Index, Key
-from isotone.model.declaring.table import Global, Local, Number, Table
-from isotone.model.entity import Entity
-from isotone.model.steps import run
-from isotone.model.tables.tables import create_tables
-from isotone.model.writing.saving import put
-from isotone.model.writing.updating import update
-from isotone.model.writing.writing import read_item
 
 desk = Table(
     "desk",
@@ -142,13 +147,14 @@ UPDATES = st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=4, uniqu
 )
 
 
-@dataclass
 class Desk:
-    """A backend whose answers can be preceded by those to somebody else."""
+    """A store whose updates can be preceded by those of somebody else."""
 
-    backend: InProcess
-    clock: ManualClock
-    interrupt: Any = None
+    def __init__(self, database: isotone.Database, clock: ManualClock) -> None:
+        self.backend = isotone.connect(database).backend
+        self.clock = clock
+        self.store = isotone.connect(self, clock=clock)
+        self.interrupt: Any = None
 
     def execute(self, operation: str, request: Request) -> Response:
         if operation == "UpdateItem" and self.interrupt is not None:
@@ -161,17 +167,17 @@ class Desk:
 def table() -> Iterator[Desk]:
     clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
     with isotone.open(":memory:", clock=clock) as database:
-        backend = InProcess(database.execute)
-        run(create_tables([desk]), backend)
-        yield Desk(backend, clock)
+        table = Desk(database, clock)
+        table.store.create_tables(desk)
+        yield table
 
 
 KEY = {"project": "p", "number": 7}
 
 
 def raw(table: Desk, entity: type[Entity], key: dict[str, Any]) -> Any:
-    schema = entity.__schema__
-    return run(read_item(schema, schema.primary_key(key)), table.backend)
+    request = {"TableName": desk.name, "Key": entity.__schema__.primary_key(key)}
+    return table.backend.execute("GetItem", request).get("Item")
 
 
 def check(table: Desk, entity: type[Entity], key: dict[str, Any]) -> Any:
@@ -205,7 +211,7 @@ def test_an_index_key_is_never_left_behind(
     table: Desk, updates: list[tuple[tuple[Step, ...], tuple[str, Any] | None]]
 ) -> None:
     expected = Ticket(**KEY)
-    run(put(expected, table.clock), table)
+    table.store.put(expected)
     for steps, insisted in updates:
         table.clock.advance(timedelta(seconds=1))
         name, value = insisted or ("project", "p")
@@ -213,9 +219,9 @@ def test_an_index_key_is_never_left_behind(
         changes = [step.change for step in steps]
         if getattr(expected, name) != value:
             with pytest.raises(ConditionFailed):
-                run(update(Ticket, changes, KEY, table.clock, when), table)
+                table.store.update(Ticket, *changes, when=when, **KEY)
             continue
-        found = run(update(Ticket, changes, KEY, table.clock, when), table)
+        found = table.store.update(Ticket, *changes, when=when, **KEY)
         for step in steps:
             setattr(expected, step.name, step.apply(getattr(expected, step.name)))
         expected.__dict__["changed"] = datetime.fromtimestamp(table.clock.now(), UTC)
@@ -231,15 +237,15 @@ def test_an_update_that_is_overtaken_is_planned_anew(
     table: Desk, pairs: list[tuple[tuple[Step, ...], tuple[Step, ...]]], rng: random.Random
 ) -> None:
     expected = Ticket(**KEY)
-    run(put(expected, table.clock), table)
+    table.store.put(expected)
     for ours, theirs in pairs:
 
         def overtake(steps: tuple[Step, ...] = theirs) -> None:
             changes = [step.change for step in steps]
-            run(update(Ticket, changes, KEY, table.clock), table.backend)
+            table.store.update(Ticket, *changes, **KEY)
 
         table.interrupt = overtake
-        run(update(Ticket, [step.change for step in ours], KEY, table.clock), table)
+        table.store.update(Ticket, *([step.change for step in ours]), **KEY)
         table.interrupt = None
         for step in (*theirs, *ours):
             setattr(expected, step.name, step.apply(getattr(expected, step.name)))
@@ -256,12 +262,12 @@ def test_versions_count_the_writes(table: Desk, updates: list[tuple[str, int, bo
     item = raw(table, Versioned, {"name": "v"})
     current = Versioned.__schema__.from_item(item) if item else Versioned(name="v")
     current.a = current.b = 40
-    run(put(current, table.clock), table)
+    table.store.put(current)
     for name, by, with_entity in updates:
         change = getattr(Versioned, name).add(by)
         target: Any = current if with_entity else Versioned
         key = {} if with_entity else {"name": "v"}
-        after = run(update(target, [change], key, table.clock), table)
+        after = table.store.update(target, change, **key)
         assert after.revision == current.revision + 1
         assert getattr(after, name) == getattr(current, name) + by
         current = check(table, Versioned, {"name": "v"})

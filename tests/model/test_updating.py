@@ -9,6 +9,21 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
+from isotone import (
+    Attr,
+    Change,
+    Entity,
+    Global,
+    Index,
+    Key,
+    Table,
+    computed,
+    expires,
+    field,
+    updated,
+    upgrade,
+    version,
+)
 from isotone.errors import (
     ConditionFailed,
     Contended,
@@ -18,15 +33,6 @@ from isotone.errors import (
     ValidationException,
     VersionConflict,
 )
-from isotone.model.declaring.changes import Change
-from isotone.model.declaring.fields import Attr, computed, expires, field, updated, version
-from isotone.model.declaring.keys import Index, Key
-from isotone.model.declaring.table import Global, Table
-from isotone.model.entity import Entity, upgrade
-from isotone.model.tables.tables import create_tables
-from isotone.model.writing import carrying
-from isotone.model.writing.saving import create, delete, put
-from isotone.model.writing.updating import update
 
 shop = Table(
     "shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK"), "GSI2": Global("GSI2PK", "GSI2SK")}
@@ -83,60 +89,63 @@ KEY = {"customer": "c", "number": 1}
 
 @pytest.fixture
 def shopping(desk: Any) -> Any:
-    desk.do(create_tables([shop]))
-    desk.do(put(Order(**KEY, status="PLACED", placed=PLACED, address={"city": "Ulm"}), desk.clock))
+    desk.store.create_tables(shop)
+    desk.store.put(Order(**KEY, status="PLACED", placed=PLACED, address={"city": "Ulm"}))
     return desk
 
 
 def change_order(desk: Any, *changes: Change, **more: Any) -> Any:
-    return update(Order, changes, KEY, desk.clock, **more)
+    return desk.store.update(Order, *changes, **KEY, **more)
+
+
+def operations(desk: Any, *changes: Change, **more: Any) -> list[str]:
+    """What changing the order asks for."""
+    asked: list[str] = desk.operations(lambda: change_order(desk, *changes, **more))
+    return asked
 
 
 def test_what_touches_no_index_is_one_write(shopping: Any) -> None:
-    steps = change_order(shopping, Order.total.add(Decimal("2.5")), Order.note.set("x"))
-    assert shopping.operations(steps) == ["UpdateItem"]
-    after = shopping.do(change_order(shopping, Order.address["city"].set("Bonn")))
+    both = (Order.total.add(Decimal("2.5")), Order.note.set("x"))
+    assert operations(shopping, *both) == ["UpdateItem"]
+    after = change_order(shopping, Order.address["city"].set("Bonn"))
     assert (after.total, after.note, after.address) == (Decimal("2.5"), "x", {"city": "Bonn"})
 
 
 def test_part_of_an_index_key_costs_a_read(shopping: Any) -> None:
-    assert shopping.operations(change_order(shopping, Order.status.set("SHIPPED"))) == [
-        "GetItem",
-        "UpdateItem",
-    ]
+    assert operations(shopping, Order.status.set("SHIPPED")) == ["GetItem", "UpdateItem"]
     item = shopping.item(Order(**KEY, status="PLACED", placed=PLACED))
     assert item["GSI1SK"] == {"S": "SHIPPED#2026-01-01T12:00:00.000000Z"}
 
 
 def test_known_values_save_the_read(shopping: Any) -> None:
     later = PLACED + timedelta(days=1)
-    both = change_order(shopping, Order.status.set("SHIPPED"), Order.placed.set(later))
-    assert shopping.operations(both) == ["UpdateItem"]
-    told = change_order(shopping, Order.placed.set(PLACED), when=Order.status == "SHIPPED")
-    assert shopping.operations(told) == ["UpdateItem"]
+    both = (Order.status.set("SHIPPED"), Order.placed.set(later))
+    assert operations(shopping, *both) == ["UpdateItem"]
+    shipped = Order.status == "SHIPPED"
+    assert operations(shopping, Order.placed.set(PLACED), when=shipped) == ["UpdateItem"]
     item = shopping.item(Order(**KEY, status="PLACED", placed=PLACED))
     assert item["GSI1SK"] == {"S": "SHIPPED#2026-01-01T12:00:00.000000Z"}
 
 
 def test_a_condition_that_fails_shows_what_is_stored(shopping: Any) -> None:
     with pytest.raises(ConditionFailed) as failure:
-        shopping.do(change_order(shopping, Order.note.set("x"), when=Order.total > 5))
+        change_order(shopping, Order.note.set("x"), when=Order.total > 5)
     assert failure.value.current.placed == PLACED
 
 
 def test_nothing_is_updated_that_is_not_there(shopping: Any) -> None:
     for change in (Order.note.set("x"), Order.status.set("SHIPPED")):
         with pytest.raises(NotFound, match="ORDER#00002 does not exist"):
-            shopping.do(update(Order, [change], {"customer": "c", "number": 2}, shopping.clock))
+            shopping.store.update(Order, change, customer="c", number=2)
 
 
 def test_what_has_expired_is_not_there(shopping: Any) -> None:
     token = Token(name="t", until=PLACED)
-    shopping.do(put(token, shopping.clock))
-    shopping.do(update(Token, [Token.uses.add(1)], {"name": "t"}, shopping.clock))
+    shopping.store.put(token)
+    shopping.store.update(Token, Token.uses.add(1), name="t")
     shopping.clock.set(PLACED)
     with pytest.raises(NotFound):
-        shopping.do(update(Token, [Token.uses.add(1)], {"name": "t"}, shopping.clock))
+        shopping.store.update(Token, Token.uses.add(1), name="t")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +166,7 @@ def test_what_has_expired_is_not_there(shopping: Any) -> None:
 )
 def test_what_cannot_be_changed_is_said(shopping: Any, changes: list[Change], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        shopping.do(update(Order, changes, KEY, shopping.clock))
+        shopping.store.update(Order, *changes, **KEY)
 
 
 @pytest.mark.parametrize(
@@ -172,68 +181,68 @@ def test_what_the_library_fills_in_is_not_changed_by_hand(
     shopping: Any, change: Change, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        shopping.do(update(Page, [change], {"slug": "a"}, shopping.clock))
+        shopping.store.update(Page, change, slug="a")
 
 
 def test_an_update_moves_to_the_top_of_an_index_in_the_same_write(shopping: Any) -> None:
-    shopping.do(put(Page(slug="a"), shopping.clock))
+    shopping.store.put(Page(slug="a"))
     shopping.clock.advance(60)
-    after = shopping.do(update(Page, [Page.text.set("one two")], {"slug": "a"}, shopping.clock))
+    after = shopping.store.update(Page, Page.text.set("one two"), slug="a")
     assert (after.words, after.revision) == (2, 2)
     assert shopping.item(after)["GSI1SK"] == {"S": "2026-01-01T00:01:00.000000Z"}
 
 
 def test_an_entity_with_a_version_is_updated_as_it_was_read(shopping: Any) -> None:
-    page = shopping.do(put(Page(slug="a", text="one"), shopping.clock))
-    steps = update(page, [Page.views.add(1)], {}, shopping.clock)
-    assert shopping.operations(steps) == ["UpdateItem"]  # its other values are known to be so
+    page = shopping.store.put(Page(slug="a", text="one"))
+    asked = shopping.operations(lambda: shopping.store.update(page, Page.views.add(1)))
+    assert asked == ["UpdateItem"]  # its other values are known to be so
     with pytest.raises(VersionConflict, match="read as version 1, but is now version 2"):
-        shopping.do(update(page, [Page.views.add(1)], {}, shopping.clock))
+        shopping.store.update(page, Page.views.add(1))
 
 
 def test_a_sparse_index_is_entered_and_left_in_the_same_write(shopping: Any) -> None:
-    ann = shopping.do(put(Member(org="o", name="ann"), shopping.clock))
+    ann = shopping.store.put(Member(org="o", name="ann"))
     assert "GSI1PK" not in shopping.item(ann)
     key = {"org": "o", "name": "ann"}
-    promote = update(Member, [Member.role.set("Admin")], key, shopping.clock)
-    assert shopping.operations(promote) == ["UpdateItem"]
+
+    def give(role: str) -> list[str]:
+        change = Member.role.set(role)
+        asked: list[str] = shopping.operations(lambda: shopping.store.update(Member, change, **key))
+        return asked
+
+    assert give("Admin") == ["UpdateItem"]
     assert shopping.item(ann)["GSI1SK"] == {"S": "ADMIN#ann"}
-    demote = update(Member, [Member.role.set("Member")], key, shopping.clock)
-    assert shopping.operations(demote) == ["UpdateItem"]
+    assert give("Member") == ["UpdateItem"]
     assert not {"GSI1PK", "GSI1SK"} & shopping.item(ann).keys()
 
 
 def test_unique_values_change_hands(shopping: Any) -> None:
-    clock = shopping.clock
-    shopping.do(create(Member(org="o", name="ann", email="a@x"), clock))
-    shopping.do(create(Member(org="o", name="bob", email="b@x"), clock))
+    shopping.store.create(Member(org="o", name="ann", email="a@x"))
+    shopping.store.create(Member(org="o", name="bob", email="b@x"))
     with pytest.raises(NotUnique, match="email 'b@x' is taken, by ORG#o, MEMBER#bob"):
-        shopping.do(update(Member, [Member.email.set("b@x")], {"org": "o", "name": "ann"}, clock))
-    after = shopping.do(
-        update(Member, [Member.email.set("c@x")], {"org": "o", "name": "ann"}, clock)
-    )
+        shopping.store.update(Member, Member.email.set("b@x"), org="o", name="ann")
+    after = shopping.store.update(Member, Member.email.set("c@x"), org="o", name="ann")
     assert after.email == "c@x"
-    shopping.do(update(Member, [Member.email.set("a@x")], {"org": "o", "name": "bob"}, clock))
-    shopping.do(update(Member, [Member.email.remove()], {"org": "o", "name": "ann"}, clock))
-    shopping.do(create(Member(org="o", name="cat", email="c@x"), clock))
+    shopping.store.update(Member, Member.email.set("a@x"), org="o", name="bob")
+    shopping.store.update(Member, Member.email.remove(), org="o", name="ann")
+    shopping.store.create(Member(org="o", name="cat", email="c@x"))
 
 
 def test_a_unique_value_is_given_up_as_it_was_last_written(shopping: Any) -> None:
-    clock, key = shopping.clock, {"org": "o", "name": "ann"}
-    shopping.do(create(Member(**key, email="a@x"), clock))
-    shopping.before["TransactWriteItems"] = lambda: shopping.do(
-        update(Member, [Member.email.set("b@x")], key, clock)
+    key = {"org": "o", "name": "ann"}
+    shopping.store.create(Member(**key, email="a@x"))
+    shopping.before["TransactWriteItems"] = lambda: shopping.store.update(
+        Member, Member.email.set("b@x"), **key
     )
-    shopping.do(update(Member, [Member.email.set("c@x")], key, clock))
+    shopping.store.update(Member, Member.email.set("c@x"), **key)
     for name, email in (("bob", "a@x"), ("cat", "b@x")):
-        shopping.do(create(Member(org="o", name=name, email=email), clock))
+        shopping.store.create(Member(org="o", name=name, email=email))
     with pytest.raises(NotUnique):
-        shopping.do(create(Member(org="o", name="dan", email="c@x"), clock))
+        shopping.store.create(Member(org="o", name="dan", email="c@x"))
 
 
 def test_an_item_of_an_older_version_is_written_whole(shopping: Any) -> None:
     old = Table("shop")
-    clock = shopping.clock
 
     class Person(Entity, table=old):
         code: Attr[str] = field()
@@ -242,7 +251,7 @@ def test_an_item_of_an_older_version_is_written_whole(shopping: Any) -> None:
 
         primary = Key("PERSON", code).sort("PERSON")
 
-    shopping.do(put(Person(code="1", full="Ann Lee"), clock))
+    shopping.store.put(Person(code="1", full="Ann Lee"))
     new = Table("shop", indexes=shop.indexes)
 
     class PersonNow(Entity, table=new, tag="Person", version=2):
@@ -260,17 +269,16 @@ def test_an_item_of_an_older_version_is_written_whole(shopping: Any) -> None:
             item["first"], item["last"] = item.pop("full").split(" ")
             return item
 
-    after = shopping.do(update(PersonNow, [PersonNow.age.add(1)], {"code": "1"}, clock))
+    after = shopping.store.update(PersonNow, PersonNow.age.add(1), code="1")
     assert (after.first, after.last, after.age) == ("Ann", "Lee", 1)
     assert shopping.item(after) == PersonNow.__schema__.to_item(after.__dict__)
-    steps = update(PersonNow, [PersonNow.age.add(1)], {"code": "1"}, clock)
-    assert shopping.operations(steps) == ["UpdateItem"]
+    asked = shopping.operations(
+        lambda: shopping.store.update(PersonNow, PersonNow.age.add(1), code="1")
+    )
+    assert asked == ["UpdateItem"]
 
 
-def test_an_update_that_is_always_overtaken_gives_up(
-    shopping: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(carrying, "_LONGEST_PAUSE", 0)
+def test_an_update_that_is_always_overtaken_gives_up(shopping: Any, pauses: list[float]) -> None:
     days = iter(range(1, 100))
 
     def overtake() -> None:
@@ -288,7 +296,7 @@ def test_an_update_that_is_always_overtaken_gives_up(
 
     shopping.before["UpdateItem"] = overtake
     with pytest.raises(Contended, match="during each of 12 attempts"):
-        shopping.do(change_order(shopping, Order.status.set("SHIPPED")))
+        change_order(shopping, Order.status.set("SHIPPED"))
 
 
 def test_hooks_see_the_changes(shopping: Any) -> None:
@@ -303,8 +311,8 @@ def test_hooks_see_the_changes(shopping: Any) -> None:
         def before_update(cls, changes: Any) -> Any:
             return [*changes, cls.edits.add(1)]
 
-    shopping.do(put(Doc(name="a"), shopping.clock))
-    after = shopping.do(update(Doc, [Doc.text.set("x")], {"name": "a"}, shopping.clock))
+    shopping.store.put(Doc(name="a"))
+    after = shopping.store.update(Doc, Doc.text.set("x"), name="a")
     assert (after.text, after.edits) == ("x", 1)
 
 
@@ -331,9 +339,9 @@ class CaseNow(Entity, table=Table("shop", indexes=shop.indexes), tag="Case", ver
 
 
 def test_an_item_of_an_older_version_leaves_an_index_by_its_first_update(shopping: Any) -> None:
-    shopping.do(put(Case(code="1"), shopping.clock))
+    shopping.store.put(Case(code="1"))
     close = [CaseNow.closed.set(True)]
-    after = shopping.do(update(CaseNow, close, {"code": "1"}, shopping.clock))
+    after = shopping.store.update(CaseNow, *close, code="1")
     assert shopping.item(after) == CaseNow.__schema__.to_item(after.__dict__)
 
 
@@ -349,19 +357,17 @@ class Contact(Entity, table=shop):
 
 
 def test_a_unique_value_within_a_computed_one_moves_with_it(shopping: Any) -> None:
-    clock = shopping.clock
-    shopping.do(create(Contact(code="1", company="Acme", name="ann"), clock))
-    shopping.do(update(Contact, [Contact.company.set("Other")], {"code": "1"}, clock))
-    shopping.do(create(Contact(code="2", company="Acme", name="ann"), clock))
+    shopping.store.create(Contact(code="1", company="Acme", name="ann"))
+    shopping.store.update(Contact, Contact.company.set("Other"), code="1")
+    shopping.store.create(Contact(code="2", company="Acme", name="ann"))
     with pytest.raises(NotUnique):
-        shopping.do(create(Contact(code="3", company="Other", name="ann"), clock))
+        shopping.store.create(Contact(code="3", company="Other", name="ann"))
 
 
 def test_an_update_with_unique_values_gives_the_entity_as_it_is_stored(shopping: Any) -> None:
-    clock = shopping.clock
-    shopping.do(create(Contact(code="1", company="Acme", name="ann", nick="a"), clock))
+    shopping.store.create(Contact(code="1", company="Acme", name="ann", nick="a"))
     changes = [Contact.name.set("bob"), Contact.nick.remove()]
-    after = shopping.do(update(Contact, changes, {"code": "1"}, clock))
+    after = shopping.store.update(Contact, *changes, code="1")
     assert (after.name, after.nick, after.shout) == ("bob", None, None)
 
 
@@ -389,32 +395,33 @@ def test_changes_that_cannot_be_meant_are_refused(
     shopping: Any, change: Change, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        shopping.do(update(Letter, [change], {"code": "1"}, shopping.clock))
+        shopping.store.update(Letter, change, code="1")
 
 
 def test_a_condition_is_about_the_entity_that_is_written(shopping: Any) -> None:
-    clock, foreign = shopping.clock, Member.name == "ann"
-    for steps in (
-        update(Order, [Order.note.set("x")], KEY, clock, foreign),
-        put(Order(**KEY, status="PLACED", placed=PLACED), clock, foreign),
-        delete(Order, KEY, clock, foreign),
+    store, foreign = shopping.store, Member.name == "ann"
+    order = Order(**KEY, status="PLACED", placed=PLACED)
+    for write in (
+        lambda: store.update(Order, Order.note.set("x"), when=foreign, **KEY),
+        lambda: store.put(order, when=foreign),
+        lambda: store.delete(Order, when=foreign, **KEY),
     ):
         with pytest.raises(UsageError, match="'name' in the condition is not a field of Order"):
-            shopping.do(steps)
+            write()
 
 
 def test_a_path_through_what_is_not_there_is_explained(shopping: Any) -> None:
-    shopping.do(put(Letter(code="1"), shopping.clock))
+    shopping.store.put(Letter(code="1"))
     change = Letter.lines[0]["bold"].set(True)
     with pytest.raises(ValidationException) as refused:
-        shopping.do(update(Letter, [change], {"code": "1"}, shopping.clock))
+        shopping.store.update(Letter, change, code="1")
     assert "set the whole of it first" in str(refused.value)
 
 
 def test_a_unique_value_has_room_in_a_key(shopping: Any) -> None:
     ann = Member(org="o", name="ann", email="a" * 2048)
     with pytest.raises(UsageError, match="'email' is too long to be kept unique"):
-        shopping.do(put(ann, shopping.clock))
+        shopping.store.put(ann)
 
 
 def test_adding_inside_a_field_adds_to_what_is_there_or_to_nothing(desk: Any) -> None:
@@ -427,9 +434,9 @@ def test_adding_inside_a_field_adds_to_what_is_there_or_to_nothing(desk: Any) ->
 
         primary = Key("TALLY", name).sort("TALLY")
 
-    desk.do(create_tables((tallies,)))
-    desk.do(put(Tally(name="a", by_color={"red": 1}), desk.clock))
+    desk.store.create_tables(tallies)
+    desk.store.put(Tally(name="a", by_color={"red": 1}))
     added = (Tally.by_color["red"].add(2), Tally.by_color["blue"].add(5))
-    after = desk.do(update(Tally, added, {"name": "a"}, desk.clock))
+    after = desk.store.update(Tally, *added, name="a")
     assert after.by_color == {"red": 3, "blue": 5}
     assert "ADD" not in desk.asked[-1][1]["UpdateExpression"]

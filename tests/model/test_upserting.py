@@ -10,14 +10,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from isotone import (
+    Attr,
+    Entity,
+    Global,
+    Index,
+    Key,
+    Local,
+    Number,
+    Table,
+    computed,
+    created,
+    expires,
+    field,
+    updated,
+    version,
+)
 from isotone.errors import ConditionFailed, NotUnique, UsageError
-from isotone.model.declaring.fields import Attr, computed, created, expires, field, updated, version
-from isotone.model.declaring.keys import Index, Key
-from isotone.model.declaring.table import Global, Local, Number, Table
-from isotone.model.entity import Entity
-from isotone.model.tables.tables import create_tables
-from isotone.model.writing.saving import create, delete
-from isotone.model.writing.upserting import upsert
 
 START = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 things = Table("things", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
@@ -70,30 +79,32 @@ class Player(Entity, table=boards):
 
 @pytest.fixture
 def upserts(desk: Any) -> Any:
-    desk.do(create_tables([things]))
+    desk.store.create_tables(things)
     return desk
 
 
 def test_a_counter_is_one_write_from_the_first_on(upserts: Any) -> None:
-    steps = [upsert(Counter, [Counter.count.add(1)], {"name": "a"}, upserts.clock) for _ in "123"]
-    assert upserts.operations(steps[0]) == ["UpdateItem"]
+    def count() -> Any:
+        return upserts.store.upsert(Counter, Counter.count.add(1), name="a")
+
+    assert upserts.operations(count) == ["UpdateItem"]
     upserts.clock.advance(60)
-    assert upserts.operations(steps[1]) == ["UpdateItem"]
-    counter = upserts.do(steps[2])
+    assert upserts.operations(count) == ["UpdateItem"]
+    counter = count()
     assert (counter.count, counter.step, counter.revision) == (3, 10, 3)
     assert (counter.made, counter.changed) == (START, START + timedelta(minutes=1))
     assert upserts.item(counter) == Counter.__schema__.to_item(counter.__dict__)
 
 
 def test_a_default_counts(upserts: Any) -> None:
-    counter = upserts.do(upsert(Counter, [Counter.step.add(1)], {"name": "a"}, upserts.clock))
+    counter = upserts.store.upsert(Counter, Counter.step.add(1), name="a")
     assert counter.step == 11
     assert upserts.item(counter) == Counter.__schema__.to_item(counter.__dict__)
 
 
 def test_what_a_field_begins_with_may_be_said(upserts: Any) -> None:
     def begin(entity: Any, changes: list[Any], key: dict[str, str]) -> Any:
-        return upserts.do(upsert(entity, changes, key, upserts.clock))
+        return upserts.store.upsert(entity, *changes, **key)
 
     changes = [Counter.step.set_default(5), Counter.count.set_default(7)]
     for _ in range(2):
@@ -106,75 +117,76 @@ def test_what_a_field_begins_with_may_be_said(upserts: Any) -> None:
 def test_a_map_is_begun(upserts: Any) -> None:
     for day in ("mon", "tue", "mon"):
         changes = [Counter.by_day[day].add(1)]
-        counter = upserts.do(upsert(Counter, changes, {"name": "a"}, upserts.clock))
+        counter = upserts.store.upsert(Counter, *changes, name="a")
     assert counter.by_day == {"mon": 2, "tue": 1}
 
 
 def test_a_new_entity_must_be_whole(upserts: Any) -> None:
     with pytest.raises(UsageError, match=r"an upsert of Score may have to make one.* its level"):
-        upserts.do(upsert(Score, [Score.points.add(1)], {"game": "g"}, upserts.clock))
+        upserts.store.upsert(Score, Score.points.add(1), game="g")
 
 
 def test_unique_values_hold(upserts: Any) -> None:
     changes = [Score.level.set("x"), Score.handle.set("ann")]
-    upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock))
-    upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock))
+    upserts.store.upsert(Score, *changes, game="g")
+    upserts.store.upsert(Score, *changes, game="g")
     with pytest.raises(NotUnique):
-        upserts.do(upsert(Score, changes, {"game": "h"}, upserts.clock))
+        upserts.store.upsert(Score, *changes, game="h")
 
 
 def test_a_condition_is_asked(upserts: Any) -> None:
     changes = [Score.level.set("x"), Score.points.add(5)]
     low = Score.points.missing() | (Score.points < 5)
-    upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock, low))
+    upserts.store.upsert(Score, *changes, when=low, game="g")
     with pytest.raises(ConditionFailed) as failure:
-        upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock, low))
+        upserts.store.upsert(Score, *changes, when=low, game="g")
     assert failure.value.current.points == 5
 
 
 def test_a_condition_on_what_is_not_there_does_not_hold(upserts: Any) -> None:
     changes = [Score.level.set("x"), Score.points.add(5)]
     with pytest.raises(ConditionFailed, match="there is no such item"):
-        upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock, Score.points > 3))
+        upserts.store.upsert(Score, *changes, when=Score.points > 3, game="g")
 
 
 def test_what_has_expired_begins_anew(upserts: Any) -> None:
     changes = [Score.level.set("x"), Score.points.add(5), Score.until.set(START + timedelta(1))]
-    upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock))
+    upserts.store.upsert(Score, *changes, game="g")
     upserts.clock.advance(timedelta(2))
     changes[2] = Score.until.set(START + timedelta(3))
-    assert upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock)).points == 5
+    assert upserts.store.upsert(Score, *changes, game="g").points == 5
 
 
 def test_a_counter_that_expires_is_one_write_and_another_where_it_has_expired(upserts: Any) -> None:
     changes = [Visits.count.add(1), Visits.until.set(START + timedelta(1))]
+
+    def visit() -> Any:
+        return upserts.store.upsert(Visits, *changes, page="a")
+
     for _ in range(2):
-        steps = upsert(Visits, changes, {"page": "a"}, upserts.clock)
-        assert upserts.operations(steps) == ["UpdateItem"]
+        assert upserts.operations(visit) == ["UpdateItem"]
     upserts.clock.advance(timedelta(2))
     changes[1] = Visits.until.set(START + timedelta(3))
-    steps = upsert(Visits, changes, {"page": "a"}, upserts.clock)
-    assert upserts.operations(steps) == ["UpdateItem", "PutItem"]
-    assert upserts.do(upsert(Visits, changes, {"page": "a"}, upserts.clock)).count == 2
+    assert upserts.operations(visit) == ["UpdateItem", "PutItem"]
+    assert visit().count == 2
 
 
 def test_adding_to_a_number_that_an_index_orders_by_is_one_write(upserts: Any) -> None:
-    upserts.do(create_tables([boards]))
+    upserts.store.create_tables(boards)
     key = {"game": "chess", "name": "Ada"}
+    half = Player.points.add(Decimal("0.5"))
     for _ in range(2):
-        steps = upsert(Player, [Player.points.add(Decimal("0.5"))], key, upserts.clock)
-        assert upserts.operations(steps) == ["UpdateItem"]
-    found = upserts.do(upsert(Player, [Player.points.add(1)], key, upserts.clock))
+        asked = upserts.operations(lambda: upserts.store.upsert(Player, half, **key))
+        assert asked == ["UpdateItem"]
+    found = upserts.store.upsert(Player, Player.points.add(1), **key)
     assert upserts.item(found) == Player.__schema__.to_item(found.__dict__)
     assert found.points == 2
 
 
 def test_an_upsert_that_is_overtaken_by_the_making_updates(upserts: Any) -> None:
     changes = [Score.level.set("x"), Score.points.add(5)]
-    upserts.before["PutItem"] = lambda: upserts.do(
-        create(Score(game="g", level="y", points=7), upserts.clock)
-    )
-    found = upserts.do(upsert(Score, changes, {"game": "g"}, upserts.clock))
+    upserts.before["PutItem"] = lambda: upserts.store.create(Score(game="g", level="y", points=7))
+    found = upserts.store.upsert(Score, *changes, game="g")
     assert (found.points, found.title) == (12, "x 12")
     assert upserts.item(found) == Score.__schema__.to_item(found.__dict__)
 
@@ -184,11 +196,11 @@ def test_an_upsert_that_is_overtaken_by_the_making_updates(upserts: Any) -> None
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_any_upserts_leave_what_a_put_would_write(upserts: Any, actions: list[str]) -> None:
-    clock, key = upserts.clock, {"game": "g"}
-    upserts.do(delete(Score, key, clock))
+    key = {"game": "g"}
+    upserts.store.delete(Score, **key)
     for place, action in enumerate(actions):
         if action == "delete":
-            upserts.do(delete(Score, key, clock))
+            upserts.store.delete(Score, **key)
             continue
         more = {
             "points": [Score.points.add(3)],
@@ -196,5 +208,5 @@ def test_any_upserts_leave_what_a_put_would_write(upserts: Any, actions: list[st
             "handle": [Score.handle.set(f"h{place}")],
         }
         changes = [Score.level.set(f"l{place}"), *more[action]]
-        found = upserts.do(upsert(Score, changes, key, clock))
+        found = upserts.store.upsert(Score, *changes, **key)
         assert upserts.item(found) == Score.__schema__.to_item(found.__dict__)

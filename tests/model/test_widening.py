@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from isotone import Attr, Entity, Global, Index, Key, Table, Widened, desc, field, version
+from isotone.backends.interface import Backend, Request, Response
 from isotone.errors import AlreadyExists, NotUnique, OutOfRange, TransactionFailed, UsageError
-from isotone.model.declaring.components import desc
-from isotone.model.declaring.fields import Attr, field, version
-from isotone.model.declaring.keys import Index, Key
-from isotone.model.declaring.table import Global, Table
-from isotone.model.entity import Entity
-from isotone.model.reading.cursors import Signer
-from isotone.model.reading.reading import Reader
-from isotone.model.tables.tables import create_tables
-from isotone.model.writing import widening
-from isotone.model.writing.batches import delete_many, put_many
-from isotone.model.writing.moving import move
-from isotone.model.writing.saving import create, delete, put
-from isotone.model.writing.transactions import Transaction, get_together
-from isotone.model.writing.updating import update
-from isotone.model.writing.widening import Widened, widen
 
 INDEXES = {"GSI1": Global("GSI1PK", "GSI1SK")}
 before, during, after = (Table("repos", indexes=INDEXES) for _ in "123")
@@ -66,73 +54,78 @@ NUMBERS = [1, 2, 10, 157, 999]
 
 @pytest.fixture
 def repos(desk: Any) -> Any:
-    desk.do(create_tables([before]))
+    desk.store.create_tables(before)
     for number in NUMBERS:
-        desk.do(put(Old(repo="r", number=number, title=f"t{number}"), desk.clock))
-    desk.reader = Reader(Signer(b"secret" * 8, desk.clock), desk.clock)
+        desk.store.put(Old(repo="r", number=number, title=f"t{number}"))
     return desk
 
 
+def items(desk: Any) -> Iterator[Any]:
+    start: dict[str, Any] | None = {}
+    while start is not None:
+        page = desk.backend.execute("Scan", {"TableName": "repos", **start})
+        yield from page["Items"]
+        last = page.get("LastEvaluatedKey")
+        start = {"ExclusiveStartKey": last} if last else None
+
+
 def keys(desk: Any) -> list[str]:
-    items = desk.backend.execute("Scan", {"TableName": "repos"})["Items"]
-    return sorted(item["SK"]["S"] for item in items if item["_type"]["S"] == "Issue")
+    return sorted(item["SK"]["S"] for item in items(desk) if item["_type"]["S"] == "Issue")
 
 
 def test_entities_are_read_under_either_key(repos: Any) -> None:
-    reader, clock = repos.reader, repos.clock
-    repos.do(put(Issue(repo="r", number=100_000, title="new"), clock))
-    assert repos.do(reader.get(Issue, {"repo": "r", "number": 157})).title == "t157"
-    assert repos.do(reader.get(Issue, {"repo": "r", "number": 158})) is None
-    assert repos.do(reader.get(Issue, {"repo": "r", "number": 158_000})) is None
-    found = repos.do(reader.get_many(Issue, [{"repo": "r", "number": n} for n in (2, 3, 100_000)]))
+    repos.store.put(Issue(repo="r", number=100_000, title="new"))
+    assert repos.store.get(Issue, repo="r", number=157).title == "t157"
+    assert repos.store.get(Issue, repo="r", number=158) is None
+    assert repos.store.get(Issue, repo="r", number=158_000) is None
+    found = repos.store.get_many(Issue, [{"repo": "r", "number": n} for n in (2, 3, 100_000)])
     assert [each and each.number for each in found] == [2, None, 100_000]
 
 
 def test_queries_see_both_widths_in_one_order(repos: Any) -> None:
-    reader, clock = repos.reader, repos.clock
     for number in (5, 1000, 100_000):
-        repos.do(put(Issue(repo="r", number=number, title=f"t{number}"), clock))
+        repos.store.put(Issue(repo="r", number=number, title=f"t{number}"))
     everything = sorted([*NUMBERS, 5, 1000, 100_000])
     mine = Issue.primary.where(Issue.repo == "r")
-    assert [each.number for each in repos.do(reader.all(mine))] == everything[::-1]
-    assert [each.number for each in repos.do(reader.all(mine.oldest_first()))] == everything
-    assert [each.number for each in repos.do(reader.all(mine.limit(3)))] == everything[:-4:-1]
+    assert [each.number for each in repos.store.all(mine)] == everything[::-1]
+    assert [each.number for each in repos.store.all(mine.oldest_first())] == everything
+    assert [each.number for each in repos.store.all(mine.limit(3))] == everything[:-4:-1]
     for number in (4, 999, 5000, 100_000):
         below = Issue.primary.where(Issue.repo == "r", Issue.number < number).oldest_first()
         wanted = [each for each in everything if each < number]
-        assert [each.number for each in repos.do(reader.all(below))] == wanted
-        assert [each.number for each in repos.do(reader.all(below.limit(2)))] == wanted[:2]
-        assert repos.do(reader.count(below)) == len(wanted)
-        first = repos.do(reader.first(below))
+        assert [each.number for each in repos.store.all(below)] == wanted
+        assert [each.number for each in repos.store.all(below.limit(2))] == wanted[:2]
+        assert repos.store.count(below) == len(wanted)
+        first = repos.store.first(below)
         assert (first and first.number) == (wanted[0] if wanted else None)
     stars = Issue.by_stars.where(Issue.repo == "r", Issue.stars == 0)
-    assert [each.number for each in repos.do(reader.all(stars))] == everything
+    assert [each.number for each in repos.store.all(stars)] == everything
 
 
 def test_what_cannot_be_read_in_order_piece_by_piece_is_refused(repos: Any) -> None:
     query = Issue.primary.where(Issue.repo == "r")
     with pytest.raises(UsageError, match="is being widened"):
-        repos.do(repos.reader.page(query, size=2))
+        repos.store.page(query, size=2)
     with pytest.raises(UsageError, match="is being widened"):
-        repos.reader.traverse(query)
+        next(repos.store.iterate(query))
 
 
 def test_writes_bring_the_item_first(repos: Any) -> None:
-    clock, key = repos.clock, {"repo": "r", "number": 157}
-    changed = repos.do(update(Issue, [Issue.stars.add(1)], key, clock))
+    key = {"repo": "r", "number": 157}
+    changed = repos.store.update(Issue, Issue.stars.add(1), **key)
     assert (changed.stars, changed.revision) == (1, 2)
     assert keys(repos) == sorted(
         ["ISSUE#000", "ISSUE#989", "ISSUE#997", "ISSUE#998", "ISSUE#999842"]
     )
     with pytest.raises(NotUnique):
-        repos.do(create(Issue(repo="r", number=3, title="t157"), clock))
-    gone = repos.do(delete(Issue, {"repo": "r", "number": 10}, clock))
+        repos.store.create(Issue(repo="r", number=3, title="t157"))
+    gone = repos.store.delete(Issue, repo="r", number=10)
     assert gone.title == "t10"
-    issue = repos.do(repos.reader.get(Issue, {"repo": "r", "number": 2}))
+    issue = repos.store.get(Issue, repo="r", number=2)
     issue.title = "two"
-    repos.do(put(issue, clock))
+    repos.store.put(issue)
     assert keys(repos) == sorted(["ISSUE#000", "ISSUE#998", "ISSUE#999842", "ISSUE#999997"])
-    repos.do(create(Issue(repo="r", number=3, title="t2"), clock))
+    repos.store.create(Issue(repo="r", number=3, title="t2"))
 
 
 class Plain(Entity, table=before):
@@ -150,62 +143,72 @@ class PlainNow(Entity, table=during, tag="Plain"):
 
 
 def plain(desk: Any) -> list[str]:
-    items = desk.backend.execute("Scan", {"TableName": "repos"})["Items"]
-    return sorted(item["SK"]["S"] for item in items if item["_type"]["S"] == "Plain")
+    return sorted(item["SK"]["S"] for item in items(desk) if item["_type"]["S"] == "Plain")
 
 
 def test_batches_leave_nothing_under_the_former_key(repos: Any) -> None:
-    clock = repos.clock
-    repos.do(put_many([Plain(repo="r", number=number) for number in range(60)], clock))
+    repos.store.put_many([Plain(repo="r", number=number) for number in range(60)])
     changed = [PlainNow(repo="r", number=number) for number in range(30)]
-    assert repos.do(put_many(changed, clock)) == 30
+    assert repos.store.put_many(changed) == 30
     wide, narrow = (lambda n: f"PLAIN#{n:06}"), (lambda n: f"PLAIN#{n:03}")
     assert plain(repos) == sorted([*map(wide, range(30)), *map(narrow, range(30, 60))])
     keys = [{"repo": "r", "number": number} for number in range(20, 50)]
-    assert repos.do(delete_many(PlainNow, keys)) == 30
+    assert repos.store.delete_many(PlainNow, keys) == 30
     assert plain(repos) == sorted([*map(wide, range(20)), *map(narrow, range(50, 60))])
-    repos.do(put_many([PlainNow(repo="r", number=100_000)], clock))
+    repos.store.put_many([PlainNow(repo="r", number=100_000)])
     assert wide(100_000) in plain(repos)
 
 
 def test_a_place_is_taken_by_what_lies_under_its_former_key(repos: Any) -> None:
-    clock, change = repos.clock, [Issue.number.set(10)]
-    repos.do(put(Issue(repo="r", number=5000, title="t5000"), clock))
+    change = [Issue.number.set(10)]
+    repos.store.put(Issue(repo="r", number=5000, title="t5000"))
     with pytest.raises(AlreadyExists):
-        repos.do(move(Issue, change, {"repo": "r", "number": 5000}, clock))
-    t = Transaction(clock)
+        repos.store.move(Issue, *change, repo="r", number=5000)
+    t = repos.store.transaction()
     t.move(Issue, *change, repo="r", number=5000)
     with pytest.raises(TransactionFailed, match="exists already"):
-        repos.do(t.commit())
+        t.commit()
 
 
 def test_transactions_bring_what_they_read(repos: Any) -> None:
-    t = Transaction(repos.clock)
-    issue = repos.do(t.get(Issue, {"repo": "r", "number": 157}))
+    t = repos.store.transaction()
+    issue = t.get(Issue, repo="r", number=157)
     t.update(Issue, Issue.stars.set(issue.stars + 3), repo="r", number=157)
     t.update(Issue, Issue.stars.set(4), repo="r", number=2)
-    repos.do(t.commit())
+    t.commit()
     both = [(Issue, {"repo": "r", "number": number}) for number in (157, 2)]
-    assert [each.stars for each in repos.do(get_together(both, repos.clock))] == [3, 4]
+    assert [each.stars for each in repos.store.get_together(*both)] == [3, 4]
 
 
 def test_a_widening_is_complete_and_changes_nothing_else(repos: Any) -> None:
     told: list[Widened] = []
     wanted = [repos.item(Old(repo="r", number=number)) for number in NUMBERS]
-    assert repos.do(widen(Issue, repos.clock, told.append)) == Widened(5, 5, 0, True)
+    assert repos.store.widen(Issue, progress=told.append) == Widened(5, 5, 0, True)
     assert told[-1].is_complete
     assert keys(repos) == sorted(f"ISSUE#{999_999 - number}" for number in NUMBERS)
     for number, old in zip(NUMBERS, wanted, strict=True):
         issue = New(repo="r", number=number, title=f"t{number}", revision=1)
         assert repos.item(issue) == New.__schema__.to_item(issue.__dict__)
         assert {**old, **repos.item(issue)} == repos.item(issue)  # no attribute is lost
-    page = repos.do(repos.reader.page(New.primary.where(New.repo == "r"), size=3))
+    page = repos.store.page(New.primary.where(New.repo == "r"), size=3)
     assert [each.number for each in page.items] == [999, 157, 10]
-    assert repos.do(widen(Issue, repos.clock)) == Widened(5, 0, 0, True)
+    assert repos.store.widen(Issue) == Widened(5, 0, 0, True)
 
 
-def test_a_widening_that_was_stopped_goes_on(repos: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(widening, "_ITEMS_A_PAGE", 3)
+class SmallPages:
+    """A backend whose scans give three items at a time."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def execute(self, operation: str, request: Request) -> Response:
+        if operation == "Scan":
+            request = {**request, "Limit": 3}
+        return self._backend.execute(operation, request)
+
+
+def test_a_widening_that_was_stopped_goes_on(repos: Any) -> None:
+    repos.backend = SmallPages(repos.backend)
 
     class Stopped(Exception):
         pass
@@ -218,38 +221,38 @@ def test_a_widening_that_was_stopped_goes_on(repos: Any, monkeypatch: pytest.Mon
         operation = rng.choice(["TransactWriteItems", "PutItem", "Scan"])
         repos.before = {operation: stop} if stops < 6 else {}
         try:
-            state = repos.do(widen(Issue, repos.clock))
+            state = repos.store.widen(Issue)
         except Stopped:
             stops += 1
         else:
             break
     assert state.is_complete
     assert keys(repos) == sorted(f"ISSUE#{999_999 - number}" for number in NUMBERS)
-    tags = {i["_type"]["S"] for i in repos.backend.execute("Scan", {"TableName": "repos"})["Items"]}
+    tags = {item["_type"]["S"] for item in items(repos)}
     assert tags == {"Issue", "_unique"}
 
 
 def test_an_item_that_changes_meanwhile_is_rewritten_as_it_is(repos: Any) -> None:
     for number in NUMBERS[:-1]:
-        repos.do(delete(Old, {"repo": "r", "number": number}, repos.clock))
-    repos.before["TransactWriteItems"] = lambda: repos.do(
-        update(Old, [Old.stars.add(7)], {"repo": "r", "number": 999}, repos.clock)
+        repos.store.delete(Old, repo="r", number=number)
+    repos.before["TransactWriteItems"] = lambda: repos.store.update(
+        Old, Old.stars.add(7), repo="r", number=999
     )
-    repos.do(widen(Issue, repos.clock))
-    changed = repos.do(repos.reader.get(New, {"repo": "r", "number": 999}))
+    repos.store.widen(Issue)
+    changed = repos.store.get(New, repo="r", number=999)
     assert (changed.stars, changed.revision) == (7, 2)
 
 
 def test_what_is_written_under_both_keys_is_a_conflict(repos: Any) -> None:
-    repos.do(put(Issue(repo="r", number=5, title="five"), repos.clock))
-    repos.do(put(Old(repo="r", number=5, title="cinq"), repos.clock))  # a program left behind
-    assert repos.do(widen(Issue, repos.clock)).conflicts == 1
-    assert repos.do(repos.reader.get(Issue, {"repo": "r", "number": 5})).title == "five"
+    repos.store.put(Issue(repo="r", number=5, title="five"))
+    repos.store.put(Old(repo="r", number=5, title="cinq"))  # a program left behind
+    assert repos.store.widen(Issue).conflicts == 1
+    assert repos.store.get(Issue, repo="r", number=5).title == "five"
 
 
 def test_there_must_be_something_to_widen(repos: Any) -> None:
     with pytest.raises(UsageError, match="no key of Issue is being widened"):
-        repos.do(widen(New, repos.clock))
+        repos.store.widen(New)
     with pytest.raises(UsageError, match="cannot be widened from 99 to 9"):
 
         class Narrowed(Entity, table=Table("other")):
@@ -260,4 +263,4 @@ def test_there_must_be_something_to_widen(repos: Any) -> None:
 
 def test_beyond_the_width_nothing_is_written(repos: Any) -> None:
     with pytest.raises(OutOfRange):
-        repos.do(put(Issue(repo="r", number=1_000_000), repos.clock))
+        repos.store.put(Issue(repo="r", number=1_000_000))
