@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from isotone.model.async_store import AsyncStore as AsyncStore
     from isotone.model.async_store import aconnect as aconnect
     from isotone.model.declaring.changes import Change as Change
-    from isotone.model.declaring.components import desc as desc
-    from isotone.model.declaring.components import in_order as in_order
-    from isotone.model.declaring.components import raw as raw
-    from isotone.model.declaring.components import since_epoch as since_epoch
-    from isotone.model.declaring.components import written as written
     from isotone.model.declaring.conditions import Condition as Condition
     from isotone.model.declaring.fields import Attr as Attr
     from isotone.model.declaring.fields import computed as computed
@@ -44,6 +39,11 @@ if TYPE_CHECKING:
     from isotone.model.declaring.fields import version as version
     from isotone.model.declaring.keys import Index as Index
     from isotone.model.declaring.keys import Key as Key
+    from isotone.model.declaring.keys import desc as desc
+    from isotone.model.declaring.keys import in_order as in_order
+    from isotone.model.declaring.keys import raw as raw
+    from isotone.model.declaring.keys import since_epoch as since_epoch
+    from isotone.model.declaring.keys import written as written
     from isotone.model.declaring.table import Binary as Binary
     from isotone.model.declaring.table import Global as Global
     from isotone.model.declaring.table import Local as Local
@@ -56,13 +56,13 @@ if TYPE_CHECKING:
     from isotone.model.observing import to_log as to_log
     from isotone.model.observing import to_spans as to_spans
     from isotone.model.reading.collections import Family as Family
-    from isotone.model.reading.patterns import Query as Query
-    from isotone.model.reading.patterns import Scan as Scan
-    from isotone.model.reading.reading import Page as Page
+    from isotone.model.reading.cost import Stats as Stats
+    from isotone.model.reading.cost import WastefulRead as WastefulRead
+    from isotone.model.reading.queries import Query as Query
+    from isotone.model.reading.queries import Scan as Scan
+    from isotone.model.reading.reader import Page as Page
     from isotone.model.reading.showing import show as show
     from isotone.model.reading.snapshot import Snapshot as Snapshot
-    from isotone.model.reading.stats import Stats as Stats
-    from isotone.model.reading.stats import WastefulRead as WastefulRead
     from isotone.model.store import Store as Store
     from isotone.model.store import connect as connect
     from isotone.model.tables.events import Event as Event
@@ -97,35 +97,35 @@ _HOMES = {
     "ManualClock": "isotone.clock",
     "Number": "isotone.model.declaring.table",
     "Observation": "isotone.model.observing",
-    "Page": "isotone.model.reading.reading",
-    "Query": "isotone.model.reading.patterns",
+    "Page": "isotone.model.reading.reader",
+    "Query": "isotone.model.reading.queries",
     "Retries": "isotone.backends.retry",
-    "Scan": "isotone.model.reading.patterns",
+    "Scan": "isotone.model.reading.queries",
     "Snapshot": "isotone.model.reading.snapshot",
-    "Stats": "isotone.model.reading.stats",
+    "Stats": "isotone.model.reading.cost",
     "Store": "isotone.model.store",
     "SystemClock": "isotone.clock",
     "Table": "isotone.model.declaring.table",
     "Throughput": "isotone.model.tables.tables",
     "Timeouts": "isotone.backends.endpoint",
     "ULID": "isotone.codec.ids",
-    "WastefulRead": "isotone.model.reading.stats",
+    "WastefulRead": "isotone.model.reading.cost",
     "Widened": "isotone.model.writing.widening",
     "aconnect": "isotone.model.async_store",
     "at_end": "isotone.model.observing",
     "computed": "isotone.model.declaring.fields",
     "connect": "isotone.model.store",
     "created": "isotone.model.declaring.fields",
-    "desc": "isotone.model.declaring.components",
+    "desc": "isotone.model.declaring.keys",
     "expires": "isotone.model.declaring.fields",
     "field": "isotone.model.declaring.fields",
     "headroom_notices": "isotone.model.writing.headroom",
-    "in_order": "isotone.model.declaring.components",
+    "in_order": "isotone.model.declaring.keys",
     "on_headroom": "isotone.model.writing.headroom",
     "open": "isotone.backends.embedded",
-    "raw": "isotone.model.declaring.components",
+    "raw": "isotone.model.declaring.keys",
     "show": "isotone.model.reading.showing",
-    "since_epoch": "isotone.model.declaring.components",
+    "since_epoch": "isotone.model.declaring.keys",
     "time_of": "isotone.codec.ids",
     "to_log": "isotone.model.observing",
     "to_spans": "isotone.model.observing",
@@ -133,7 +133,7 @@ _HOMES = {
     "upgrade": "isotone.model.entity",
     "uuid7": "isotone.codec.ids",
     "version": "isotone.model.declaring.fields",
-    "written": "isotone.model.declaring.components",
+    "written": "isotone.model.declaring.keys",
 }
 
 # All but `open`, which `from isotone import *` would put in the place of Python's own.

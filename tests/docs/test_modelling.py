@@ -9,7 +9,7 @@ import pytest
 from tests.docs.pages import page
 
 import isotone
-from isotone.model.reading.patterns import Query, Scan
+from isotone.model.reading.queries import Query, Scan
 from isotone.model.store import Store
 
 TEXT = page("docs/modelling.md").text

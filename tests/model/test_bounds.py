@@ -10,13 +10,12 @@ import pytest
 
 import isotone
 from isotone.errors import Unanswerable, UsageError
-from isotone.model.declaring.components import desc
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr, field
-from isotone.model.declaring.keys import Index, Key
+from isotone.model.declaring.keys import Index, Key, desc
 from isotone.model.declaring.table import Global, Number, Table
 from isotone.model.entity import Entity
-from isotone.model.reading.patterns import Query
+from isotone.model.reading.queries import Query
 
 shop = Table(
     "shop",

@@ -8,7 +8,7 @@ import pytest
 
 from isotone.errors import BatchIncomplete, ProvisionedThroughputExceededException
 from isotone.model.declaring.table import Table
-from isotone.model.reading.fetching import Fetched, fetch
+from isotone.model.reading.reader import Fetched, fetch
 from isotone.model.steps import Call, Pause, Steps
 
 TABLE = Table("tab", "PK", None)

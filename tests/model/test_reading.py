@@ -11,7 +11,7 @@ import pytest
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, ManualClock, Store, Table, expires, field
 from isotone.errors import BudgetSpent, InvalidCursor, TooLarge, TooMany, UsageError
-from isotone.model.reading.stats import Waste, WastefulRead
+from isotone.model.reading.cost import Waste, WastefulRead
 
 # The database keeps to the machine's clock, for which nothing here has expired: it deletes nothing.
 START = datetime(2126, 1, 1, tzinfo=UTC)

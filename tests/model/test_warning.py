@@ -9,7 +9,7 @@ import pytest
 
 import isotone
 from isotone import Attr, Entity, Key, Table, field
-from isotone.model.reading.stats import WastefulRead
+from isotone.model.reading.cost import WastefulRead
 from isotone.model.writing import headroom
 from isotone.model.writing.headroom import HeadroomWarning
 

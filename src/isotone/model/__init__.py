@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from isotone.codec.ids import uuid7
 from isotone.model.async_store import AsyncStore, aconnect
 from isotone.model.calls import Calls
-from isotone.model.declaring.annotations import named
 from isotone.model.declaring.changes import Change
-from isotone.model.declaring.components import desc, in_order, raw, since_epoch, written
 from isotone.model.declaring.conditions import Condition, all_of
 from isotone.model.declaring.fields import Attr, computed, created, expires, field, updated, version
-from isotone.model.declaring.keys import Index, Key
+from isotone.model.declaring.keys import Index, Key, desc, in_order, raw, since_epoch, written
 from isotone.model.declaring.schema import EntitySchema
 from isotone.model.declaring.table import Binary, Global, Local, Number, Table
+from isotone.model.declaring.wire import named
 from isotone.model.entity import Entity, upgrade
-from isotone.model.ids import uuid7
 from isotone.model.ordering import escape, number_of, ordered_number, unescape
-from isotone.model.reading.collecting import Traversal
 from isotone.model.reading.collections import Family
-from isotone.model.reading.patterns import Pattern, Query, Read, Scan
-from isotone.model.reading.reading import Page
+from isotone.model.reading.cost import Stats
+from isotone.model.reading.patterns import Pattern
+from isotone.model.reading.queries import Query, Read, Scan
+from isotone.model.reading.reader import Page, Traversal
 from isotone.model.reading.snapshot import Snapshot
-from isotone.model.reading.stats import Stats
 from isotone.model.steps import Call, Pause, Steps, is_passing
 from isotone.model.store import Store, connect
 from isotone.model.tables.events import Event, EventKind

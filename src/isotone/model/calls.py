@@ -24,11 +24,9 @@ from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
-from isotone.model.reading.collecting import Traversal
 from isotone.model.reading.collections import Family, FamilyQuery
-from isotone.model.reading.fetching import FetchProgress
-from isotone.model.reading.patterns import Query, Read, Scan
-from isotone.model.reading.reading import Page, Reader
+from isotone.model.reading.queries import Query, Read, Scan
+from isotone.model.reading.reader import FetchProgress, Page, Reader, Traversal
 from isotone.model.reading.snapshot import Snapshot
 from isotone.model.steps import Steps
 from isotone.model.tables import streaming

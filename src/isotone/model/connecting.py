@@ -17,9 +17,9 @@ from isotone.backends.opening import Opened, OpenedAsync, Target
 from isotone.clock import Clock, SystemClock
 from isotone.errors import UsageError
 from isotone.model.observing import AsyncObserved, Observed, Observer
+from isotone.model.reading.cost import Report, warn
 from isotone.model.reading.cursors import Signer
-from isotone.model.reading.reading import Reader
-from isotone.model.reading.stats import Report, warn
+from isotone.model.reading.reader import Reader
 
 _SECRET_SIZE: Final = 32
 

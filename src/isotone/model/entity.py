@@ -26,10 +26,12 @@ from isotone.model.declaring.fields import (
 )
 from isotone.model.declaring.schema import EntitySchema
 from isotone.model.declaring.table import Table
+from isotone.model.reading.patterns import Pattern, find
+from isotone.model.reading.queries import check_unnamed
 
 if TYPE_CHECKING:
     from isotone.model.declaring.conditions import Condition
-    from isotone.model.reading.patterns import Query
+    from isotone.model.reading.queries import Query
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,7 +56,9 @@ class Entity:
     ) -> None:
         super().__init_subclass__(**more)
         if table is not None:
-            cls.__schema__ = declaration.declare(cls, table, tag or cls.__name__, version)
+            schema = declaration.declare(cls, table, tag or cls.__name__, version)
+            schema.patterns = {name: Pattern(cls, schema, key) for name, key in schema.keys.items()}
+            cls.__schema__ = schema
 
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(self.__schema__.validator.all(values))
@@ -68,10 +72,8 @@ class Entity:
 
         >>> Order.find(Order.customer_id == "36ab", Order.status == "SHIPPED")  # doctest: +SKIP
         """
-        from isotone.model.reading import patterns
-
-        patterns.check_unnamed("find", cls.__schema__, named)
-        return patterns.find(cls, conditions)
+        check_unnamed("find", cls.__schema__, named)
+        return find(cls, conditions)
 
     @classmethod
     def from_trusted(cls, values: dict[str, Any]) -> Self:

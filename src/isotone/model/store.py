@@ -29,9 +29,8 @@ from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
 from isotone.model.reading import scanning
 from isotone.model.reading.collections import Family, FamilyQuery
-from isotone.model.reading.fetching import FetchProgress
-from isotone.model.reading.patterns import Read, Scan
-from isotone.model.reading.reading import Page, Reader
+from isotone.model.reading.queries import Read, Scan
+from isotone.model.reading.reader import FetchProgress, Page, Reader
 from isotone.model.reading.snapshot import Snapshot
 from isotone.model.steps import Steps, run
 from isotone.model.tables import tables as tabling

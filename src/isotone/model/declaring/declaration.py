@@ -6,7 +6,7 @@ import inspect
 import sys
 import typing
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from isotone.errors import UsageError
 from isotone.model.declaring import former
@@ -14,10 +14,12 @@ from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey, Key, Slot, StringSlot, bind_key
 from isotone.model.declaring.schema import VERSION_ATTRIBUTE, EntitySchema, Upgrade
 from isotone.model.declaring.table import Table
-from isotone.model.writing import uniqueness
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
+
+OWNER_ATTRIBUTE: Final = "_owner"
+"""The attribute of a unique value's marker item that holds the primary key of its entity."""
 
 
 def declare(entity: type[Entity], table: Table, tag: str, version: int) -> EntitySchema:
@@ -29,7 +31,7 @@ def declare(entity: type[Entity], table: Table, tag: str, version: int) -> Entit
         schema = EntitySchema(entity, table, tag, fields, keys, version, _upgrades(entity, version))
         _check_keys(schema)
         _check_neighbours(schema)
-        uniqueness.check(schema)
+        _check_unique(schema)
         former.check(schema)
     except UsageError as error:
         raise UsageError(f"{entity.__name__}: {error}") from None
@@ -204,6 +206,32 @@ def _check_attributes_are_unique(schema: EntitySchema) -> None:
                 f"fields {field.name!r} and {taken[field.attribute]} share attribute {field.attribute!r}"
             )
         taken[field.attribute] = repr(field.name)
+
+
+def _check_unique(schema: EntitySchema) -> None:
+    """Refuse unique fields for which no marker item could be written."""
+    for field in schema.unique:
+        for each in (field, *field.unique_within):
+            if each.wire.code not in ("S", "N", "B"):
+                raise UsageError(
+                    f"field {each.name!r} cannot be unique: it is no text, number or bytes"
+                )
+    if schema.unique and any(key.type != "S" for key in schema.table.keys.attributes):
+        raise UsageError(
+            f"field {schema.unique[0].name!r} cannot be unique in {schema.table!r}: "
+            "the items that keep it so need a primary key of strings"
+        )
+    if schema.unique and OWNER_ATTRIBUTE in _attributes_of(schema.table):
+        raise UsageError(
+            f"field {schema.unique[0].name!r} cannot be unique in {schema.table!r}: the items that keep it "
+            f"so have an attribute {OWNER_ATTRIBUTE!r} of their own; give the table's another name"
+        )
+
+
+def _attributes_of(table: Table) -> set[str]:
+    """The attributes that have a meaning in each item of a table."""
+    layouts = [table.keys, *map(table.layout, table.indexes)]
+    return {table.tag, table.ttl, *(each.name for layout in layouts for each in layout.attributes)}
 
 
 def _check_neighbours(schema: EntitySchema) -> None:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from isotone.codec import readable
 from isotone.codec.readable.interface import Measured
 from isotone.errors import OutOfRange, UsageError
-from isotone.model.declaring.components import Component
-from isotone.model.declaring.keys import BoundKey, Slot, StringSlot
+from isotone.model.declaring.keys import BoundKey, Component, Slot, StringSlot
 from isotone.values.types import Item
 
 if TYPE_CHECKING:

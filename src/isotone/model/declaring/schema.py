@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from isotone.errors import InvalidEntity, MalformedKey, UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.model.declaring.fields import Attr
-from isotone.model.declaring.key_sizes import check_sizes
-from isotone.model.declaring.keys import BoundKey, Slot
+from isotone.model.declaring.keys import BoundKey, Slot, check_sizes
 from isotone.model.declaring.table import Table
 from isotone.model.declaring.validation import Validator, default_of
 from isotone.model.declaring.wire import NULL
@@ -19,6 +18,7 @@ from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
+    from isotone.model.reading.patterns import Pattern
 
 VERSION_ATTRIBUTE = "_v"
 _EMPTY: Final[set[Any]] = set()
@@ -56,6 +56,8 @@ class EntitySchema:
             for name, field in fields.items()
             if field.options.compute is not None
         }
+        self.patterns: dict[str, Pattern[Any]] = {}
+        """What each key is on the class, by its name; filled by `Entity`."""
         self._when = {
             key.name: CompiledCondition.from_node(key.when.node())
             for key in self.indexes

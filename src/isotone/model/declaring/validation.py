@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Optional, get_args, get_origin
 
 from isotone.errors import InvalidEntity
-from isotone.model.declaring.annotations import is_optional, named
+from isotone.model.declaring.wire import is_optional, named
 
 if TYPE_CHECKING:
     from isotone.model.declaring.fields import Attr

@@ -8,15 +8,18 @@ write instead: silently reading and dropping it would cost what nobody sees.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from binascii import a2b_base64
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from isotone.errors import Unanswerable, UsageError
-from isotone.model.declaring.components import Component
+from isotone.expressions import nodes
 from isotone.model.declaring.conditions import All, Comparison, Condition, Test
-from isotone.model.declaring.keys import BoundKey, NativeSlot, Slot, StringSlot
-from isotone.model.reading.intervals import EMPTY, Restriction, intersection
+from isotone.model.declaring.keys import BoundKey, Component, NativeSlot, Slot, StringSlot
+from isotone.values.json import text_of_bytes
+from isotone.values.order import sort_key
+from isotone.values.types import AttributeValue
 
 RANGES: Final = frozenset({"<", "<=", ">", ">=", "between", "begins_with"})
 
@@ -44,7 +47,7 @@ def bounds(key: BoundKey, conditions: Iterable[Condition]) -> KeyBounds:
 
     Raises `Unanswerable` for conditions that the key's order cannot answer.
     """
-    asked = _Asked(key, conditions)
+    asked = _ConditionsByField(key, conditions)
     restrictions = [_partition(slot, asked) for slot in key.partition]
     free: Component | None = None
     is_empty = asked.contradictory or any(each.is_empty for each in restrictions)
@@ -59,7 +62,7 @@ def bounds(key: BoundKey, conditions: Iterable[Condition]) -> KeyBounds:
     return KeyBounds(tuple(restrictions), free, is_empty)
 
 
-class _Asked:
+class _ConditionsByField:
     """The conditions, sorted by field and by what they ask."""
 
     def __init__(self, key: BoundKey, conditions: Iterable[Condition]) -> None:
@@ -167,7 +170,7 @@ def _names(key: BoundKey) -> list[str]:
     return list(dict.fromkeys(component.field.name for component in key.components))
 
 
-def _partition(slot: Slot, asked: _Asked) -> Restriction:
+def _partition(slot: Slot, asked: _ConditionsByField) -> Restriction:
     for component in slot.components:
         name = component.field.name
         if name in asked.equal:
@@ -186,7 +189,7 @@ def _partition(slot: Slot, asked: _Asked) -> Restriction:
 
 
 def _sort(
-    slot: Slot, asked: _Asked, equal: int, free: Component | None
+    slot: Slot, asked: _ConditionsByField, equal: int, free: Component | None
 ) -> tuple[list[Restriction], bool]:
     """The restriction of a sort attribute, and whether nothing can satisfy it."""
     ranges: Sequence[Comparison | None] = (
@@ -206,7 +209,7 @@ def _sort(
 
 
 def _restriction(
-    slot: Slot, asked: _Asked, equal: int, condition: Comparison | None
+    slot: Slot, asked: _ConditionsByField, equal: int, condition: Comparison | None
 ) -> Restriction | None:
     if isinstance(slot, NativeSlot):
         return _native(slot, asked, condition)
@@ -231,7 +234,7 @@ def _restriction(
     return Restriction(slot.attribute.name, selection.operator, texts, selection.excluded)
 
 
-def _not_sorted(slot: Slot, asked: _Asked, place: int) -> Unanswerable:
+def _not_sorted(slot: Slot, asked: _ConditionsByField, place: int) -> Unanswerable:
     name = slot.components[place].field.name
     return Unanswerable(
         f"{asked.key.name} has {name!r} as it stands, so items do not lie in the order of {name}; "
@@ -240,7 +243,9 @@ def _not_sorted(slot: Slot, asked: _Asked, place: int) -> Unanswerable:
     )
 
 
-def _native(slot: NativeSlot, asked: _Asked, condition: Comparison | None) -> Restriction | None:
+def _native(
+    slot: NativeSlot, asked: _ConditionsByField, condition: Comparison | None
+) -> Restriction | None:
     name = slot.field.name
     if name in asked.equal:
         return Restriction(slot.attribute.name, "=", (slot.field.encode(asked.equal[name]),))
@@ -252,3 +257,183 @@ def _native(slot: NativeSlot, asked: _Asked, condition: Comparison | None) -> Re
     if operands[0] in EMPTY and condition.operator == "between":
         return Restriction(slot.attribute.name, "<=", operands[1:])
     return Restriction(slot.attribute.name, condition.operator, operands)
+
+
+# Values that DynamoDB refuses in a key, and so in a condition on one.
+EMPTY: Final[tuple[AttributeValue, ...]] = ({"S": ""}, {"B": ""})
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """One condition on one key attribute.
+
+    `operator` is `=`, `<`, `<=`, `>`, `>=`, `between` or `begins_with`; `excluded` are the texts of
+    values that satisfy it all the same and are to be dropped.
+    """
+
+    attribute: str
+    operator: str
+    operands: tuple[AttributeValue, ...]
+    excluded: frozenset[str] = frozenset()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no value can satisfy it."""
+        low, high, *_ = interval_of(self)
+        if high in EMPTY:
+            return True  # as no key attribute is
+        if low is None or high is None:
+            return False
+        first, last = sort_key(low), sort_key(high)
+        return bool(first > last or (first == last and text_of(low) in self.excluded))
+
+    def node(self) -> nodes.ConditionNode:
+        """The restriction as a part of a key condition."""
+        path = nodes.Path((self.attribute,))
+        literals = tuple(nodes.Literal(operand) for operand in self.operands)
+        if self.operator == "between":
+            return nodes.Between(path, *literals)
+        if self.operator == "begins_with":
+            return nodes.Call("begins_with", (path, *literals))
+        return nodes.Comparison(self.operator, path, literals[0])
+
+
+class Interval(NamedTuple):
+    """A range of values; a bound that is None is not there, an open one is not included."""
+
+    low: AttributeValue | None
+    high: AttributeValue | None
+    low_open: bool = False
+    high_open: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no value can lie in it."""
+        if self.low is None or self.high is None:
+            return False
+        low, high = sort_key(self.low), sort_key(self.high)
+        return bool(low > high or (low == high and (self.low_open or self.high_open)))
+
+
+def interval_of(restriction: Restriction) -> Interval:
+    """The values that satisfy a restriction, the excluded ones among them."""
+    return _INTERVALS[restriction.operator](*restriction.operands)
+
+
+def _beginning(prefix: AttributeValue) -> Interval:
+    return Interval(prefix, _above(prefix), high_open=True)
+
+
+_INTERVALS: Final[dict[str, Callable[..., Interval]]] = {
+    "=": lambda value: Interval(value, value),
+    "<": lambda value: Interval(None, value, high_open=True),
+    "<=": lambda value: Interval(None, value),
+    ">": lambda value: Interval(value, None, low_open=True),
+    ">=": lambda value: Interval(value, None),
+    "between": lambda low, high: Interval(low, high),
+    "begins_with": _beginning,
+}
+
+
+def intersection(one: Restriction, other: Restriction) -> Restriction | None:
+    """What satisfies both; None where nothing can."""
+    a, b = interval_of(one), interval_of(other)
+    low, low_open = _tighter(a.low, a.low_open, b.low, b.low_open, lambda x, y: x > y)
+    high, high_open = _tighter(a.high, a.high_open, b.high, b.high_open, lambda x, y: x < y)
+    joined = Interval(low, high, low_open, high_open)
+    if joined.is_empty:
+        return None
+    return _restriction_of(one.attribute, joined, one.excluded | other.excluded)
+
+
+def hull(one: Restriction, other: Restriction) -> Restriction | None:
+    """One range from the lower of the two to the higher; None where that is all values.
+
+    What the two exclude stays excluded, so it must not be in the other one.
+    """
+    a, b = interval_of(one), interval_of(other)
+    low, low_open = _wider(a.low, a.low_open, b.low, b.low_open, lambda x, y: x < y)
+    high, high_open = _wider(a.high, a.high_open, b.high, b.high_open, lambda x, y: x > y)
+    if low is None and high is None:
+        return None
+    return _restriction_of(
+        one.attribute, Interval(low, high, low_open, high_open), one.excluded | other.excluded
+    )
+
+
+def lies_before(one: Restriction, other: Restriction) -> bool:
+    """Whether all values of one are below all values of the other."""
+    high, low = interval_of(one).high, interval_of(other).low
+    if high is None or low is None:
+        return False
+    if high == low:
+        return interval_of(one).high_open or interval_of(other).low_open
+    return bool(sort_key(high) < sort_key(low))
+
+
+def _tighter(
+    a: AttributeValue | None,
+    a_open: bool,
+    b: AttributeValue | None,
+    b_open: bool,
+    beats: Callable[[Any, Any], bool],
+) -> tuple[AttributeValue | None, bool]:
+    if a is None or b is None:
+        return (b, b_open) if a is None else (a, a_open)
+    if a == b:
+        return a, a_open or b_open
+    return (a, a_open) if beats(sort_key(a), sort_key(b)) else (b, b_open)
+
+
+def _wider(
+    a: AttributeValue | None,
+    a_open: bool,
+    b: AttributeValue | None,
+    b_open: bool,
+    beats: Callable[[Any, Any], bool],
+) -> tuple[AttributeValue | None, bool]:
+    if a is None or b is None:
+        return None, False
+    if a == b:
+        return a, a_open and b_open
+    return (a, a_open) if beats(sort_key(a), sort_key(b)) else (b, b_open)
+
+
+def _restriction_of(attribute: str, interval: Interval, excluded: frozenset[str]) -> Restriction:
+    low, high, low_open, high_open = interval
+    if low is None or high is None:
+        operator = (">" if low_open else ">=") if high is None else ("<" if high_open else "<=")
+        bound = low if high is None else high
+        assert bound is not None
+        return Restriction(attribute, operator, (bound,), excluded)
+    if low == high:
+        return Restriction(attribute, "=", (low,), excluded)
+    if high_open and not low_open and "N" not in low and _above(low) == high:
+        return Restriction(attribute, "begins_with", (low,), excluded)
+    dropped = {text_of(bound) for bound, is_open in ((low, low_open), (high, high_open)) if is_open}
+    return Restriction(attribute, "between", (low, high), excluded | dropped)
+
+
+def text_of(value: AttributeValue) -> str:
+    """The text by which a key value is compared with the excluded ones."""
+    ((_, content),) = value.items()
+    return str(content)
+
+
+_LAST_CHARACTER: Final = "\U0010ffff"
+_SURROGATES: Final = (
+    0xD800,
+    0xE000,
+)  # code points from the first up to the second are no characters
+
+
+def _above(prefix: AttributeValue) -> AttributeValue | None:
+    """The least value above all that begin with the prefix; None where there is none."""
+    if "B" in prefix:
+        raw = a2b_base64(prefix["B"]).rstrip(b"\xff")
+        return {"B": text_of_bytes(raw[:-1] + bytes([raw[-1] + 1]))} if raw else None
+    text = prefix["S"].rstrip(_LAST_CHARACTER)
+    if not text:
+        return None
+    code = ord(text[-1]) + 1
+    return {"S": text[:-1] + chr(_SURROGATES[1] if code == _SURROGATES[0] else code)}

@@ -26,19 +26,25 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Union
 
 from isotone.codec import readable
 from isotone.errors import Unanswerable, UsageError
-from isotone.model.declaring.components import Component, Part
 from isotone.model.declaring.conditions import Comparison, Condition
 from isotone.model.declaring.fields import Attr
-from isotone.model.declaring.keys import BoundKey, Index, Key, StringSlot
+from isotone.model.declaring.keys import BoundKey, Component, Index, Key, Part, StringSlot
 from isotone.model.declaring.schema import EntitySchema
-from isotone.model.reading.bounds import KeyBounds, bounds, flat
-from isotone.model.reading.intervals import Restriction, hull, interval_of, lies_before
-from isotone.model.reading.patterns import Pattern, Query
-from isotone.model.reading.requests import owner_of
-from isotone.model.reading.stats import Stats
+from isotone.model.reading.bounds import (
+    KeyBounds,
+    Restriction,
+    bounds,
+    flat,
+    hull,
+    interval_of,
+    lies_before,
+)
+from isotone.model.reading.queries import Query, owner_of
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
+    from isotone.model.reading.cost import Stats
+    from isotone.model.reading.patterns import Pattern
 
 P = TypeVar("P", bound="Entity")
 C = TypeVar("C", bound="Entity")

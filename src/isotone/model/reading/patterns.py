@@ -8,22 +8,15 @@ each give a new one, and handed to a store. What it cannot answer is refused whe
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, NoReturn, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, overload
 
-from isotone.backends.interface import Request
-from isotone.errors import Unanswerable, UsageError
+from isotone.errors import Unanswerable
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey
-from isotone.model.declaring.table import Table
-from isotone.model.reading import requests
-from isotone.model.reading.bounds import KeyBounds, bounds
-from isotone.model.reading.projecting import check_filtered, check_selected, key_attributes
-from isotone.values.types import Item
+from isotone.model.reading.bounds import bounds
+from isotone.model.reading.collections import Children, Collection
+from isotone.model.reading.queries import Query, Scan, check_unnamed, owner_of
 
 if TYPE_CHECKING:
     from isotone.model.declaring.schema import EntitySchema
@@ -36,227 +29,14 @@ D = TypeVar("D", bound="Entity")
 E_co = TypeVar("E_co", bound="Entity", covariant=True)
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Read(ABC, Generic[E_co]):
-    """What queries and scans have in common: of which entities, by which key, and how much.
-
-    There is a key for each of the schemas, all on the same index.
-    """
-
-    operation: ClassVar[str]
-
-    name: str
-    schemas: tuple[EntitySchema, ...]
-    keys: tuple[BoundKey, ...]
-    filters: tuple[Condition, ...] = ()
-    selected: frozenset[str] | None = None
-    is_consistent: bool = False
-    most_results: int | None = None
-    items_a_page: int | None = None
-    most_units: float | None = None
-    most_requests: int | None = None
-    with_expired: bool = False
-
-    @property
-    def table(self) -> Table:
-        """The table that is read."""
-        return self.schemas[0].table
-
-    @property
-    def index(self) -> str | None:
-        """The index that is read; None for the table itself."""
-        return self.keys[0].index
-
-    def __repr__(self) -> str:
-        asked = ", ".join(map(repr, getattr(self, "asked", ())))
-        filters = ", ".join(map(repr, self.filters))
-        return (
-            f"<{self.operation} of {self.name}"
-            + (f" where {asked}" if asked else "")
-            + (f", filtered by {filters}" if filters else "")
-            + ">"
-        )
-
-    if not TYPE_CHECKING:  # a type checker refuses the loop by itself
-
-        def __iter__(self) -> NoReturn:
-            raise TypeError(
-                f"{self!r} only says what to read; a store reads it: store.all(query), "
-                "store.iterate(query) or store.page(query, size=25)"
-            )
-
-    # What of it comes back
-
-    def filter(self, *conditions: Condition, **named: Never) -> Self:
-        """Drop what does not satisfy the conditions, after it was read and paid for.
-
-        `stats` of a page tell how much that was. Raises `UsageError` for a condition on an attribute
-        of the key, which DynamoDB filters no query by.
-        """
-        check_unnamed("filter", self.schemas[0], named)
-        for condition in conditions:
-            requests.owner_of(condition, self.schemas)
-            check_filtered(self.table, self.index, condition)
-        return replace(self, filters=(*self.filters, *conditions))
-
-    def select(self, *fields: Attr[Any]) -> Self:
-        """Bring only some fields; reading another one of an entity that comes back raises.
-
-        It saves what travels, not capacity units.
-        """
-        own = {field for schema in self.schemas for field in schema.fields.values()}
-        for each in fields:
-            if not isinstance(each, Attr) or each not in own:
-                what = each.name if isinstance(each, Attr) else each
-                raise UsageError(
-                    f"{what!r} is no field of {requests.titles(self.schemas)}; select whole fields, "
-                    "such as Order.total"
-                )
-        names = frozenset(each.name for each in fields)
-        for schema, key in zip(self.schemas, self.keys, strict=True):
-            check_selected(schema, key, names)
-        return replace(self, selected=names)
-
-    def consistent(self) -> Self:
-        """See every write that was acknowledged before, for twice the units; not of a global index."""
-        index = None if self.index is None else self.table.indexes[self.index]
-        if index is not None and index.kind == "global":
-            raise UsageError(
-                f"{self.name} reads the global index {self.index!r}, which cannot be read consistently; "
-                "read by the primary key or by a local index"
-            )
-        return replace(self, is_consistent=True)
-
-    def including_expired(self) -> Self:
-        """Bring also what has expired and is not deleted yet."""
-        return replace(self, with_expired=True)
-
-    # How much
-
-    def limit(self, results: int) -> Self:
-        """Bring at most so many entities, whatever is read for them."""
-        return replace(self, most_results=_positive(results, "limit"))
-
-    def page_size(self, items: int) -> Self:
-        """Read at most so many items with each request."""
-        return replace(self, items_a_page=_positive(items, "page_size"))
-
-    def max_units(self, units: float) -> Self:
-        """Make no further request once so many capacity units are spent; the last may go beyond."""
-        if units <= 0:
-            raise UsageError(f"max_units({units}) leaves nothing to read with; give more than 0")
-        return replace(self, most_units=units)
-
-    def max_requests(self, requests: int) -> Self:
-        """Make at most so many requests."""
-        return replace(self, most_requests=_positive(requests, "max_requests"))
-
-    # What the reader asks
-
-    @abstractmethod
-    def request(self) -> Request:
-        """The request that is sent; a page adds its Limit and its ExclusiveStartKey."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it is known without reading that nothing can come back."""
-        return False
-
-    @cached_property
-    def takes(self) -> requests.Selection:
-        """Which of the items read are meant, and what of them."""
-        return requests.Selection(self)
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Query(Read[E_co]):
-    """The entities of one item collection that lie in a range of a key."""
-
-    operation: ClassVar[str] = "Query"
-
-    bounds: KeyBounds
-    asked: tuple[Condition, ...] = ()
-    backward: bool = field(default=False)
-
-    def filter(self, *conditions: Condition, **named: Never) -> Self:
-        """Drop what does not satisfy the conditions, after it was read and paid for.
-
-        Raises `UsageError` for a condition on an attribute of the key, which DynamoDB does not filter
-        by.
-        """
-        filtered = super().filter(*conditions, **named)
-        keyed = {each.name for each in self.table.layout(self.index).attributes}
-        for condition in conditions:
-            for each in condition.fields():
-                if each.attribute in keyed:
-                    raise UsageError(
-                        f"{each.name!r} is an attribute of {self.name}'s own key, which DynamoDB does "
-                        "not filter by; put the condition in .where(…)"
-                    )
-        return filtered
-
-    def newest_first(self) -> Self:
-        """The greatest values first, however the key stores them."""
-        self._check_order()
-        return replace(self, backward=self._stored_ascending)
-
-    def oldest_first(self) -> Self:
-        """The least values first, however the key stores them."""
-        self._check_order()
-        return replace(self, backward=not self._stored_ascending)
-
-    def _check_order(self) -> None:
-        """Raises `UsageError` where the key has values in a form by which they do not sort."""
-        free = self.bounds.free
-        if free is not None and not all(key.sorts_by(free) for key in self.keys):
-            name = free.field.name
-            raise UsageError(
-                f"{self.name} has {name!r} as it stands, so items do not lie in the order of {name}: "
-                f"sort what you have read, or take the order of the key as it is, or .reversed()"
-            )
-
-    def reversed(self) -> Self:
-        """The other way round than now."""
-        return replace(self, backward=not self.backward)
-
-    @property
-    def _stored_ascending(self) -> bool:
-        return self.bounds.free is None or not self.bounds.free.descending
-
-    @property
-    def is_empty(self) -> bool:
-        return self.bounds.is_empty
-
-    def request(self) -> Request:
-        return requests.query(self)
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Scan(Read[E_co]):
-    """All entities of a table or an index, in no order; reads and pays for everything there."""
-
-    operation: ClassVar[str] = "Scan"
-
-    part: tuple[int, int] | None = None
-
-    def segment(self, number: int, *, of: int) -> Self:
-        """One of several parts that can be read at the same time."""
-        if not 0 <= number < of:
-            raise UsageError(f"segment {number} of {of} does not exist; they count from 0")
-        return replace(self, part=(number, of))
-
-    def request(self) -> Request:
-        return requests.scan(self)
-
-
 class Pattern(Generic[E]):
     """One key of an entity, to be asked: what `Order.primary` and `Order.by_status` are."""
 
     __slots__ = ("entity", "key", "schema")
 
-    def __init__(self, entity: type[E], key: BoundKey) -> None:
+    def __init__(self, entity: type[E], schema: EntitySchema, key: BoundKey) -> None:
         self.entity = entity
-        self.schema = entity.__schema__
+        self.schema = schema
         self.key = key
 
     def where(self, *conditions: Condition, **named: Never) -> Query[E]:
@@ -268,7 +48,7 @@ class Pattern(Generic[E]):
         """
         check_unnamed("where", self.schema, named)
         for condition in conditions:
-            requests.owner_of(condition, (self.schema,))
+            owner_of(condition, (self.schema,))
         return Query(
             name=str(self),
             schemas=(self.schema,),
@@ -284,8 +64,6 @@ class Pattern(Generic[E]):
 
         >>> primary = Organization.primary.children(organization).after("USER", name)  # doctest: +SKIP
         """
-        from isotone.model.reading.collections import Children
-
         return Children(self, fields)
 
     @overload
@@ -297,8 +75,6 @@ class Pattern(Generic[E]):
 
         Raises `UsageError` where another kind stands between them.
         """
-        from isotone.model.reading.collections import Collection
-
         return Collection(self, children)
 
     def scan(self) -> Scan[E]:
@@ -321,7 +97,7 @@ def find(entity: type[E], conditions: tuple[Condition, ...]) -> Query[E]:
     schema = entity.__schema__
     reasons = []
     for key in (schema.primary, *schema.indexes):
-        pattern = Pattern(entity, key)
+        pattern: Pattern[E] = schema.patterns[key.name]
         try:
             found = pattern.where(*conditions)
         except Unanswerable as error:
@@ -351,24 +127,3 @@ def _lacking(schema: EntitySchema, key: BoundKey, conditions: tuple[Condition, .
         if component.field.wire.optional and (name := component.field.name) not in asked
     ]
     return f"lacks entities without {optional[0]}" if optional else None
-
-
-def check_unnamed(call: str, schema: EntitySchema, named: Mapping[str, object]) -> None:
-    """Raise `UsageError` where fields are named as in other libraries, with the conditions to write."""
-    if named:
-        entity = schema.entity.__name__
-        conditions = ", ".join(f"{entity}.{name} == {each!r}" for name, each in named.items())
-        raise UsageError(f"{call} takes conditions; write {call}({conditions})")
-
-
-def _positive(number: int, what: str) -> int:
-    if type(number) is not int:
-        raise UsageError(f"{what}({number!r}) is given a {type(number).__name__}; give an int")
-    if number < 1:
-        raise UsageError(f"{what}({number}) asks for nothing; give 1 or more")
-    return number
-
-
-def position(read: Read[Any], item: Item) -> Item:
-    """The key of an item as a read continues from it: the table's, and the index's that is read."""
-    return {name: item[name] for name in key_attributes(read.table, read.index)}

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from isotone.backends.interface import AsyncBackend, Backend
 from isotone.model.entity import Entity
-from isotone.model.reading.collecting import Traversal
-from isotone.model.reading.stats import Stats
+from isotone.model.reading.cost import Stats
+from isotone.model.reading.reader import Traversal
 from isotone.model.steps import run, run_async
 
 E = TypeVar("E", bound=Entity)

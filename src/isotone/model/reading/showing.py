@@ -48,7 +48,7 @@ def show(
 def _shown(entities: Any) -> list[Entity]:
     """The entities to be shown; refuses what has none in it, with what to write instead."""
     from isotone.model.entity import Entity
-    from isotone.model.reading.patterns import Read
+    from isotone.model.reading.queries import Read
 
     if isinstance(entities, Read):
         raise UsageError(f"{entities!r} is not read yet; write show(store.all(query))")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from isotone.errors import UsageError
 from isotone.expressions import Condition as Predicate
-from isotone.model.declaring.components import Component, component_of, declared_values
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr
+from isotone.model.declaring.keys import Component, component_of, declared_values
 from isotone.model.reading.showing import table_text
 from isotone.values.types import Item
 

@@ -15,6 +15,7 @@ from isotone import limits
 from isotone.codec import readable
 from isotone.errors import NotUnique, UsageError, WriteRefused
 from isotone.expressions import nodes
+from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
 from isotone.model.declaring.fields import Attr
 from isotone.model.rendering import absent, conjunction, equal, expired, expressions
 from isotone.model.writing.writing import Action
@@ -23,48 +24,20 @@ from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
     from isotone.model.declaring.schema import EntitySchema
-    from isotone.model.declaring.table import Table
 
 MARK: Final = "_unique"
-_OWNER: Final = "_owner"
-
-
-def check(schema: EntitySchema) -> None:
-    """Refuse a declaration of unique fields that could not be kept; called at definition."""
-    for field in schema.unique:
-        for each in (field, *_scope(field)):
-            if each.wire.code not in ("S", "N", "B"):
-                raise UsageError(
-                    f"field {each.name!r} cannot be unique: it is no text, number or bytes"
-                )
-    if schema.unique and any(key.type != "S" for key in schema.table.keys.attributes):
-        raise UsageError(
-            f"field {schema.unique[0].name!r} cannot be unique in {schema.table!r}: "
-            "the items that keep it so need a primary key of strings"
-        )
-    if schema.unique and _OWNER in _attributes_of(schema.table):
-        raise UsageError(
-            f"field {schema.unique[0].name!r} cannot be unique in {schema.table!r}: the items that keep it "
-            f"so have an attribute {_OWNER!r} of their own; give the table's another name"
-        )
-
-
-def _attributes_of(table: Table) -> set[str]:
-    """The attributes that have a meaning in each item of a table."""
-    layouts = [table.keys, *map(table.layout, table.indexes)]
-    return {table.tag, table.ttl, *(each.name for layout in layouts for each in layout.attributes)}
 
 
 def fields_of(schema: EntitySchema) -> list[Attr[Any]]:
     """The fields on which the markers of an entity depend."""
-    return [each for field in schema.unique for each in (field, *_scope(field))]
+    return [each for field in schema.unique for each in (field, *field.unique_within)]
 
 
 def claims(schema: EntitySchema, values: Mapping[str, Any]) -> dict[str, Attr[Any]]:
     """The markers that an entity of these values has, each with its field."""
     found = {}
     for field in schema.unique:
-        path = [_text(each, values.get(each.name)) for each in (*_scope(field), field)]
+        path = [_text(each, values.get(each.name)) for each in (*field.unique_within, field)]
         if None not in path:
             text = "#".join((MARK, schema.tag, field.name, *map(str, path)))
             _check_size(schema, field, text)
@@ -101,11 +74,6 @@ def is_marker(key: Item) -> bool:
     return str(next(iter(key.values())).get("S", "")).startswith(f"{MARK}#")
 
 
-def _scope(field: Attr[Any]) -> tuple[Attr[Any], ...]:
-    unique = field.options.unique
-    return () if isinstance(unique, bool) else unique
-
-
 def _text(field: Attr[Any], value: Any) -> str | None:
     """A value in a marker's key; None has none."""
     if value is None:
@@ -138,7 +106,7 @@ def _claim(
 ) -> Action:
     owner, former = owners
     key = _key(schema, text)
-    item: Item = {**key, schema.table.tag: {"S": MARK}, _OWNER: {"M": owner}}
+    item: Item = {**key, schema.table.tag: {"S": MARK}, OWNER_ATTRIBUTE: {"M": owner}}
     expiry = schema.by_role.get("expires")
     over: list[nodes.ConditionNode] = []
     if expiry is not None:
@@ -166,16 +134,18 @@ def _owned(*owners: Item) -> list[nodes.ConditionNode]:
     for owner in owners:
         if {"M": owner} not in distinct:
             distinct.append({"M": owner})
-    return [equal(_OWNER, owner) for owner in distinct]
+    return [equal(OWNER_ATTRIBUTE, owner) for owner in distinct]
 
 
 def _taken(schema: EntitySchema, field: Attr[Any], values: Mapping[str, Any]) -> Any:
     def explain(marker: Item | None) -> WriteRefused | None:
         if marker is None:
             return None
-        owner = item_from_wire(marker[_OWNER]["M"])
+        owner = item_from_wire(marker[OWNER_ATTRIBUTE]["M"])
         value = values[field.name]
-        within = "".join(f" within {each.name} {values[each.name]!r}" for each in _scope(field))
+        within = "".join(
+            f" within {each.name} {values[each.name]!r}" for each in field.unique_within
+        )
         return NotUnique(
             f"{schema.tag}: {field.name} {value!r} is taken{within}, by {_described(owner)}",
             field.name,

@@ -28,7 +28,7 @@ from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition, all_of
 from isotone.model.declaring.former import former_form, former_key, former_of
 from isotone.model.reading.bounds import bounds
-from isotone.model.reading.patterns import Query, Read
+from isotone.model.reading.queries import Query, Read
 from isotone.model.rendering import expressions
 from isotone.model.steps import Call, Steps
 from isotone.model.writing.carrying import rewrite

@@ -7,23 +7,41 @@ nothing. What bounds a read is what its query declares: results, units, requests
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import random
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, cast
+
+import msgspec
 
 from isotone import limits
 from isotone.clock import Clock, SystemClock
-from isotone.errors import TooLarge, TooMany, UsageError
-from isotone.model.reading import requests
-from isotone.model.reading.advice import waste_of
-from isotone.model.reading.collecting import Pace, Traversal, collect, continued, is_spent, spent
+from isotone.errors import (
+    BatchIncomplete,
+    BudgetSpent,
+    ProvisionedThroughputExceededException,
+    RequestLimitExceeded,
+    TooLarge,
+    TooMany,
+    UsageError,
+)
+from isotone.model.declaring.table import Table
 from isotone.model.reading.collections import Family, FamilyQuery
+from isotone.model.reading.cost import Meter, Report, Stats, warn, waste_of
 from isotone.model.reading.cursors import Position, Signer
-from isotone.model.reading.fetching import FetchProgress, fetch
-from isotone.model.reading.patterns import Query, Read, Scan, position
+from isotone.model.reading.queries import (
+    Found,
+    Query,
+    Read,
+    Scan,
+    can_be_counted,
+    counting,
+    has_expired,
+    position,
+)
 from isotone.model.reading.snapshot import Snapshot
-from isotone.model.reading.stats import Meter, Report, Stats, warn
-from isotone.model.steps import Call, Steps
+from isotone.model.steps import Call, Pause, Steps
 from isotone.model.writing import widening
 from isotone.model.writing.writing import identify
 from isotone.values.size import item_size
@@ -92,9 +110,7 @@ class Reader:
             return None
         schema = entity.__schema__
         expires = schema.by_role.get("expires")
-        if expires is not None and requests.has_expired(
-            item.get(expires.attribute), self._clock.now()
-        ):
+        if expires is not None and has_expired(item.get(expires.attribute), self._clock.now()):
             return None
         if item.get(schema.table.tag, {"S": schema.tag}) != {"S": schema.tag}:
             return None
@@ -185,9 +201,9 @@ class Reader:
             return 0
         if widening.former_query(read) is not None:
             return len((yield from self.all(read)))
-        if not requests.can_be_counted(read):
+        if not can_be_counted(read):
             return len((yield from self.all(read.select())))
-        request = requests.counting(read, self._clock.now())
+        request = counting(read, self._clock.now())
         meter, start, most = Meter(read.is_consistent), None, read.most_results
         pace = Pace(read, meter)
         while meter.requests == 0 or start is not None:
@@ -270,7 +286,7 @@ class Reader:
         _check_unlimited(read, "a snapshot has the whole of a collection")
         widening.check_settled(read)
         meter, size, start = Meter(read.is_consistent), 0, None
-        found: list[requests.Found] = []
+        found: list[Found] = []
         request = None if read.is_empty else read.request()
         while request is not None and (start is not None or meter.requests == 0):
             response = yield Call(read.operation, continued(request, start, None))
@@ -322,7 +338,7 @@ class Reader:
 
     def _collect(
         self, read: Read[Any], wanted: int | None, start: Item | None, meter: Meter
-    ) -> Steps[tuple[list[requests.Found], Item | None]]:
+    ) -> Steps[tuple[list[Found], Item | None]]:
         return collect(read, wanted, start, meter, self._clock)
 
     def _judge(self, read: Read[Any], meter: Meter) -> None:
@@ -372,7 +388,7 @@ def _turned(read: Read[E], at: Position) -> Read[E]:
 
 
 def _surroundings(
-    read: Read[Any], found: list[requests.Found], at: Position, end: Item | None
+    read: Read[Any], found: list[Found], at: Position, end: Item | None
 ) -> tuple[Position | None, Position | None]:
     """Where the page after this one begins and where the one before, as far as there are such."""
     far = None if end is None else Position(at.direction, end)
@@ -381,3 +397,218 @@ def _surroundings(
         opposite: Any = "back" if at.direction == "forward" else "forward"
         near = Position(opposite, position(read, found[0][1]) if found else None)
     return (far, near) if at.direction == "forward" else (near, far)
+
+
+_FILTERED: Final = 32  # items that the first request reads, at the least, where there is a filter
+_GROWTH: Final = 4  # how much more the next request reads than the last, at most
+_ASSUMED_ITEMS: Final = 2  # that a unit reads, before the first answer tells
+
+
+def collect(
+    read: Read[Any], wanted: int | None, start: Item | None, meter: Meter, clock: Clock
+) -> Steps[tuple[list[Found], Item | None]]:
+    """The wanted number of results from a place on, and the place where reading ended.
+
+    The place is None at the end of the data.
+    """
+    found: list[Found] = []
+    if read.is_empty:
+        return found, None
+    request = read.request()
+    pace = Pace(read, meter)
+    while True:
+        missing = None if wanted is None else wanted - len(found)
+        limit = pace.next(missing, len(found))
+        response = yield Call(read.operation, continued(request, start, limit))
+        meter.count(response)
+        found += read.takes.entities(response["Items"], clock.now())
+        start = response.get("LastEvaluatedKey")
+        if wanted is not None and len(found) >= wanted:
+            if len(found) > wanted:
+                del found[wanted:]
+                start = position(read, found[-1][1])
+            break
+        if start is None:
+            break
+        if is_spent(read, meter):
+            meter.exhausted = True
+            break
+    meter.returned += len(found)
+    return found, start
+
+
+class Traversal(Generic[E]):
+    """A read in progress: each step brings what one request brings.
+
+    `is_over` tells when there is no more; `stats` what was spent so far.
+    """
+
+    def __init__(
+        self, read: Read[E], clock: Clock, judge: Callable[[Read[Any], Meter], None]
+    ) -> None:
+        self._read = read
+        self._clock = clock
+        self._judge = judge
+        self._meter = Meter(read.is_consistent)
+        self._pace = Pace(read, self._meter)
+        self._start: Item | None = None
+        self._request = None if read.is_empty else read.request()
+        self.is_over = read.is_empty
+
+    @property
+    def stats(self) -> Stats:
+        """What was spent so far."""
+        return self._meter.stats()
+
+    def step(self) -> Steps[list[E]]:
+        """The next results, maybe none; raises `BudgetSpent` where the query's bounds forbid more."""
+        read, meter = self._read, self._meter
+        if self._request is None or self.is_over:
+            return []
+        if is_spent(read, meter):
+            raise spent(read, meter)
+        missing = None if read.most_results is None else read.most_results - meter.returned
+        limit = self._pace.next(missing, meter.returned)
+        request = continued(self._request, self._start, limit)
+        response = yield Call(read.operation, request)
+        meter.count(response)
+        entities = [
+            cast(E, each) for each, _ in read.takes.entities(response["Items"], self._clock.now())
+        ][:missing]
+        meter.returned += len(entities)
+        self._start = response.get("LastEvaluatedKey")
+        self.is_over = self._start is None or meter.returned == read.most_results
+        if self.is_over:
+            self._judge(read, meter)
+        return entities
+
+
+def continued(request: Any, start: Item | None, limit: int | None) -> dict[str, Any]:
+    """A request as it goes on from a place."""
+    further = dict(request)
+    if start is not None:
+        further["ExclusiveStartKey"] = start
+    if limit is not None:
+        further["Limit"] = limit
+    return further
+
+
+class Pace:
+    """How many items each request reads: as many as will probably do, within the query's bounds."""
+
+    def __init__(self, read: Read[Any], meter: Meter) -> None:
+        self._read = read
+        self._meter = meter
+        self._last: int | None = None
+
+    def next(self, missing: int | None, found: int) -> int | None:
+        """The Limit of the next request; None for as much as an answer holds."""
+        bounds = [self._read.items_a_page]
+        if missing is not None:
+            bounds.append(self._estimate(missing, found))
+        if self._read.most_units is not None:
+            bounds.append(self._affordable(self._read.most_units - self._meter.units))
+        known = [bound for bound in bounds if bound is not None]
+        self._last = min(known) if known else None
+        return self._last
+
+    def _estimate(self, missing: int, found: int) -> int:
+        """Items that will probably hold the missing results, going by the hit rate so far.
+
+        The first request reads what would do if nothing were dropped, so a read that drops nothing
+        reads nothing in vain. With a filter it reads some more, for fewer requests.
+        """
+        if self._last is None:
+            return max(missing, _FILTERED) if self._read.filters else missing
+        most = self._last * _GROWTH
+        likely = -(-missing * self._meter.scanned // found) if found else most
+        return max(missing, min(likely, most))
+
+    def _affordable(self, units: float) -> int:
+        scanned = self._meter.scanned
+        an_item = self._meter.units / scanned if scanned else 1 / _ASSUMED_ITEMS
+        return max(1, int(units / an_item)) if an_item else 1
+
+
+def is_spent(read: Read[Any], meter: Meter) -> bool:
+    """Whether the bounds that the query was given are reached."""
+    return (read.most_units is not None and meter.units >= read.most_units) or (
+        read.most_requests is not None and meter.requests >= read.most_requests
+    )
+
+
+def spent(read: Read[Any], meter: Meter) -> BudgetSpent:
+    """The error that says so."""
+    stats = replace(meter.stats(), exhausted=True)
+    return BudgetSpent(
+        f"{read.name} is not complete after {stats.units:g} units and {stats.requests} requests, "
+        "which is the bound that it was given; raise it, or read on by pages",
+        stats,
+    )
+
+
+_ATTEMPTS: Final = 10  # in a row that bring nothing
+_FIRST_PAUSE: Final = 0.05  # seconds
+_LONGEST_PAUSE: Final = 10.0
+
+
+class Fetched(NamedTuple):
+    """How far a batch is: keys answered, of those asked for."""
+
+    done: int
+    total: int
+
+
+FetchProgress = Callable[[Fetched], None]
+
+
+def fetch(
+    table: Table,
+    keys: Sequence[Item],
+    *,
+    consistent: bool = False,
+    progress: FetchProgress | None = None,
+) -> Steps[list[Item | None]]:
+    """The items with these keys, in the order of the keys; None for each that is not there.
+
+    Raises `BatchIncomplete` with the keys that the service kept leaving out.
+    """
+    places = [_place(key) for key in keys]
+    pending = deque(dict(zip(places, keys, strict=True)).values())  # a batch refuses a key twice
+    total, found = len(pending), {}
+    attempt = 0
+    while pending:
+        batch = [pending.popleft() for _ in range(min(limits.BATCH_GET_ITEMS, len(pending)))]
+        items, left = yield from _ask(table, batch, consistent)
+        for item in items:
+            found[_place({name: item[name] for name in batch[0]})] = item
+        pending.extendleft(reversed(left))
+        if progress is not None:
+            progress(Fetched(total - len(pending), total))
+        attempt = attempt + 1 if len(left) == len(batch) else 0
+        if attempt == _ATTEMPTS:
+            raise BatchIncomplete(
+                f"{table.name}: after {attempt} attempts that brought nothing, {len(pending)} of "
+                f"{total} keys are not read; the table has too little throughput",
+                list(pending),
+            )
+        if attempt:
+            yield Pause(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)))
+    return [found.get(place) for place in places]
+
+
+def _ask(table: Table, batch: list[Item], consistent: bool) -> Steps[tuple[list[Item], list[Item]]]:
+    """The items of one request, and the keys that it left out."""
+    asked: dict[str, Any] = {"Keys": batch}
+    if consistent:
+        asked["ConsistentRead"] = True
+    try:
+        response = yield Call("BatchGetItem", {"RequestItems": {table.name: asked}})
+    except (ProvisionedThroughputExceededException, RequestLimitExceeded):
+        return [], batch
+    left = response.get("UnprocessedKeys", {}).get(table.name, {}).get("Keys", [])
+    return response.get("Responses", {}).get(table.name, []), left
+
+
+def _place(key: Item) -> bytes:
+    return msgspec.json.encode(key, order="sorted")
