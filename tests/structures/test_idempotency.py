@@ -69,7 +69,7 @@ def test_it_runs_once_everywhere(store: Store, clock: ManualClock, table_name: s
     with pytest.raises(ZeroDivisionError):
         once.once("c", work.fail)
     assert once.once("c", work) == 4
-    with pytest.raises(errors.PayloadDiffers, match="charge 'a' was asked for before"):
+    with pytest.raises(errors.PayloadDiffers, match="charge 'a' was used before"):
         once.once("a", work, payload={"total": 2})
     assert (once.forget("a"), once.forget("a"), once.once("a", work)) == (True, False, 5)
     clock.advance(86_401)
@@ -387,7 +387,7 @@ def test_a_second_caller_waits_or_is_told(memory: Store, clock: ManualClock) -> 
     asked: list[Any] = []
 
     def work() -> str:
-        with pytest.raises(errors.InProgress, match="'a' is being done") as busy:
+        with pytest.raises(errors.InProgress, match="'a' is in progress") as busy:
             once.once("a", work)
         asked.append(busy.value.until)
         with pytest.raises(errors.InProgress):

@@ -248,7 +248,7 @@ def test_what_makes_no_sense_is_refused(memory: Store) -> None:
         _ = lock.fence
     with lock.held(), pytest.raises(errors.UsageError, match="would wait for itself"):
         lock.acquire()
-    with pytest.raises(errors.UsageError, match="before it is over"):
+    with pytest.raises(errors.UsageError, match="does not renew"):
         lock.held(every=30)
     for lease in (0, -1, float("nan"), float("inf")):
         with pytest.raises(errors.UsageError, match="lease must be more than 0 seconds"):
@@ -256,9 +256,9 @@ def test_what_makes_no_sense_is_refused(memory: Store) -> None:
     with pytest.raises(errors.UsageError, match="skew must be 0 seconds or more"):
         Lock(memory, "l", skew=-1)
     for timeout in (-1, float("nan")):
-        with pytest.raises(errors.UsageError, match=r"float\('inf'\) to wait"):
+        with pytest.raises(errors.UsageError, match=r"float\('inf'\)"):
             lock.acquire(timeout)
-        with pytest.raises(errors.UsageError, match=r"float\('inf'\) to wait"):
+        with pytest.raises(errors.UsageError, match=r"float\('inf'\)"):
             lock.held(timeout)
     wrong: Any = "5"
     with pytest.raises(errors.UsageError, match="timeout takes float, not str"):
@@ -281,10 +281,10 @@ def test_a_block_of_the_other_kind_does_nothing(memory: Store) -> None:
     entered: list[str] = []
 
     async def program(waiting: Any, awaited: Any) -> None:
-        with pytest.raises(errors.UsageError, match="is held by `with`"):
+        with pytest.raises(errors.UsageError, match="use `with`"):
             async with waiting:
                 entered.append("waiting")
-        with pytest.raises(errors.UsageError, match="is held by `async with`"), awaited:
+        with pytest.raises(errors.UsageError, match="use `async with`"), awaited:
             entered.append("awaited")
 
     async def main() -> None:

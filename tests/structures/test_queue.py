@@ -800,7 +800,7 @@ def test_a_block_of_the_other_kind_does_nothing() -> None:
         waiting.create_table()
         waiting.put("x")
         block: Any = waiting.handling(waiting.claim()[0])
-        with pytest.raises(errors.UsageError, match="by `with`, not by `async with`"):
+        with pytest.raises(errors.UsageError, match="use `with`, not `async with`"):
             async with block:
                 handled.append("waiting")
         assert waiting.counts().in_flight == 1
@@ -809,7 +809,7 @@ def test_a_block_of_the_other_kind_does_nothing() -> None:
             await awaited.create_table()
             await awaited.put("x")
             block = awaited.handling((await awaited.claim())[0])
-            with pytest.raises(errors.UsageError, match="by `async with`, not by `with`"), block:
+            with pytest.raises(errors.UsageError, match="use `async with`, not `with`"), block:
                 handled.append("awaited")
             assert (await awaited.counts()).in_flight == 1
 

@@ -19,7 +19,7 @@ import isotone
 from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, Contended, UsageError
 from isotone.model.steps import Steps
-from isotone.structures import settling
+from isotone.structures import retries
 from isotone.structures.time_series import correcting, writing
 from isotone.structures.time_series.time_series import DAY, HOUR, MINUTE, Point, TimeSeries
 
@@ -250,7 +250,7 @@ def test_a_roll_up_that_was_taken_back_is_not_taken_for_the_next_one(
 
 
 def test_a_window_that_never_rests(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settling, "ATTEMPTS", 5)
+    monkeypatch.setattr(retries, "ATTEMPTS", 5)
     TimeSeries(memory, "readings", roll_ups={MINUTE: None}).create_table()
     first = TimeSeries(memory, "readings", roll_ups={MINUTE: None})
     first.add_many("s", [Point(n, NOW + timedelta(minutes=n)) for n in range(90)])

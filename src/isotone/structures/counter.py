@@ -33,7 +33,7 @@ from isotone.errors import AlreadyExists, TransactionFailed, UsageError, WriteRe
 from isotone.model import Attr, Change, Entity, Key, Steps, Table, expires, field
 from isotone.structures.arguments import require_positive
 from isotone.structures.operation import S, Structure, operation
-from isotone.structures.settling import settled
+from isotone.structures.retries import retry_on_conflict
 
 E = TypeVar("E", bound=Entity)
 
@@ -123,7 +123,11 @@ class _Counting(Structure[S]):
         never in neither. Cost: a consistent read of each shard, and unless they are 0, a transaction of a write
         and a check.
         """
-        return (yield from settled(self._reset, f"to counter {self.name!r}", "try again later"))
+        return (
+            yield from retry_on_conflict(
+                self._reset, f"to counter {self.name!r}", "try again later"
+            )
+        )
 
     def _reset(self) -> Steps[int]:
         """Take away what was counted, from the first shard, unless another reset did since that was read."""
@@ -269,7 +273,9 @@ class Sequence(Structure[S]):
         `Contended` where others were faster in each of many attempts.
         """
         attempt = functools.partial(self._assign, make)
-        made = yield from settled(attempt, f"to sequence {self.name!r}", "try again later")
+        made = yield from retry_on_conflict(
+            attempt, f"to sequence {self.name!r}", "try again later"
+        )
         if isinstance(made, WriteRefused):
             raise made
         return made

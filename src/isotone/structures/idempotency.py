@@ -1,10 +1,10 @@
-"""Work that is done once for each key, however often it is asked for.
+"""Idempotent work: done once for each key, however often it is requested.
 
     payments = Idempotency(store, "payments")
     receipt = payments.once(order.id, lambda: charge(order), payload=order.total, result=Receipt)
 
-The first call writes that it has begun, runs the function, and writes what came out; a later one is given
-that. An attempt that fails may be tried again; one that dies may be when its lease is over.
+The first call records that it began, runs the function, and records the result. Later calls return that
+result. An attempt that fails may be repeated at once; one whose process dies, after its lease.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import inspect
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast, overload
 
@@ -31,7 +31,6 @@ from isotone.model import (
     Collected,
     Entity,
     Key,
-    Pause,
     Steps,
     Store,
     Table,
@@ -40,23 +39,22 @@ from isotone.model import (
 )
 from isotone.structures import payloads
 from isotone.structures.arguments import require_non_negative, require_positive, validated
+from isotone.structures.leases import LeaseBlock
 from isotone.structures.operation import S, Structure, operation
-from isotone.structures.renewing import Leased
-from isotone.structures.waiting import pauses
+from isotone.structures.retries import poll
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 IDEMPOTENCY: Final = Table("idempotency")
-_LONGEST_PAUSE: Final = 1.0  # seconds between two looks
+_LONGEST_POLL: Final = 1.0  # seconds between two looks
 _NOT_AWAITED: Final = (
-    "over a Store nothing is awaited: give a function that is not async, or make the Idempotency with an "
-    "AsyncStore"
+    "over a Store nothing is awaited; give a function that is not async, or use an AsyncStore"
 )
 
 
 class IdempotencyRecord(Entity):
-    """What is known of a key: that somebody is at it, or what came out."""
+    """A key: an attempt that is in progress, or its result."""
 
     scope: Attr[str] = field()
     key: Attr[str] = field()
@@ -72,7 +70,7 @@ class IdempotencyRecord(Entity):
 
 @dataclass
 class _Attempt:
-    """What a call has found or begun, and the result, which is read as a type."""
+    """A call's own attempt or an earlier result, and the type of the result."""
 
     record: IdempotencyRecord
     kind: Any
@@ -80,11 +78,12 @@ class _Attempt:
 
 
 class Idempotency(Structure[S]):
-    """Keys of one kind of work, each to be done once.
+    """The keys of one kind of work; the work of each key is done once.
 
-    `lease` is for how many seconds nobody else begins what an attempt has begun: longer than the work can
-    take. One that has died is taken over `skew` seconds later: by so much the clocks of the machines may
-    differ. `remember` is for how many a result is kept.
+    - `lease`: seconds for which an attempt keeps others out. It must be longer than the work takes.
+    - `remember`: seconds for which a result is kept.
+    - `skew`: seconds by which the machines' clocks may differ. An attempt that died is replaced that long
+      after its lease.
     """
 
     def __init__(
@@ -108,7 +107,7 @@ class Idempotency(Structure[S]):
 
     @staticmethod
     def layout(name: str = "idempotency") -> Table:
-        """A table in which the keys can live."""
+        """A table for keys and results."""
         return Table(name)
 
     @overload
@@ -141,20 +140,21 @@ class Idempotency(Structure[S]):
         result: Any = Any,
         wait: float = 0.0,
     ) -> Any:
-        """Call the function, unless that was done for the key; its result, now or then.
+        """Call the function unless the key is done; returns its result, of this call or the earlier one.
 
-        What another key would have to be used for is told by `payload`. An earlier result is read as the type
-        `result`, or as what the function is annotated to return. Where another attempt has not ended, it is
-        waited for so many seconds.
-        Cost: two writes the first time, one that is refused for each repetition. Raises `InProgress`,
-        `PayloadDiffers`, `LeaseLost` where the function took longer than the lease and another attempt has
-        begun, and whatever the function raises: then it may be tried again.
+        `payload` is what must be equal in every call with the key. An earlier result is read as the type
+        `result`, or as the function's annotated return type. Another attempt in progress is waited for up to
+        `wait` seconds.
+
+        Cost: two writes the first time, one refused write for each repetition. Raises `InProgress`,
+        `PayloadDiffers`, `LeaseLost` where the function outlived the lease and another attempt began, and
+        whatever the function raises: then it may be tried again.
         """
         self._check(function)
         attempt = _Attempt(self._record(key, payload), payloads.kind_of(function, result))
         begin, end = partial(self._begin, attempt, wait), partial(self._end, attempt)
-        leased: Any = Leased(self.store, begin, end, None, 0)
-        return (_awaited if isinstance(self.store, AsyncStore) else _waited)(leased, function)
+        block: Any = LeaseBlock(self.store, begin, end)
+        return (_run_async if isinstance(self.store, AsyncStore) else _run)(block, function)
 
     @validated
     def each(
@@ -164,28 +164,28 @@ class Idempotency(Structure[S]):
         payload: Callable[..., Any] | None = None,
         wait: float = 0.0,
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-        """Decorate a function, or over an `AsyncStore` an async one: it runs once for each key.
+        """Decorate a function (async over an `AsyncStore`) to run once for each key.
 
-        `key` gives the key of a call's arguments; `payload` what must be the same each time, all the arguments
-        but `self` unless it is said. An earlier result is read as the type that the function says it returns.
+        `key` makes the key from a call's arguments. `payload` makes what must be equal each time: all
+        arguments but `self`, unless given. An earlier result is read as the annotated return type.
         """
 
         def decorate(function: Callable[P, R]) -> Callable[P, R]:
             if not callable(function):
                 raise UsageError(
-                    f"each(key) decorates a function, not {function!r}: @x.each(lambda …: …)"
+                    f"each(key) decorates a function, not {function!r}; write @x.each(lambda …: …)"
                 )
             self._check(function)
             is_awaited = isinstance(self.store, AsyncStore)
             if is_awaited and not payloads.is_async(function, inspect.unwrap(function)):
-                raise UsageError(f"over an AsyncStore {function!r} has to be async")
+                raise UsageError(f"over an AsyncStore {function!r} must be async")
             kind = payloads.kind_of(function)
-            told = payload or partial(payloads.arguments, inspect.signature(function))
+            compared = payload or partial(payloads.arguments, inspect.signature(function))
             once = cast("Any", self).once
 
             def perform(*args: P.args, **kwargs: P.kwargs) -> Any:
                 call = partial(function, *args, **kwargs)
-                same = told(*args, **kwargs)
+                same = compared(*args, **kwargs)
                 return once(key(*args, **kwargs), call, payload=same, result=kind, wait=wait)
 
             async def perform_async(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -196,74 +196,72 @@ class Idempotency(Structure[S]):
         return decorate
 
     @validated
-    def settle(
-        self, together: Collected, key: str, *, payload: Any = None, result: Any = None
-    ) -> None:
-        """Have a transaction of the same database say that the key is done: its writes are made once.
+    def settle(self, tx: Collected, key: str, *, payload: Any = None, result: Any = None) -> None:
+        """Mark the key as done in a transaction of the same database, so that its writes happen once.
 
-        Where that was so before, the transaction fails, with `AlreadyExists` in this place.
+        Where the key is known already, the transaction fails with `AlreadyExists` in this place.
         """
         record = self._record(key, payload)
-        together.create(record.replace(done=True, result=payloads.written(result)))
+        tx.create(record.replace(done=True, result=payloads.written(result)))
 
     @operation
     def forget(self, key: str) -> Steps[bool]:
-        """Let the work be done again; whether anything was known of the key. Cost: one write."""
+        """Forget a key, so that its work is done again; returns whether it was known. Cost: one write."""
         was = yield from self.calls.delete(self._kind, scope=self.scope, key=key)
         return was is not None
 
-    # An attempt
+    # Steps of an attempt
 
     def _check(self, function: Callable[..., Any]) -> None:
-        """Over a `Store` nothing is awaited."""
         if isinstance(self.store, Store) and payloads.is_async(function):
             raise UsageError(_NOT_AWAITED)
 
     def _begin(self, attempt: _Attempt, wait: float) -> Steps[_Attempt]:
-        """Begin an attempt, or find what came out of one."""
-        waited, mine = 0.0, attempt.record
-        for nap in pauses(_LONGEST_PAUSE):
-            found = yield from self._claim(mine)
-            if found.done or found.attempt == mine.attempt:
-                break
-            if waited >= wait:
-                raise InProgress(
-                    f"{self.scope} {mine.key!r} is being done since less than {self.lease:g} seconds; try again "
-                    f"after {found.until}, or give wait=…",
-                    found.attempt,
-                    found.until,
-                )
-            yield Pause(min(nap, wait - waited))
-            waited += nap
-        attempt.record = found
-        if found.done:
-            attempt.result = payloads.result_of(found.result, attempt.kind)
+        """Begin the attempt, or take over an earlier result."""
+        mine = attempt.record
+        record = yield from poll(
+            partial(self._claim, mine),
+            lambda record: record.done or record.attempt == mine.attempt,
+            timeout=wait,
+            longest=_LONGEST_POLL,
+            clock=self.calls.clock,
+        )
+        if record.done:
+            attempt.result = payloads.result_of(record.result, attempt.kind)
+        elif record.attempt != mine.attempt:
+            raise InProgress(
+                f"{self.scope} {mine.key!r} is in progress, for less than {self.lease:g} seconds; try again "
+                f"after {record.until}, or give wait=…",
+                record.attempt,
+                record.until,
+            )
+        attempt.record = record
         return attempt
 
     def _claim(self, mine: IdempotencyRecord) -> Steps[IdempotencyRecord]:
-        """Write the record of an attempt; it, or the one that stands in its way."""
-        gone_at = self._after(self.lease + self.skew + self.remember)
-        mine = mine.replace(until=self._after(self.lease), gone_at=gone_at)
+        """Write the record of an attempt; returns it, or the record that keeps it out."""
+        gone_at = self.after(self.lease + self.skew + self.remember)
+        mine = mine.replace(until=self.after(self.lease), gone_at=gone_at)
         try:
             return (yield from self.calls.create(mine))
         except AlreadyExists as refused:
-            found: IdempotencyRecord = refused.current
-        if found.fingerprint != mine.fingerprint:
+            other: IdempotencyRecord = refused.current
+        if other.fingerprint != mine.fingerprint:
             raise PayloadDiffers(
-                f"{self.scope} {mine.key!r} was asked for before with another payload; give another "
-                "request another key"
+                f"{self.scope} {mine.key!r} was used before with another payload; use another key for "
+                "another request"
             )
-        if found.attempt == mine.attempt or found.until > self._after(-self.skew):
-            return found
-        as_seen = IdempotencyRecord.attempt == found.attempt
-        as_seen &= IdempotencyRecord.until == found.until  # which its end would have changed
+        if other.attempt == mine.attempt or other.until > self.after(-self.skew):
+            return other
+        unchanged = IdempotencyRecord.attempt == other.attempt
+        unchanged &= IdempotencyRecord.until == other.until  # its end would have changed it
         try:
-            return (yield from self.calls.put(mine, when=as_seen))
+            return (yield from self.calls.put(mine, when=unchanged))
         except ConditionFailed as refused:
-            return refused.current or found
+            return refused.current or other
 
     def _end(self, attempt: _Attempt, failure: BaseException | None) -> Steps[None]:
-        """Keep the result; where that cannot be, it is said after it was noted that the work is done."""
+        """Record the result. One that cannot be kept raises, after the work is recorded as done."""
         record, kept, unkept = attempt.record, None, None
         if record.done:
             return
@@ -273,33 +271,30 @@ class Idempotency(Structure[S]):
             return
         try:
             kept = payloads.to_keep(attempt.result, attempt.kind)
-        except Exception as error:  # noqa: BLE001 - of the result's own code: the work is done all the same
+        except Exception as error:  # noqa: BLE001 - the result's own code may raise anything
             unkept = error
-        until = self._after(self.remember)
+        until = self.after(self.remember)
         done = record.replace(done=True, result=kept, until=until, gone_at=until)
         try:
             yield from self.calls.put(done, when=mine)
         except ConditionFailed:
             raise LeaseLost(
-                f"{self.scope} {record.key!r} was done, but took longer than its lease of {self.lease:g} "
-                "seconds, and another attempt has begun: give a longer lease"
+                f"{self.scope} {record.key!r} took longer than its lease of {self.lease:g} seconds, and "
+                "another attempt has begun; give a longer lease"
             ) from None
         if unkept is not None:
             raise unkept
 
     def _record(self, key: str, payload: Any) -> IdempotencyRecord:
-        until, attempt = self._after(self.remember), uuid.uuid4().hex
+        until, attempt = self.after(self.remember), uuid.uuid4().hex
         same = payloads.fingerprint_of(payload)
         return self._kind(
             scope=self.scope, key=key, attempt=attempt, fingerprint=same, until=until, gone_at=until
         )
 
-    def _after(self, seconds: float) -> datetime:
-        return datetime.fromtimestamp(self.now(), UTC) + timedelta(seconds=seconds)
 
-
-def _waited(leased: Leased[_Attempt, None, Store], function: Callable[[], Any]) -> Any:
-    with leased as attempt:
+def _run(block: LeaseBlock[_Attempt, None, Store], function: Callable[[], Any]) -> Any:
+    with block as attempt:
         if not attempt.record.done:
             attempt.result = function()
             if inspect.isawaitable(attempt.result):
@@ -309,8 +304,10 @@ def _waited(leased: Leased[_Attempt, None, Store], function: Callable[[], Any]) 
     return attempt.result
 
 
-async def _awaited(leased: Leased[_Attempt, None, AsyncStore], function: Callable[[], Any]) -> Any:
-    async with leased as attempt:
+async def _run_async(
+    block: LeaseBlock[_Attempt, None, AsyncStore], function: Callable[[], Any]
+) -> Any:
+    async with block as attempt:
         if not attempt.record.done:
             result = function()
             attempt.result = await result if inspect.isawaitable(result) else result

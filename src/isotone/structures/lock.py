@@ -1,12 +1,12 @@
-"""A lock that processes on many machines agree on: owner, lease, and a fencing token.
+"""A distributed lock: an owner, a lease, and a fencing token.
 
     lock = Lock(store, "nightly-report")
     with lock:                          # async with, over an AsyncStore
         write(report, fence=lock.fence)
 
-There is one item for a lock. Whoever has it must renew it within its lease; otherwise others may take it.
-Each acquisition gets a greater number, the fencing token: what is guarded can refuse one that is less than
-the greatest it has seen, and so an owner that has lost its lease without knowing it.
+A lock is one item. Its owner must renew it within the lease, or others may take it. Each acquisition gets a
+greater number, the fencing token: the guarded resource can refuse a token below the greatest that it has
+seen, and with it an owner that lost its lease without noticing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from isotone.model import (
     Condition,
     Entity,
     Key,
-    Pause,
     Steps,
     Store,
     Table,
@@ -32,15 +31,15 @@ from isotone.model import (
     version,
 )
 from isotone.structures.arguments import require_non_negative, require_positive, validated
+from isotone.structures.leases import LeaseBlock
 from isotone.structures.operation import S, Structure, operation
-from isotone.structures.renewing import Leased
-from isotone.structures.waiting import pauses
+from isotone.structures.retries import poll
 
 LOCKS: Final = Table("locks")
 
 
 class LockState(Entity):
-    """A lock; it stays when it is released, because its fence must go on rising."""
+    """A lock. The item stays after a release, because its fence must keep rising."""
 
     lock: Attr[str] = field()
     holder: Attr[str | None] = field(default=None)
@@ -54,7 +53,7 @@ class LockState(Entity):
 
 
 class LockHolder(NamedTuple):
-    """Who has a lock: as it calls itself, until when unless it renews, and with which fencing token."""
+    """Who holds a lock, until when unless it is renewed, and the fencing token."""
 
     owner: str
     until: datetime
@@ -62,12 +61,13 @@ class LockHolder(NamedTuple):
 
 
 class Lock(Structure[S]):
-    """One owner of a lock, or one who wants to be; give each thread and task a Lock of its own.
+    """One owner, or would-be owner, of a lock. Give each thread and task a `Lock` of its own.
 
-    `lease` is for how many seconds it is held without being renewed, `owner` what others are told. A lease
-    that has run out may be taken over `skew` seconds later: by so much the clocks of the machines may
-    differ. Where they cannot be trusted at all, `trust_clocks=False` takes a lock over only after its item
-    has not changed for a whole lease, watched by one's own clock.
+    - `lease`: seconds for which the lock is held without being renewed.
+    - `owner`: the name that others see; host and process id unless given.
+    - `skew`: seconds by which the machines' clocks may differ. A lease is taken over that long after its end.
+    - `trust_clocks`: False where clocks may differ by more. Then a lock is taken over only when its item has
+      not changed for a whole lease, by this machine's own clock.
     """
 
     def __init__(
@@ -94,96 +94,100 @@ class Lock(Structure[S]):
         self._process = os.getpid()
         self._fence: int | None = None  # of this hold
         self._until = 0.0
-        self._watched: tuple[int, float] | None = None  # the revision that was seen, since when
+        self._watched: tuple[int, float] | None = None  # a revision, and when it was first seen
         self._block = self.held()  # of `with lock:`
 
     @staticmethod
     def layout(name: str = "locks") -> Table:
-        """A table in which locks can live."""
+        """A table for locks."""
         return Table(name)
 
-    # What is known without asking
+    # Without a request
 
     @property
     def is_held(self) -> bool:
-        """Whether this owner has the lock for certain: its lease has not run out."""
-        self._leave_to_parent()
+        """Whether this owner holds the lock for certain: its lease has not run out."""
+        self._detect_fork()
         return self._fence is not None and self.now() < self._until
 
     @property
     def fence(self) -> int:
-        """The fencing token of this hold, to be sent with whatever is done under it.
+        """The fencing token of this hold; send it with each write that the lock guards.
 
         Raises `LeaseLost` where the lease has run out, `UsageError` where the lock was not acquired.
         """
-        fence = self._own()
+        fence = self._acquired()
         if not self.is_held:
             raise self._lost()
         return fence
 
-    # Taking and giving
+    # Operations
 
     @operation
     def try_acquire(self) -> Steps[bool]:
-        """Take the lock if nobody has it. Cost: a consistent read, and a write where it is free.
+        """Take the lock if it is free; returns whether it was taken.
 
-        Raises `UsageError` where this very owner has it: it would wait for itself.
+        Cost: a consistent read, and a write where it is free. Raises `UsageError` where this `Lock` holds
+        it already: it would wait for itself.
         """
         return (yield from self._try()) is None
 
     @operation
     def acquire(self, timeout: float = 60.0, *, wait: float = 1.0) -> Steps[int]:
-        """Take the lock, and give its fencing token; looks again at most `wait` seconds after it last did.
+        """Take the lock, waiting up to `timeout` seconds; returns the fencing token.
 
-        Raises `Locked` where others have it all the time. Cost: a consistent read for each look, and a write.
+        It looks again after pauses that grow to `wait` seconds. Cost: a consistent read for each look, and a
+        write. Raises `Locked` where others hold it all that time.
         """
-        _check_patience(timeout)
+        _check_timeout(timeout)
         yield from self._acquire(timeout, wait)
-        return self._own()
+        return self._acquired()
 
     @operation
     def renew(self) -> Steps[None]:
-        """Hold the lock for a whole lease from now. Cost: one write.
+        """Extend the lease to its full length from now. Cost: one write.
 
-        Raises `LeaseLost` where somebody else has taken it over.
+        Raises `LeaseLost` where another owner has taken the lock.
         """
         return self._renew()
 
     @operation
     def release(self) -> Steps[None]:
-        """Let others have the lock. Cost: one write.
+        """Release the lock. Cost: one write.
 
-        Raises `LeaseLost` where somebody else has taken it over: what was done was not guarded to its end.
+        Raises `LeaseLost` where another owner has taken it: the work was not guarded to its end.
         """
         return self._release()
 
     @operation
     def holder(self) -> Steps[LockHolder | None]:
-        """Who has the lock, whether or not the lease has run out. Cost: a consistent read."""
+        """Who holds the lock, or None; also where the lease has run out. Cost: a consistent read."""
         state = yield from self._read()
-        return None if state.holder is None else _described(state)
+        return None if state.holder is None else _holder_of(state)
 
     @validated
     def held(
         self, timeout: float = 60.0, *, wait: float = 1.0, every: float | None = None
-    ) -> Leased[Self, None, S]:
-        """Acquire the lock for a `with` or `async with` block, and release it at its end.
+    ) -> LeaseBlock[Self, None, S]:
+        """Hold the lock for a `with` or `async with` block.
 
-        In the background it is renewed `every` so many seconds, a third of the lease unless it is said. A
-        lock that is lost all the same is not `is_held`, its `fence` raises, and so does the end of the block.
+        It is acquired as by `acquire`, renewed in the background every `every` seconds (a third of the lease
+        unless given), and released at the end. Where it is lost all the same, `is_held` is False, `fence`
+        raises `LeaseLost`, and so does the end of the block.
         """
-        _check_patience(timeout)
-        often = self.lease / 3 if every is None else every
-        if not 0 < often < self.lease:
+        _check_timeout(timeout)
+        interval = self.lease / 3 if every is None else every
+        if not 0 < interval < self.lease:
             raise UsageError(
-                f"a lease of {self.lease:g} seconds has to be renewed before it is over, not every {often:g}"
+                f"every={interval:g} does not renew a lease of {self.lease:g} seconds in time; give less than "
+                "the lease, and more than 0"
             )
-        return Leased(
+        return LeaseBlock(
             self.store,
             begin=lambda: self._acquire(timeout, wait),
             end=lambda error: self._release(),
             renew=self._renew,
-            every=often,
+            every=interval,
         )
 
     def __enter__(self: Lock[Store]) -> Lock[Store]:
@@ -200,33 +204,32 @@ class Lock(Structure[S]):
     async def __aexit__(self: Lock[AsyncStore], *raised: Any) -> None:
         await self._block.__aexit__(*raised)
 
-    # How
+    # Steps
 
     def _acquire(self, timeout: float, wait: float) -> Steps[Self]:
-        began, waited = self.now(), 0.0
-        for nap in pauses(wait):
-            other = yield from self._try()
-            left = timeout - max(waited, self.now() - began)
-            if other is None:
-                break
-            if left <= 0:
-                raise Locked(
-                    f"lock {self.name!r} is held by {other.owner} until {other.until}, and was so for "
-                    f"{timeout:g} seconds; try again later",
-                    other.owner,
-                    other.until,
-                )
-            yield Pause(min(left, nap))
-            waited += nap
+        other = yield from poll(
+            self._try,
+            lambda other: other is None,
+            timeout=timeout,
+            longest=wait,
+            clock=self.calls.clock,
+        )
+        if other is not None:
+            raise Locked(
+                f"lock {self.name!r} is held by {other.owner} until {other.until}, and was so for "
+                f"{timeout:g} seconds; try again later",
+                other.owner,
+                other.until,
+            )
         return self
 
     def _try(self) -> Steps[LockHolder | None]:
-        """Take the lock; None, or else who has it."""
-        self._leave_to_parent()
+        """Take the lock; returns None, or the other holder."""
+        self._detect_fork()
         now = self.now()
         state = yield from self._read()
         if not self._may_take(state, now):
-            return _described(state)
+            return _holder_of(state)
         taken = state.replace(
             holder=self._holder,
             owner=self.owner,
@@ -234,20 +237,20 @@ class Lock(Structure[S]):
             lease=self.lease,
             fence=state.fence + 1,
         )
-        self._fence, self._until = taken.fence, 0.0  # to be released, should there be no answer
+        self._fence, self._until = taken.fence, 0.0  # so that `release` works where no answer comes
         try:
-            yield from self.calls.put(taken)  # unless its revision is another one by now
+            yield from self.calls.put(taken)  # refused where its revision has changed
         except ConditionFailed as refused:
             other = refused.current or state
             if (other.holder, other.fence) != (taken.holder, taken.fence):
                 self._fence = None
-                return _described(other)
-            # Ours: only the answer to the first request was lost.
+                return _holder_of(other)
+            # It is ours: the answer to the first request was lost.
         self._until, self._watched = now + self.lease, None
         return None
 
     def _read(self) -> Steps[LockState]:
-        """The lock as it is; free, and of no revision, where it was never taken."""
+        """The lock as it is; a free one without a revision where it was never taken."""
         state = yield from self.calls.get(self._kind, consistent=True, lock=self.name)
         return self._kind(lock=self.name) if state is None else state
 
@@ -257,10 +260,10 @@ class Lock(Structure[S]):
         if state.holder == self._holder:
             if self.is_held:
                 raise UsageError(
-                    f"lock {self.name!r} is held by this very Lock already, and would wait for itself; "
+                    f"lock {self.name!r} is held by this Lock already and would wait for itself; "
                     "release it first, and give each thread and task a Lock of its own"
                 )
-            return True  # ours, by a request without an answer, or not renewed in time
+            return True  # ours: taken by a request without an answer, or not renewed in time
         if self.trust_clocks:
             return state.until.timestamp() + self.skew <= now
         if self._watched is None or self._watched[0] != state.revision:
@@ -278,8 +281,8 @@ class Lock(Structure[S]):
         self._until = until
 
     def _release(self) -> Steps[None]:
-        fence, is_mine = self._own(), self._is_mine()
-        self._until = 0.0  # without an answer it may be free, and releasing is repeated
+        fence, is_mine = self._acquired(), self._is_mine()
+        self._until = 0.0  # without an answer it may be free; `release` can be called again
         changes = [LockState.holder.remove(), LockState.owner.remove(), LockState.until.remove()]
         try:
             yield from self.calls.update(self._kind, *changes, when=is_mine, lock=self.name)
@@ -287,19 +290,20 @@ class Lock(Structure[S]):
             now = refused.current
             if now is None or (now.fence, now.holder) != (fence, None):
                 raise self._lost() from None
-            # Free with our fence: released by us, but the answer was lost.
+            # It is free and has our fence: we released it, and the answer was lost.
         self._fence = None
 
     def _is_mine(self) -> Condition:
-        return (LockState.holder == self._holder) & (LockState.fence == self._own())
+        return (LockState.holder == self._holder) & (LockState.fence == self._acquired())
 
-    def _leave_to_parent(self) -> None:
-        """In a process that was forked, be another owner: what was held is the parent's."""
+    def _detect_fork(self) -> None:
+        """In a forked process, become another owner: a hold belongs to the parent."""
         if self._process != os.getpid():
             self._process, self._holder, self._fence = os.getpid(), uuid.uuid4().hex, None
 
-    def _own(self) -> int:
-        self._leave_to_parent()
+    def _acquired(self) -> int:
+        """The fence of this hold; raises `UsageError` where there is none."""
+        self._detect_fork()
         if self._fence is None:
             raise UsageError(
                 f"lock {self.name!r} was not acquired by this Lock; call acquire() first"
@@ -308,18 +312,18 @@ class Lock(Structure[S]):
 
     def _lost(self) -> LeaseLost:
         return LeaseLost(
-            f"lock {self.name!r} was not renewed within its lease of {self.lease:g} seconds, and may be "
-            "somebody else's by now; stop what it guards"
+            f"lock {self.name!r} was not renewed within its lease of {self.lease:g} seconds, and another "
+            "owner may hold it by now; stop the work that it guards"
         )
 
 
-def _check_patience(timeout: float) -> None:
+def _check_timeout(timeout: float) -> None:
     if not timeout >= 0:
         raise UsageError(
-            f"timeout is 0 seconds or more, or float('inf') to wait for as long as it takes: not {timeout}"
+            f"timeout={timeout} is not a time to wait; give 0 seconds or more, or float('inf')"
         )
 
 
-def _described(state: LockState) -> LockHolder:
+def _holder_of(state: LockState) -> LockHolder:
     until = state.until or datetime.now(UTC)
-    return LockHolder(state.owner or "somebody who has let it go", until, state.fence)
+    return LockHolder(state.owner or "an owner that released it meanwhile", until, state.fence)

@@ -20,8 +20,10 @@ what they read, and its caller sees one result after the other, by `for` or by `
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
-from typing import Any, Concatenate, Generic, ParamSpec, Self, cast, overload
+from datetime import UTC, datetime, timedelta
+from typing import Any, Concatenate, Final, Generic, ParamSpec, Self, cast, overload
 
 from typing_extensions import TypeVar
 
@@ -37,6 +39,8 @@ S = TypeVar("S", bound=Store | AsyncStore, default=Store)
 
 Batches = Generator[Steps[list[R]], list[R], None]
 """What an iteration is: it yields steps that read some results, and is sent these."""
+
+_BINDING: Final = threading.Lock()
 
 
 class operation(Generic[P, R]):  # noqa: N801 - a decorator
@@ -136,13 +140,13 @@ class Structure(Generic[S]):
         """Seconds since the epoch, by the store's clock."""
         return self.calls.clock.now()
 
-    def kept(self, kind: type[E]) -> type[E]:
-        """The entity class of a kind in this structure's table.
+    def after(self, seconds: float) -> datetime:
+        """The time in `seconds` seconds from now, by the store's clock."""
+        return datetime.fromtimestamp(self.now(), UTC) + timedelta(seconds=seconds)
 
-        A structure declares its entities without a table, so that it can live in any; here the class with
-        the table's keys is made, once for each table.
-        """
-        return kept_in(self.table, kind)
+    def kept(self, kind: type[E]) -> type[E]:
+        """The entity class of a kind in this structure's table; see `bind_entity`."""
+        return bind_entity(self.table, kind)
 
     @operation
     def create_table(self) -> Steps[None]:
@@ -150,12 +154,17 @@ class Structure(Generic[S]):
         yield from self.calls.create_tables(self.table)
 
 
-def kept_in(table: Table, kind: type[E]) -> type[E]:
-    """The entity class of a kind in a table: the one that is there, or one made of the kind."""
-    known = table.entities.get(kind.__name__)
-    if known is not None and issubclass(known.entity, kind):
-        return known.entity
-    return cast("type[E]", type(kind.__name__, (kind,), {}, table=table))
+def bind_entity(table: Table, kind: type[E]) -> type[E]:
+    """The class of a kind of entity in a table: one for each table, whichever thread asks first.
+
+    A structure declares its entities without a table, so that it can live in any. Its table's keys come
+    with a subclass, which is made here.
+    """
+    with _BINDING:
+        known = table.entities.get(kind.__name__)
+        if known is not None and issubclass(known.entity, kind):
+            return known.entity
+        return cast("type[E]", type(kind.__name__, (kind,), {}, table=table))
 
 
 def _call(

@@ -37,7 +37,7 @@ from isotone.model import (
     expires,
     field,
 )
-from isotone.structures.operation import kept_in
+from isotone.structures.operation import bind_entity
 
 TICKS: Final = 10_000_000
 """Ticks in a second."""
@@ -154,14 +154,14 @@ class FeedItems:
     def __init__(self, calls: Calls, feed: str, table: Table, timelines: Table) -> None:
         self.calls = calls
         self.feed = feed
-        self.posts = kept_in(table, FeedPost)
-        self.authors = kept_in(table, FeedAuthor)
-        self.follows = kept_in(table, FeedFollow)
-        self.followers = kept_in(table, FeedFollower)
-        self.channels = kept_in(table, FeedChannel)
-        self.entries = kept_in(timelines, FeedEntry)
-        self.places = kept_in(timelines, FeedFanOut)
-        self.tokens = kept_in(timelines, FeedToken)
+        self.posts = bind_entity(table, FeedPost)
+        self.authors = bind_entity(table, FeedAuthor)
+        self.follows = bind_entity(table, FeedFollow)
+        self.followers = bind_entity(table, FeedFollower)
+        self.channels = bind_entity(table, FeedChannel)
+        self.entries = bind_entity(timelines, FeedEntry)
+        self.places = bind_entity(timelines, FeedFanOut)
+        self.tokens = bind_entity(timelines, FeedToken)
 
     def key(self, post: FeedPost | FeedEntry | str) -> dict[str, Any]:
         """The key of a post: by itself, an entry of it, or its id. Raises `UsageError` for another text."""

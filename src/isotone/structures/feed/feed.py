@@ -16,6 +16,7 @@ its author, and readers merge it into their timelines.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -34,6 +35,7 @@ from isotone.structures.worker.worker import Worker
 
 FEEDS: Final = Table("feeds", stream="NEW_AND_OLD_IMAGES")
 _TIMELINES: Final[WeakKeyDictionary[Table, Table]] = WeakKeyDictionary()
+_TIMELINES_LOCK: Final = threading.Lock()
 _NEIGHBOURS: Final = 100  # ticks that are looked at together for one that is free
 _ATTEMPTS: Final = 20  # at a tick that nobody else takes first
 # A fan-out takes long and goes on where it was, so many a process may end during it, and none because of it.
@@ -311,7 +313,7 @@ class Feed(Structure[S]):
             name or f"feed-{self.name}", self.table, leases=leases, settings=settings or _PATIENT
         )
 
-        @worker.on(self.posts, "inserted", "removed")
+        @worker.on(FeedPost, "inserted", "removed")
         def fan_out(event: Event[FeedPost], context: Context) -> None:
             post = event.entity
             if post.feed == self.name and post.spread == "write":
@@ -323,6 +325,7 @@ class Feed(Structure[S]):
 
 def _timelines_of(table: Table) -> Table:
     """The table of timelines that goes with a table of posts, unless another is given."""
-    if table not in _TIMELINES:
-        _TIMELINES[table] = Table(f"{table.name}.timelines")
-    return _TIMELINES[table]
+    with _TIMELINES_LOCK:
+        if table not in _TIMELINES:
+            _TIMELINES[table] = Table(f"{table.name}.timelines")
+        return _TIMELINES[table]

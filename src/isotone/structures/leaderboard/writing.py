@@ -19,7 +19,7 @@ from isotone.model import Condition, Steps, Transaction
 from isotone.structures.leaderboard.board import Board
 from isotone.structures.leaderboard.entry import Entry, LeaderboardToken, Tally, joined
 from isotone.structures.ranking.ranking import Overtaken
-from isotone.structures.settling import settled
+from isotone.structures.retries import retry_on_conflict
 from isotone.structures.windows import ALL_TIME, Window
 
 _MARK: Final = 8  # hexadecimal digits; it has to differ from that of one other writer alone
@@ -47,7 +47,7 @@ def add(
             return _overwrite(board, member, window, tally)
         return _join(board, member, window, tally, token, mark)
 
-    return (yield from settled(attempt, f"{member!r} of the board", _ADVICE))
+    return (yield from retry_on_conflict(attempt, f"{member!r} of the board", _ADVICE))
 
 
 def remove(board: Board, member: str, window: Window) -> Steps[bool]:
@@ -61,7 +61,7 @@ def remove(board: Board, member: str, window: Window) -> Steps[bool]:
             yield from _commit(board, together, found, None)
         return found is not None
 
-    return (yield from settled(attempt, f"{member!r} of the board", _ADVICE))
+    return (yield from retry_on_conflict(attempt, f"{member!r} of the board", _ADVICE))
 
 
 # By one write

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from isotone.errors import AlreadyExists, TransactionFailed
 from isotone.model import Steps, Transaction, uuid7
 from isotone.structures.queue.entities import Message, QueueEntry, QueueMessage, in_place, is_dead
-from isotone.structures.settling import settled
+from isotone.structures.retries import retry_on_conflict
 
 if TYPE_CHECKING:
     from isotone.structures.queue.queue import Queue
@@ -135,4 +135,4 @@ def _entry(queue: Queue[Any], group: str) -> Steps[QueueEntry | None]:
 
 
 def _settled(queue: Queue[Any], group: str, attempt: Callable[[], Steps[R]]) -> Steps[R]:
-    return settled(attempt, f"to group {group!r} of {queue.name!r}", "try again later")
+    return retry_on_conflict(attempt, f"to group {group!r} of {queue.name!r}", "try again later")

@@ -22,8 +22,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 from isotone.errors import AlreadyExists, LeaseLost, TransactionFailed, UsageError
-from isotone.model import Condition, Pause, Query, Steps, Table, Traversal, uuid7
+from isotone.model import Condition, Query, Steps, Table, Traversal, uuid7
 from isotone.structures.arguments import require_non_negative, require_positive, validated
+from isotone.structures.leases import LeaseBlock
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 from isotone.structures.queue import groups, outcomes
 from isotone.structures.queue.bodies import checked, portions
@@ -39,8 +40,7 @@ from isotone.structures.queue.entities import (
     layout,
     message_of,
 )
-from isotone.structures.renewing import Leased
-from isotone.structures.waiting import pauses
+from isotone.structures.retries import poll_intervals, wait
 
 QUEUES: Final = layout()
 _DEAD_PAGE: Final = 25  # dead letters, which are read whole
@@ -215,10 +215,10 @@ class Queue(Structure[S]):
         require_non_negative(poll=poll, idle=idle)
         if batch < 1:
             raise UsageError(f"a batch is of one message or more, not of {batch}")
-        held, idled, naps = self.hold if hold is None else hold, 0.0, pauses(poll)
+        held, idled, naps = self.hold if hold is None else hold, 0.0, poll_intervals(poll)
         while not until():
             if (yield self._claims.claim(batch, held)):
-                idled, naps = 0.0, pauses(poll)
+                idled, naps = 0.0, poll_intervals(poll)
                 continue
             if idle is not None and idled >= idle:
                 return
@@ -231,7 +231,7 @@ class Queue(Structure[S]):
     @validated
     def handling(
         self, message: Message, *, keep: bool = False, raising: bool = False
-    ) -> Leased[Message, bool, S]:
+    ) -> LeaseBlock[Message, bool, S]:
         """A `with` or `async with` block that handles a message: acknowledged at its end.
 
         Where it raises, the message is given back with the error as its reason, to be tried after
@@ -240,7 +240,7 @@ class Queue(Structure[S]):
         which is not logged then. With `keep`, the message is held for as long as the block runs: it is extended
         at its beginning, and then three times within `hold`.
         """
-        return Leased(
+        return LeaseBlock(
             self.store,
             begin=lambda: outcomes.begun(self, message, keep),
             end=lambda error: outcomes.ended(self, message, error, raising),
@@ -350,5 +350,5 @@ class Queue(Structure[S]):
 
 
 def _rest(seconds: float) -> Steps[list[Message]]:
-    yield Pause(seconds)
+    yield from wait(seconds)
     return []

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from isotone.errors import Contended, RankingIncomplete
 from isotone.model import Calls, Entity, Steps, Table, pause_after
-from isotone.structures.operation import kept_in
+from isotone.structures.operation import bind_entity
 from isotone.structures.ranking.nodes import (
     ROOT,
     Child,
@@ -106,9 +106,9 @@ class Tree:
         self.calls = calls
         self.name = name
         self.sizes = sizes
-        self.shapes = kept_in(table, RankingShape)
-        self.counts = kept_in(table, RankingCounts)
-        self.leaves = kept_in(table, RankingLeaf)
+        self.shapes = bind_entity(table, RankingShape)
+        self.counts = bind_entity(table, RankingCounts)
+        self.leaves = bind_entity(table, RankingLeaf)
         self.known: dict[str, Inner] = {}
         self.seen: dict[str, list[int]] = {}  # counts, which a plan may begin with
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from isotone.errors import UsageError
 from isotone.model import Query, Steps, Transaction, all_of
 from isotone.structures.exact import added
-from isotone.structures.settling import settled
+from isotone.structures.retries import retry_on_conflict
 from isotone.structures.time_series.entries import (
     Summary,
     TimeSeriesPoint,
@@ -58,7 +58,7 @@ def correct(plan: Plan, place: TimeSeriesPoint, value: Decimal | None) -> Steps[
         yield from together.commit()
         return True
 
-    return (yield from settled(attempt, repr(place.series), _ADVICE))
+    return (yield from retry_on_conflict(attempt, repr(place.series), _ADVICE))
 
 
 def _correct_roll_up(
@@ -155,7 +155,7 @@ def _fill(shard: Shard, every: timedelta, span: Span, source: timedelta | None) 
         yield from together.commit()
         return len(wrong)
 
-    return (yield from settled(attempt, repr(shard.series), _ADVICE_ON_HOT))
+    return (yield from retry_on_conflict(attempt, repr(shard.series), _ADVICE_ON_HOT))
 
 
 def _is_whole(plan: Plan, window: Summary, source: timedelta | None) -> bool:

@@ -16,7 +16,7 @@ from typing import Final
 
 from isotone.errors import AlreadyExists, Contended, TransactionFailed
 from isotone.model import Steps, Transaction
-from isotone.structures.settling import settled
+from isotone.structures.retries import retry_on_conflict
 from isotone.structures.time_series.entries import (
     Point,
     Summary,
@@ -94,7 +94,7 @@ def _add(plan: Plan, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
         plan.seen.update({(series, bucket): None, **ranges})
         return len(pending)
 
-    return (yield from settled(attempt, repr(series), _ADVICE))
+    return (yield from retry_on_conflict(attempt, repr(series), _ADVICE))
 
 
 def _summed(plan: Plan, points: Sequence[TimeSeriesPoint]) -> list[Summary]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from isotone.errors import NotFound
 from isotone.model import EntitySchema, Event, Store, is_passing
-from isotone.structures.operation import kept_in
+from isotone.structures.operation import bind_entity
 from isotone.structures.worker.entities import WorkerDeadLetter, WorkerEffect
 from isotone.structures.worker.handlers import Context, Handler
 from isotone.structures.worker.settings import HandlerCall, WorkerSettings
@@ -63,8 +63,8 @@ class Delivery:
         self._settings = settings
         self._pause = pause
         self._stopping = stopping
-        self._effects = kept_in(worker.leases, WorkerEffect)
-        self._letters = kept_in(worker.leases, WorkerDeadLetter)
+        self._effects = bind_entity(worker.leases, WorkerEffect)
+        self._letters = bind_entity(worker.leases, WorkerDeadLetter)
         self._routes: dict[tuple[str, EntitySchema | None], list[Handler]] = {}
         self._call: tuple[Handler, Events, float] | None = None
 

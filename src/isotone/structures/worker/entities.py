@@ -91,4 +91,4 @@ class WorkerEffect(Entity):
 
 
 OWN: Final = (WorkerStart, WorkerLease, WorkerDeadLetter, WorkerEffect)
-"""All that a worker writes itself; `kept_in` gives the class of each with the keys of a table."""
+"""All that a worker writes itself; `bind_entity` gives the class of each with the keys of a table."""

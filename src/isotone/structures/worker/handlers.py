@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from isotone.errors import AlreadyExists, TransactionFailed, UsageError
-from isotone.model import Entity, Event, EventKind, Store, StoreTransaction
+from isotone.model import Entity, EntitySchema, Event, EventKind, Store, StoreTransaction
 from isotone.structures.worker.entities import WorkerEffect
 
 KINDS: Final[tuple[EventKind, ...]] = ("inserted", "modified", "removed")
@@ -42,12 +42,19 @@ class Handler:
             )
 
     def takes(self, event: Event[Any]) -> bool:
-        """Whether it is for an event."""
+        """Whether it is for an event: of its entity's tag, or of a class derived from its entity.
+
+        The class alone does not tell: a class that was defined again has the tag of the first one.
+        """
         if self.kinds and event.kind not in self.kinds:
             return False
         if self.entity is None:
             return True
-        return event.schema is not None and issubclass(event.schema.entity, self.entity)
+        if event.schema is None:
+            return False
+        declared: EntitySchema | None = getattr(self.entity, "__schema__", None)
+        is_same_tag = declared is not None and declared.tag == event.schema.tag
+        return is_same_tag or issubclass(event.schema.entity, self.entity)
 
 
 @dataclass(slots=True)

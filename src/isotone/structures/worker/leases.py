@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from isotone.errors import AlreadyExists, ConditionFailed, ResourceNotFoundException
 from isotone.model import Change, Condition, Shard, Store, Table, shards_of, streams_of
-from isotone.structures.operation import kept_in
+from isotone.structures.operation import bind_entity
 from isotone.structures.worker.entities import WorkerLease, WorkerStart
 
 _LOGGER: Final = logging.getLogger("isotone.worker")
@@ -48,8 +48,8 @@ class Leases:
     ) -> None:
         self.store = store
         self.lost = 0
-        self._kind = kept_in(table, WorkerLease)
-        self._starts = kept_in(table, WorkerStart)
+        self._kind = bind_entity(table, WorkerLease)
+        self._starts = bind_entity(table, WorkerStart)
         self._worker = worker
         self._member = member
         self._seconds = timedelta(seconds=seconds)

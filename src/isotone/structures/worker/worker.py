@@ -26,7 +26,7 @@ from typing import Any, Self, TypeVar, overload
 
 from isotone.errors import UsageError
 from isotone.model import Entity, Event, EventKind, Store, Table
-from isotone.structures.operation import kept_in
+from isotone.structures.operation import bind_entity
 from isotone.structures.worker.delivery import Delivery
 from isotone.structures.worker.entities import OWN, WorkerDeadLetter
 from isotone.structures.worker.handlers import KINDS, Context, Handler
@@ -70,7 +70,7 @@ class Worker:
         self.settings = settings or WorkerSettings()
         self.handlers: dict[str, Handler] = {}
         for kind in OWN:
-            kept_in(self.leases, kind)
+            bind_entity(self.leases, kind)
 
     # Declaring
 
@@ -203,7 +203,7 @@ class Worker:
 
     def iterate_dead_letters(self, store: Store) -> Iterator[WorkerDeadLetter]:
         """The same page by page, where there may be very many."""
-        kind = kept_in(self.leases, WorkerDeadLetter)
+        kind = bind_entity(self.leases, WorkerDeadLetter)
         return store.iterate(kind.primary.where(WorkerDeadLetter.worker == self.name))
 
     def redrive(self, store: Store, *letters: WorkerDeadLetter) -> tuple[int, int]:

@@ -1,0 +1,134 @@
+"""A `with` block that holds a lease: taken at its start, renewed in the background, ended with the block."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
+
+from isotone.errors import IsotoneError, LeaseLost, UsageError
+from isotone.model import AsyncStore, Steps, Store
+from isotone.structures.operation import S
+
+T = TypeVar("T")
+R = TypeVar("R")
+"""What `__exit__` returns: True where the block's error is handled and goes no further, or None."""
+
+
+class LeaseBlock(Generic[T, R, S]):
+    """`with block as it:` over a `Store`, `async with` over an `AsyncStore`.
+
+    `begin` takes the lease. `renew` runs every `every` seconds in a thread or a task; it stops at
+    `LeaseLost`, and other errors of the store are retried. `end` gets the block's error, or None. Where
+    `end` fails as well, the block's error is raised, with the other one as its context.
+    """
+
+    def __init__(
+        self,
+        store: S,
+        begin: Callable[[], Steps[T]],
+        end: Callable[[BaseException | None], Steps[R]],
+        renew: Callable[[], Steps[object]] | None = None,
+        every: float = 0.0,
+    ) -> None:
+        self._store = store
+        self._begin = begin
+        self._end = end
+        self._renew = renew
+        self._every = every
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    # In a thread
+
+    def __enter__(self: LeaseBlock[T, R, Store]) -> T:
+        self._check_store(Store, "with", "async with")
+        begun = self._store.run(self._begin())
+        if self._renew is not None:
+            self._over.clear()
+            self._thread = threading.Thread(target=self._keep, name="renewing", daemon=True)
+            self._thread.start()
+        return begun
+
+    def __exit__(self: LeaseBlock[T, R, Store], *raised: Any) -> R:
+        try:
+            self._over.set()
+            if self._thread is not None:
+                self._thread.join()
+        finally:  # also where the join is interrupted
+            result = self._store.run(self._finish(raised[1]))
+        return result
+
+    def _keep(self: LeaseBlock[T, R, Store]) -> None:
+        while not self._over.wait(self._every) and self._store.run(self._try_renew()):
+            pass
+
+    # In a task
+
+    async def __aenter__(self: LeaseBlock[T, R, AsyncStore]) -> T:
+        self._check_store(AsyncStore, "async with", "with")
+        try:
+            begun = await self._store.run(self._begin())
+        except asyncio.CancelledError as cancelled:  # the lease may have been taken
+            await _shielded(self._store.run(self._finish(cancelled)))
+            raise
+        if self._renew is not None:
+            self._task = asyncio.create_task(self._keep_async())
+        return begun
+
+    async def __aexit__(self: LeaseBlock[T, R, AsyncStore], *raised: Any) -> R:
+        return await _shielded(self._finish_async(raised[1]))
+
+    async def _finish_async(self: LeaseBlock[T, R, AsyncStore], error: BaseException | None) -> R:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        return await self._store.run(self._finish(error))
+
+    async def _keep_async(self: LeaseBlock[T, R, AsyncStore]) -> None:
+        await asyncio.sleep(self._every)
+        while await self._store.run(self._try_renew()):
+            await asyncio.sleep(self._every)
+
+    # In both
+
+    def _try_renew(self) -> Steps[bool]:
+        """Renew the lease; False where there is nothing left to renew."""
+        assert self._renew is not None
+        try:
+            yield from self._renew()
+        except (LeaseLost, UsageError):  # UsageError: the block itself has released it
+            return False
+        except IsotoneError:  # maybe no answer: there is time left for another attempt
+            pass
+        return True
+
+    def _finish(self, error: BaseException | None) -> Steps[R]:
+        try:
+            return (yield from self._end(error))
+        except IsotoneError:
+            if error is None:
+                raise
+            raise error  # noqa: B904 - the block's error; the other one is its context
+
+    def _check_store(self, kind: type[Store | AsyncStore], statement: str, other: str) -> None:
+        if not isinstance(self._store, kind):
+            raise UsageError(
+                f"use `{other}`, not `{statement}`, with a structure over {type(self._store).__name__}"
+            )
+
+
+async def _shielded(work: Coroutine[Any, Any, T]) -> T:
+    """Await work to its end even when cancelled; the cancellation is raised after it."""
+    task, cancelled = asyncio.ensure_future(work), None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as again:
+            cancelled = again
+    if cancelled is not None and not task.cancelled():
+        task.exception()  # retrieved: asyncio complains of an error that nobody has seen
+        raise cancelled
+    return task.result()
