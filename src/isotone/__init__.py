@@ -14,12 +14,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from isotone.backends.client import Client as Client
     from isotone.backends.credentials import Credentials as Credentials
     from isotone.backends.embedded import Database as Database
     from isotone.backends.embedded import open as open  # noqa: A004
     from isotone.backends.endpoint import Timeouts as Timeouts
     from isotone.backends.retry import Retries as Retries
+    from isotone.client import Client as Client
     from isotone.clock import ManualClock as ManualClock
     from isotone.clock import SystemClock as SystemClock
     from isotone.codec.ids import KSUID as KSUID
@@ -80,7 +80,7 @@ _HOMES = {
     "Attr": "isotone.model.declaring.fields",
     "Binary": "isotone.model.declaring.table",
     "Change": "isotone.model.declaring.changes",
-    "Client": "isotone.backends.client",
+    "Client": "isotone.client",
     "Condition": "isotone.model.declaring.conditions",
     "Credentials": "isotone.backends.credentials",
     "Database": "isotone.backends.embedded",

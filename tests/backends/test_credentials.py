@@ -46,7 +46,7 @@ def test_the_environment_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_server_of_ones_own_needs_no_keys() -> None:
-    assert credentials.for_any_server()() == credentials.ANYBODY
+    assert credentials.for_any_server()() == credentials.PLACEHOLDER
 
 
 def test_a_profile_is_read_as_aws_tools_do(tmp_path: Path) -> None:
@@ -151,13 +151,13 @@ def test_the_environment_may_name_the_region(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_wrong_addresses(url: str) -> None:
-    with pytest.raises(UsageError, match="is no address of a server") as raised:
+    with pytest.raises(UsageError, match="is not a server's address") as raised:
         endpoint_of(url)
     assert "secret" not in str(raised.value)
 
 
 def test_a_misspelt_profile_is_not_passed_over() -> None:
-    with pytest.raises(UsageError, match=r"profil is nothing that an address says; .*\?profile="):
+    with pytest.raises(UsageError, match=r"no parameter 'profil'; .*\?profile="):
         endpoint_of("dynamodb://eu-west-1?profil=work")
 
 

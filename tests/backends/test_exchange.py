@@ -5,12 +5,12 @@ from email.utils import formatdate
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.backends.scripted import answer, refusal, with_checksum
 
 from isotone import errors
-from isotone.backends.credentials import ANYBODY, always
+from isotone.backends.credentials import PLACEHOLDER, fixed
 from isotone.backends.exchange import Conversation, Reply, encode_request, error_class, error_of
 from isotone.backends.signing import Signer
 from isotone.errors import ApiError, ConnectionFailed, UsageError
@@ -22,7 +22,7 @@ VALUES = st.recursive(
 
 
 def conversation() -> Conversation:
-    signer = Signer(always(ANYBODY), "eu-west-1", "localhost", lambda: 0.0)
+    signer = Signer(fixed(PLACEHOLDER), "eu-west-1", "localhost", lambda: 0.0)
     return Conversation("localhost", signer, compressed=True)
 
 
@@ -45,13 +45,16 @@ def test_an_answer_may_arrive_in_any_parts(content: dict[str, Any], data: st.Dat
 
 
 @given(raw=st.binary(max_size=200))
-def test_noise_is_a_failed_connection_or_not_complete(raw: bytes) -> None:
+@example(b"HTTP/1.0 100\r\n\r\n")
+def test_noise_is_never_an_answer(raw: bytes) -> None:
     reply = Reply()
     try:
         reply.feed(raw)
     except ConnectionFailed:
         return
-    assert not reply.complete
+    if reply.complete:
+        with pytest.raises((ConnectionFailed, UsageError)):
+            conversation().answer(reply)
 
 
 @given(body=st.binary(max_size=60), status=st.sampled_from([200, 400, 404, 500, 503]))
@@ -110,7 +113,7 @@ def test_a_message_is_one_http_request() -> None:
 
 
 def test_requests_at_once_correct_a_wrong_clock_once() -> None:
-    signer = Signer(always(ANYBODY), "eu-west-1", "localhost", lambda: 0.0)
+    signer = Signer(fixed(PLACEHOLDER), "eu-west-1", "localhost", lambda: 0.0)
     talk = Conversation("localhost", signer, compressed=False)
     date = formatdate(3600, usegmt=True)
     refused = [refusal("InvalidSignatureException", "Signature expired", Date=date)] * 3

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.backends.credentials import Credentials, always
+from isotone.backends.credentials import Credentials, fixed
 from isotone.backends.signing import CONTENT_TYPE, TARGET, Signer
 
 KEYS = st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", min_size=16, max_size=20)
@@ -60,7 +60,7 @@ def test_signatures_are_those_of_botocore(
 ) -> None:
     credentials = Credentials(access_key, secret_key, token)
     theirs = botocore_signature(credentials, region, host, operation, body, now)
-    ours = our_headers(Signer(always(credentials), region, host, lambda: now), operation, body)
+    ours = our_headers(Signer(fixed(credentials), region, host, lambda: now), operation, body)
     assert ours["authorization"] == theirs["authorization"]
     assert ours["x-amz-date"] == theirs["x-amz-date"]
     assert ours.get("x-amz-security-token") == theirs.get("x-amz-security-token")
@@ -72,7 +72,7 @@ def test_a_new_day_and_new_keys_derive_anew() -> None:
     signer = Signer(lambda: current[0], "eu-west-1", "localhost", lambda: now[0])
 
     def fresh() -> str:
-        return Signer(always(current[0]), "eu-west-1", "localhost", lambda: now[0]).headers(
+        return Signer(fixed(current[0]), "eu-west-1", "localhost", lambda: now[0]).headers(
             "Scan", b""
         )
 
@@ -84,7 +84,7 @@ def test_a_new_day_and_new_keys_derive_anew() -> None:
 
 
 def test_time_is_corrected_by_the_skew() -> None:
-    signer = Signer(always(Credentials("A", "b")), "eu-west-1", "localhost", lambda: 0.0)
+    signer = Signer(fixed(Credentials("A", "b")), "eu-west-1", "localhost", lambda: 0.0)
     assert "X-Amz-Date: 19700101T000000Z" in signer.headers("Scan", b"")
     signer.skew = 3600.0
     assert "X-Amz-Date: 19700101T010000Z" in signer.headers("Scan", b"")

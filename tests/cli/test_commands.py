@@ -313,13 +313,13 @@ def test_a_file_of_something_else_is_left_alone(isotone, tmp_path, command):
 
 @pytest.mark.parametrize("url", ["http://", "ftp://localhost", "http://localhost:x"])
 def test_an_address_that_is_none(isotone, url):
-    assert "is no address of a server" in isotone("tables", url).err
+    assert "is not a server's address" in isotone("tables", url).err
 
 
 def test_nobody_at_the_address(isotone):
     outcome = isotone("tables", "http://127.0.0.1:1")
     assert outcome.code == 1
-    assert "nothing answers at http://127.0.0.1:1" in outcome.err
+    assert "cannot connect to http://127.0.0.1:1" in outcome.err
 
 
 def test_commands_work_on_a_server_as_on_a_file(isotone, shop):

@@ -11,8 +11,8 @@ from tests.docs.pages import PAGES, ROOT, Page, page
 import isotone
 import isotone.testing
 from isotone import errors
-from isotone.backends import failures
 from isotone.cli.program import COMMANDS, parser_of
+from isotone.client import exceptions
 from isotone.operations.dispatch import ACTIONS
 
 CLI = page("docs/cli.md")
@@ -81,11 +81,11 @@ def test_every_argument_is_documented(command: str) -> None:
 def error_classes() -> list[type[Exception]]:
     found = [
         each
-        for module in (errors, failures)
+        for module in (errors, exceptions)
         for each in vars(module).values()
         if isinstance(each, type) and issubclass(each, Exception)
     ]
-    internal = {failures.ClientFailure}  # every instance is one of its error's own class as well
+    internal = {exceptions.ClientError}  # every instance is one of its error's own class as well
     return sorted(set(found) - internal, key=lambda each: each.__name__)
 
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from isotone.backends.exchange import error_of
 from isotone.backends.interface import Request, Response
-from isotone.backends.responses import restore_binary
 from isotone.backends.signing import STREAM_OPERATIONS
+from isotone.client.responses import restore_binary
 from isotone.errors import ConnectionFailed, UsageError
 
 _FRAME: Final = frozenset({"ResponseMetadata", "Error", "message", "Message"})

@@ -1,8 +1,8 @@
-"""Who signs the requests: access keys given, in the environment, or wherever AWS's tools find them.
+"""The access keys that sign requests: the caller's, the environment's, or those that AWS's tools find.
 
-A `CredentialSource` is asked before every signature, so that temporary keys are exchanged in time. With
-botocore installed its own resolver is used, and with it profiles, roles, SSO, containers and instances
-work as they do for the AWS CLI. Without it, keys come from the caller or from the environment.
+A `CredentialSource` is called before every signature, so temporary keys are renewed in time. If botocore
+is installed, its resolver is used: profiles, roles, SSO, containers and instances work as they do for
+the AWS CLI. Without it, keys come from the caller or from the environment.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Credentials(NamedTuple):
 
 CredentialSource = Callable[[], Credentials]
 
-# What a server that verifies no signature is sent where nobody has named a key.
-ANYBODY: Final = Credentials("isotone", "isotone")
+# Sent to servers other than Amazon's if no key is set: most do not verify signatures.
+PLACEHOLDER: Final = Credentials("isotone", "isotone")
 
 
-def always(credentials: Credentials) -> CredentialSource:
-    """A source of credentials that do not change."""
+def fixed(credentials: Credentials) -> CredentialSource:
+    """A source that always returns the same credentials."""
     return lambda: credentials
 
 
@@ -46,18 +46,18 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Credentials
 
 
 def for_any_server() -> CredentialSource:
-    """For a server of one's own: the environment's keys, or none in particular."""
-    return always(from_environment() or ANYBODY)
+    """Credentials for a server other than Amazon's: the environment's, or a placeholder."""
+    return fixed(from_environment() or PLACEHOLDER)
 
 
 def for_amazon(profile: str | None = None) -> CredentialSource:
-    """For AWS itself, in the order in which its own tools look; raises `NoCredentials`."""
+    """Credentials for AWS, resolved in the order of AWS's own tools; raises `NoCredentials`."""
     given = from_environment() if profile is None else None
     if given is not None:
-        return always(given)
+        return fixed(given)
     session = botocore_session(profile)
-    found = None if session is None else _asked(session.get_credentials)
-    if found is None:
+    resolved = None if session is None else _resolve(session.get_credentials)
+    if resolved is None:
         raise NoCredentials(
             "no AWS credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, pass "
             "credentials=Credentials(…), or "
@@ -67,23 +67,23 @@ def for_amazon(profile: str | None = None) -> CredentialSource:
                 else "run `aws configure`"
             )
         )
-    return _from_botocore(found)
+    return _from_botocore(resolved)
 
 
-def region_of_environment(profile: str | None = None) -> str:
-    """The region that AWS's tools would take here; raises `UsageError` where none is set."""
+def default_region(profile: str | None = None) -> str:
+    """The region that AWS's tools would use; raises `UsageError` if none is set."""
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if profile is not None or not region:
         session = botocore_session(profile)
-        found = _asked(lambda: session.get_config_variable("region")) if session else None
-        region = found or region
+        if session is not None:
+            region = _resolve(lambda: session.get_config_variable("region")) or region
     if not region:
-        raise UsageError("no AWS region is set; write it in the address: dynamodb://eu-west-1")
+        raise UsageError("no AWS region is set; name it in the address: dynamodb://eu-west-1")
     return region
 
 
 def botocore_session(profile: str | None) -> Any:
-    """botocore's session, or None where it is not installed; a profile then is a `UsageError`."""
+    """botocore's session, or None if it is not installed; raises `UsageError` if a profile needs it."""
     try:
         import botocore.session
     except ImportError:
@@ -95,20 +95,20 @@ def botocore_session(profile: str | None) -> Any:
     return botocore.session.Session(profile=profile)
 
 
-def _asked(ask: Callable[[], Any]) -> Any:
-    """What botocore says; raises `NoCredentials` for a profile that is not there, or a login that has ended."""
+def _resolve(ask: Callable[[], Any]) -> Any:
+    """Ask botocore; raises `NoCredentials` for an unknown profile or an expired login."""
     from botocore.exceptions import BotoCoreError
 
     try:
         return ask()
     except BotoCoreError as error:
-        raise NoCredentials(f"AWS's own tools cannot tell: {error}") from error
+        raise NoCredentials(f"botocore could not resolve the AWS configuration: {error}") from error
 
 
-def _from_botocore(found: Any) -> CredentialSource:
+def _from_botocore(resolved: Any) -> CredentialSource:
     def source() -> Credentials:
-        # Temporary keys that are about to expire are renewed.
-        frozen = _asked(found.get_frozen_credentials)
+        # botocore renews temporary keys that are about to expire.
+        frozen = _resolve(resolved.get_frozen_credentials)
         return Credentials(frozen.access_key, frozen.secret_key, frozen.token)
 
     return source

@@ -25,8 +25,7 @@ from isotone.storage.interface import Store
 from isotone.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from isotone.backends.client import Client
-    from isotone.backends.streams_client import StreamsClient
+    from isotone.client import Client, StreamsClient
 
 MEMORY = ":memory:"
 Durability = Literal["disk", "process", "none"]
@@ -106,13 +105,13 @@ class Database:
 
     def client(self) -> Client:
         """A client with the methods, arguments and answers of boto3's low-level one."""
-        from isotone.backends.client import Client
+        from isotone.client import Client
 
         return Client(self.execute, region_name=self.engine.region)
 
     def streams_client(self) -> StreamsClient:
         """A client with the methods, arguments and answers of boto3's for DynamoDB Streams."""
-        from isotone.backends.streams_client import StreamsClient
+        from isotone.client import StreamsClient
 
         return StreamsClient(self.execute, region_name=self.engine.region)
 

@@ -1,4 +1,8 @@
-"""Where a remote engine is, and how to speak to it."""
+"""The endpoint of a server: its address, region, credentials and time-outs, from a URL.
+
+`dynamodb://region` is Amazon's service, unless the environment configures another endpoint for AWS's
+tools.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ _SUFFIXES: Final = {"cn-": "amazonaws.com.cn", "us-iso-": "c2s.ic.gov", "us-isob
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds to wait for a connection, and for the next part of an answer."""
+    """Seconds to wait for a connection, and for the next bytes of an answer."""
 
     connect: float = 5.0
     read: float = 60.0
@@ -32,7 +36,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address with the credentials and the region that its requests are signed with."""
+    """An address, and the credentials and region that sign its requests."""
 
     url: str
     host: str
@@ -42,17 +46,17 @@ class Endpoint:
     credentials: CredentialSource
 
     def conversation(self) -> Conversation:
-        """How to make and read messages for the endpoint."""
-        usual = self.port == _PORTS["https" if self.is_tls else "http"]
-        bracketed = f"[{self.host}]" if ":" in self.host else self.host
-        host = bracketed if usual else f"{bracketed}:{self.port}"
+        """The encoder of requests and decoder of answers for the endpoint."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        if self.port != _PORTS["https" if self.is_tls else "http"]:
+            host = f"{host}:{self.port}"
         signer = Signer(self.credentials, self.region, host)
-        # Over a network, bytes cost more than the time to unpack them; within the machine they do not.
+        # Compression saves time over a network, but not within one machine.
         return Conversation(host, signer, compressed=self.is_tls)
 
     @property
     def of_streams(self) -> Endpoint:
-        """Where DynamoDB Streams is: a host of its own at Amazon, the same one everywhere else."""
+        """The endpoint of DynamoDB Streams: a separate host at Amazon, the same one elsewhere."""
         if _AMAZON.fullmatch(self.host) is None:
             return self
         url = os.environ.get("AWS_ENDPOINT_URL_DYNAMODB_STREAMS") or _streams_url(self.host)
@@ -62,12 +66,12 @@ class Endpoint:
         return replace(self, url=url, host=host, port=port, is_tls=parts.scheme == "https")
 
     def unreachable(self, error: OSError) -> ConnectionFailed:
-        """What to raise where no connection came about."""
+        """The error for a connection that failed."""
         if isinstance(error, ssl.SSLError):
-            return ConnectionFailed(f"there is no safe connection to {self.url}: {error}")
+            return ConnectionFailed(f"the TLS connection to {self.url} failed: {error}")
         reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or error
         return ConnectionFailed(
-            f"nothing answers at {self.url} ({reason}); `isotone serve` starts a server"
+            f"cannot connect to {self.url} ({reason}); `isotone serve` starts a server"
         )
 
 
@@ -80,23 +84,23 @@ def endpoint_of(
 ) -> Endpoint:
     """The endpoint of `http://…`, `https://…` or `dynamodb://region?profile=…`.
 
-    Raises `UsageError` for another address, and where there is no region or no credentials for AWS.
+    Raises `UsageError` for any other address, and for AWS without a region or credentials.
     """
     parts = _parts_of(url)
     if parts.scheme == "dynamodb":
-        profile = profile or _profile_in(parts)
-        region = region or parts.hostname or keys.region_of_environment(profile)
+        profile = profile or _profile(parts)
+        region = region or parts.hostname or keys.default_region(profile)
         url = _url_of_environment() or _amazon_url(region)
         parts = _parts_of(url)
     if parts.scheme not in _PORTS or not parts.hostname or parts.query:
-        raise _not_an_address(url)
+        raise _bad_address(url)
     amazon = _AMAZON.search(parts.hostname)
     return Endpoint(
         url=url,
         host=parts.hostname,
         port=parts.port or _PORTS[parts.scheme],
         is_tls=parts.scheme == "https",
-        region=region or (amazon[1] if amazon else _usual_region()),
+        region=region or (amazon[1] if amazon else _local_region()),
         credentials=_source(credentials, profile, is_amazon=amazon is not None),
     )
 
@@ -104,43 +108,42 @@ def endpoint_of(
 def _parts_of(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018 - looks whether it is a number
+        parts.port  # noqa: B018 - raises if it is not a number
     except ValueError:
-        raise _not_an_address(url) from None
+        raise _bad_address(url) from None
     if parts.path not in ("", "/") or parts.fragment or "@" in parts.netloc:
-        raise _not_an_address(url)
+        raise _bad_address(url)
     return parts
 
 
-def _profile_in(parts: SplitResult) -> str | None:
-    said = parse_qs(parts.query)
-    for name in said.keys() - {"profile"}:
+def _profile(parts: SplitResult) -> str | None:
+    parameters = parse_qs(parts.query)
+    for name in parameters.keys() - {"profile"}:
         raise UsageError(
-            f"{name} is nothing that an address says; it looks like dynamodb://eu-west-1?profile=work"
+            f"an address has no parameter {name!r}; write, for example, dynamodb://eu-west-1?profile=work"
         )
-    return said.get("profile", [None])[0]
+    return parameters.get("profile", [None])[0]
 
 
 def _url_of_environment() -> str | None:
-    """The endpoint that AWS's tools would take instead of Amazon's own."""
+    """The endpoint that the environment configures for AWS's tools."""
     if os.environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").lower() == "true":
         return None
     return os.environ.get("AWS_ENDPOINT_URL_DYNAMODB") or os.environ.get("AWS_ENDPOINT_URL")
 
 
-def _usual_region() -> str:
-    """The region for a server of one's own: DynamoDB Local keeps the tables of each apart."""
-    set_ = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-    return set_ or "us-east-1"
+def _local_region() -> str:
+    """The region for other servers. It matters: DynamoDB Local separates the tables of regions."""
+    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
 def _amazon_url(region: str) -> str:
-    suffix = next((each for start, each in _SUFFIXES.items() if region.startswith(start)), None)
-    return f"https://dynamodb.{region}.{suffix or 'amazonaws.com'}"
+    suffixes = (suffix for start, suffix in _SUFFIXES.items() if region.startswith(start))
+    return f"https://dynamodb.{region}.{next(suffixes, 'amazonaws.com')}"
 
 
 def _streams_url(host: str) -> str:
-    """`dynamodb.eu-west-1.…` is `streams.dynamodb.eu-west-1.…`, whichever account's own name it has."""
+    """`streams.dynamodb.eu-west-1.…` for `dynamodb.eu-west-1.…` and for account-based hosts."""
     service, _, rest = host.partition(".")
     if not service.startswith("dynamodb"):
         service, rest = "dynamodb", rest.removeprefix("ddb.")
@@ -151,7 +154,7 @@ def _source(
     given: Credentials | CredentialSource | None, profile: str | None, *, is_amazon: bool
 ) -> CredentialSource:
     if isinstance(given, Credentials):
-        return keys.always(given)
+        return keys.fixed(given)
     if given is not None:
         return given
     if is_amazon or profile is not None:
@@ -159,9 +162,9 @@ def _source(
     return keys.for_any_server()
 
 
-def _not_an_address(url: str) -> UsageError:
-    shown = re.sub("//.*@", "//…@", url)  # what stands before it may be a secret
+def _bad_address(url: str) -> UsageError:
+    shown = re.sub("//.*@", "//…@", url)  # the part before @ may be a secret
     return UsageError(
-        f"{shown!r} is no address of a server; it looks like http://localhost:8000, "
+        f"{shown!r} is not a server's address; write, for example, http://localhost:8000, "
         "https://example.com or dynamodb://eu-west-1"
     )

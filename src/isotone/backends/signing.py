@@ -1,7 +1,7 @@
-"""AWS Signature Version 4 for the one kind of request that DynamoDB takes: a POST of JSON to `/`.
+"""AWS Signature Version 4 for DynamoDB's only kind of request: a POST of JSON to `/`.
 
-Method, path and query never differ, so the canonical request is five header lines and the hash of the
-body. The signing key is derived once a day and credential, the date is written once a second.
+Method, path and query are always the same, so the canonical request is five header lines and the hash of
+the body. The signing key is derived once per day and credentials, the date formatted once per second.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SIGNED_WITH_TOKEN: Final = "content-type;host;x-amz-date;x-amz-security-token;x
 class Signer:
     """Signs requests to one host in one region.
 
-    `skew` is what has to be added to this machine's time to get the service's.
+    `skew` is added to this machine's time to get the service's time.
     """
 
     __slots__ = ("_credentials", "_derived", "_host", "_region", "_stamp", "now", "skew")
@@ -51,7 +51,7 @@ class Signer:
         self.skew = 0.0
 
     def headers(self, operation: str, body: bytes) -> str:
-        """The lines of a request's head that depend on what is signed, each with its line end."""
+        """The signed header lines of a request, each with its line end."""
         credentials = self._credentials()
         stamp = self._timestamp()
         token = credentials.token
@@ -77,7 +77,7 @@ class Signer:
         )
 
     def time(self) -> float:
-        """The service's time, as far as it is known."""
+        """The service's time, as far as its skew is known."""
         return self.now() + self.skew
 
     def _timestamp(self) -> str:

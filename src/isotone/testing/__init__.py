@@ -9,16 +9,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from isotone.backends.boto import Attachment as Attachment
-    from isotone.backends.boto import attach as attach
+    from isotone.testing.attachment import Attachment as Attachment
+    from isotone.testing.attachment import attach as attach
     from isotone.testing.mock import MockDynamoDB as MockDynamoDB
     from isotone.testing.mock import mock_aws as mock_aws
     from isotone.testing.mock import mock_dynamodb as mock_dynamodb
 
 _HOMES = {
-    "Attachment": "isotone.backends.boto",
+    "Attachment": "isotone.testing.attachment",
     "MockDynamoDB": "isotone.testing.mock",
-    "attach": "isotone.backends.boto",
+    "attach": "isotone.testing.attachment",
     "mock_aws": "isotone.testing.mock",
     "mock_dynamodb": "isotone.testing.mock",
 }

@@ -17,8 +17,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from isotone.backends.boto import Database, respond, respond_awaitably
 from isotone.errors import UsageError
+from isotone.testing.attachment import Database, respond, respond_awaitably
 
 _HERE: Final = "http://dynamodb.isotone.invalid/"
 _SERVICES: Final = frozenset({"dynamodb", "dynamodbstreams"})

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from isotone.backends.client import Client
     from isotone.backends.embedded import Database
+    from isotone.client import Client
     from isotone.clock import ManualClock
     from isotone.testing.prepared import Prepared, SwitchedClock
     from isotone.testing.wiring import Wiring

@@ -11,8 +11,8 @@ import isotone
 from isotone.clock import Clock, ManualClock, SystemClock
 
 if TYPE_CHECKING:
-    from isotone.backends.client import Client
     from isotone.backends.embedded import Database
+    from isotone.client import Client
 
 Schema = Callable[["Client"], object]
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import boto3
 
-from isotone.backends.boto import Database, attach
 from isotone.errors import UsageError
+from isotone.testing.attachment import Database, attach
 
 _NO_CREDENTIALS: Final = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
 

@@ -10,8 +10,8 @@ import pytest
 from aiobotocore.session import get_session
 
 import isotone
-from isotone.backends.boto import attach
 from isotone.errors import InternalServerError, ProvisionedThroughputExceededException, UsageError
+from isotone.testing.attachment import attach
 
 TABLE: dict[str, Any] = {
     "TableName": "music",

@@ -1,33 +1,32 @@
-"""Paginators: a call repeated until the service has no further page, as botocore's do it.
+"""Paginators: a call repeated until the service has no further page, as in botocore.
 
-`PaginationConfig` has botocore's members. `PageSize` is the limit of each call. `MaxItems` bounds what
-all pages give together; where it cuts a page, `resume_token` (the full result's `NextToken`) says after
-which key and how many items of the page have been given already, and `StartingToken` goes on there.
+`PaginationConfig` has botocore's members. `PageSize` is the limit of each call. `MaxItems` bounds the
+items of all pages together. Where it cuts a page, `resume_token` (`NextToken` in the full result) holds
+the page's start key and the number of its items already returned; `StartingToken` continues there.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from isotone.backends.failures import pagination_error
-from isotone.backends.responses import restore_binary
-from isotone.errors import UsageError
+from isotone.client.exceptions import pagination_error
+from isotone.client.responses import restore_binary
 
-_GIVEN: Final = "boto_truncate_amount"
+_SKIP: Final = "boto_truncate_amount"
 
 
 class Paging(NamedTuple):
-    """Which members of an action's request and response carry its paging."""
+    """The members of an action's request and response that carry the paging."""
 
     input_token: str
     output_token: str
     limit: str | None
     results: tuple[str, ...]  # summed over pages; the first holds the items
-    singles: tuple[str, ...] = ()  # taken from the first page
+    from_first_page: tuple[str, ...] = ()
 
 
 _ITEMS: Final = Paging(
@@ -51,30 +50,22 @@ PAGINATED: Final[Mapping[str, Paging]] = {
 }
 
 
-class Calls(Protocol):
-    """A client, as far as a paginator or waiter needs one: its methods by name."""
-
-    def __getattribute__(self, name: str, /) -> Any: ...
-
-
 class Paginator:
     """`client.get_paginator(name)`."""
 
-    def __init__(self, client: Calls, operation_name: str) -> None:
-        if operation_name not in PAGINATED:
-            raise UsageError(f"Operation cannot be paginated: {operation_name}")
-        self._method = getattr(client, operation_name)
-        self._paging = PAGINATED[operation_name]
+    def __init__(self, method: Callable[..., Any], paging: Paging) -> None:
+        self._method = method
+        self._paging = paging
 
     def paginate(
         self, *, PaginationConfig: Mapping[str, Any] | None = None, **request: Any
     ) -> PageIterator:
-        """The pages of a call with these arguments; nothing is asked before they are iterated."""
+        """The pages of a call with these arguments. Calls are made while the pages are iterated."""
         return PageIterator(self._method, self._paging, dict(PaginationConfig or {}), request)
 
 
 class PageIterator:
-    """Pages, each a response of the action. Costs one call a page."""
+    """Iterates over pages, each a response of the action. Costs one call per page."""
 
     def __init__(
         self, method: Any, paging: Paging, config: dict[str, Any], request: dict[str, Any]
@@ -102,27 +93,27 @@ class PageIterator:
         left = self._max_items
         page = self._first(token, skip)
         while True:
-            given = self._cut(page, left)
-            if given is not None:
-                self.resume_token = self._encode_token(token, skip + given)
+            returned = self._cut(page, left)
+            if returned is not None:
+                self.resume_token = self._encode_token(token, skip + returned)
             yield page
             if left is not None:
                 left -= self._count(page)
             previous, token, skip = token, page.get(self._paging.output_token), 0
-            if token is None or given is not None:
+            if token is None or returned is not None:
                 return
             if left == 0:
                 self.resume_token = self._encode_token(token, 0)
                 return
             if token == previous:
                 raise pagination_error(f"The same next token was received twice: {token}")
-            page = self._ask(token)
+            page = self._call(token)
 
     def _count(self, page: dict[str, Any]) -> int:
         return len(page.get(self._paging.results[0], ()))
 
     def _cut(self, page: dict[str, Any], left: int | None) -> int | None:
-        """Leave only as many items as may still be given; how many, or None where all may."""
+        """Cut a page to the `left` items that may still be returned; None if it has no more than that."""
         if left is None or self._count(page) <= left:
             return None
         primary = self._paging.results[0]
@@ -130,17 +121,17 @@ class PageIterator:
         return left
 
     def _first(self, token: Any, skip: int) -> dict[str, Any]:
-        """The first page, without what an earlier run has given of it and counted."""
-        page = self._ask(token)
-        singles = self._paging.singles
-        self.non_aggregate_part = {name: page[name] for name in singles if name in page}
+        """The first page, without the items and counts that an earlier run returned."""
+        page = self._call(token)
+        once = self._paging.from_first_page
+        self.non_aggregate_part = {name: page[name] for name in once if name in page}
         if self._start != (None, 0):
             primary, *others = self._paging.results
             page[primary] = page.get(primary, [])[skip:]
             page.update(dict.fromkeys(others, 0))
         return page
 
-    def _ask(self, token: Any) -> dict[str, Any]:
+    def _call(self, token: Any) -> dict[str, Any]:
         request = self._request
         if token is not None:
             request = {**request, self._paging.input_token: token}
@@ -148,7 +139,7 @@ class PageIterator:
         return page
 
     def build_full_result(self) -> dict[str, Any]:
-        """All pages as one response: items in one list, counts summed. Costs one call a page."""
+        """All pages as one response: items in one list, counts summed. Costs one call per page."""
         full: dict[str, Any] = {}
         for page in self:
             for name in self._paging.results:
@@ -160,31 +151,31 @@ class PageIterator:
         return full
 
     def search(self, expression: str) -> Iterator[Any]:
-        """What a JMESPath expression finds in each page; needs the `jmespath` package."""
+        """The results of a JMESPath expression in each page; needs the `jmespath` package."""
         import jmespath  # type: ignore[import-untyped] # it has no stubs
 
         compiled = jmespath.compile(expression)
         for page in self:
-            found = compiled.search(page)
-            if isinstance(found, list):
-                yield from found
+            result = compiled.search(page)
+            if isinstance(result, list):
+                yield from result
             else:
-                yield found
+                yield result
 
-    def _encode_token(self, token: Any, given: int) -> str:
-        resume = {self._paging.input_token: token, _GIVEN: given or None}
+    def _encode_token(self, token: Any, returned: int) -> str:
+        resume = {self._paging.input_token: token, _SKIP: returned or None}
         present = {name: value for name, value in resume.items() if value is not None}
         return b64encode(msgspec.json.encode(present)).decode()
 
 
 def _decode_token(token: Any) -> tuple[Any, int]:
-    """Where to start, and how many items of that page to leave out."""
+    """The key to start at, and how many items of that page to skip."""
     if token is None:
         return None, 0
     try:
         resume = msgspec.json.decode(b64decode(token, validate=True), type=dict[str, Any])
-        given = int(resume.pop(_GIVEN, 0))
+        returned = int(resume.pop(_SKIP, 0))
     except (ValueError, TypeError):
         raise pagination_error(f"Bad starting token: {token}") from None
     restore_binary(resume)
-    return next(iter(resume.values()), None), given
+    return next(iter(resume.values()), None), returned

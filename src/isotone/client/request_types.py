@@ -1,8 +1,8 @@
-"""The parameters of the actions on items, as boto3's low-level client takes them.
+"""The parameters of each action, as boto3's low-level clients take them.
 
-Each `…Input` is declared once and serves three readers: an editor completes keyword arguments from it,
-`parameters` compiles it into a check that runs in C, and the same module walks it to say what is wrong
-in botocore's words. Member names, their order and their bounds are the service's own.
+Each `…Input` is declared once and has three readers: an editor completes keyword arguments from it,
+`encoding` compiles it into a check that runs in C, and `validation` walks it to report errors in
+botocore's words. Names, order and bounds of the members are the service's own.
 """
 
 from __future__ import annotations
@@ -33,10 +33,13 @@ class AttributeValue(TypedDict, total=False):
     BOOL: bool
 
 
-if TYPE_CHECKING:  # a dict that was made before the call has no type more exact
+if TYPE_CHECKING:  # a dict made before the call has no more exact type
     AttributeMap = Mapping[str, AttributeValue | Mapping[str, Any]]
 else:
     AttributeMap = Mapping[str, AttributeValue]
+
+
+# Items
 
 
 class GetItemInput(TypedDict, total=False):
@@ -280,3 +283,214 @@ class ExecuteTransactionInput(TypedDict, total=False):
     TransactStatements: Required[NonEmpty[ParameterizedStatement]]
     ClientRequestToken: Name
     ReturnConsumedCapacity: str
+
+
+# Tables
+
+
+class AttributeDefinition(TypedDict, total=False):
+    AttributeName: Required[Name]
+    AttributeType: Required[str]
+
+
+class KeySchemaElement(TypedDict, total=False):
+    AttributeName: Required[Name]
+    KeyType: Required[str]
+
+
+class ProjectionShape(TypedDict, total=False):
+    ProjectionType: str
+    NonKeyAttributes: NonEmpty[Name]
+
+
+class LocalSecondaryIndex(TypedDict, total=False):
+    IndexName: Required[Name]
+    KeySchema: Required[NonEmpty[KeySchemaElement]]
+    Projection: Required[ProjectionShape]
+
+
+class ProvisionedThroughputShape(TypedDict, total=False):
+    ReadCapacityUnits: Required[Positive]
+    WriteCapacityUnits: Required[Positive]
+
+
+class OnDemandThroughputShape(TypedDict, total=False):
+    MaxReadRequestUnits: int
+    MaxWriteRequestUnits: int
+
+
+class WarmThroughputShape(TypedDict, total=False):
+    ReadUnitsPerSecond: int
+    WriteUnitsPerSecond: int
+
+
+class GlobalSecondaryIndex(TypedDict, total=False):
+    IndexName: Required[Name]
+    KeySchema: Required[NonEmpty[KeySchemaElement]]
+    Projection: Required[ProjectionShape]
+    ProvisionedThroughput: ProvisionedThroughputShape
+    OnDemandThroughput: OnDemandThroughputShape
+    WarmThroughput: WarmThroughputShape
+
+
+class StreamSpecificationShape(TypedDict, total=False):
+    StreamEnabled: Required[bool]
+    StreamViewType: str
+
+
+class SSESpecificationShape(TypedDict, total=False):
+    Enabled: bool
+    SSEType: str
+    KMSMasterKeyId: str
+
+
+class Tag(TypedDict, total=False):
+    Key: Required[Name]
+    Value: Required[str]
+
+
+class CreateTableInput(TypedDict, total=False):
+    AttributeDefinitions: Required[Sequence[AttributeDefinition]]
+    TableName: Required[Name]
+    KeySchema: Required[NonEmpty[KeySchemaElement]]
+    LocalSecondaryIndexes: Sequence[LocalSecondaryIndex]
+    GlobalSecondaryIndexes: Sequence[GlobalSecondaryIndex]
+    BillingMode: str
+    ProvisionedThroughput: ProvisionedThroughputShape
+    StreamSpecification: StreamSpecificationShape
+    SSESpecification: SSESpecificationShape
+    Tags: Sequence[Tag]
+    TableClass: str
+    DeletionProtectionEnabled: bool
+    WarmThroughput: WarmThroughputShape
+    ResourcePolicy: str
+    OnDemandThroughput: OnDemandThroughputShape
+
+
+class UpdateGlobalSecondaryIndexAction(TypedDict, total=False):
+    IndexName: Required[Name]
+    ProvisionedThroughput: ProvisionedThroughputShape
+    OnDemandThroughput: OnDemandThroughputShape
+    WarmThroughput: WarmThroughputShape
+
+
+class DeleteGlobalSecondaryIndexAction(TypedDict, total=False):
+    IndexName: Required[Name]
+
+
+class GlobalSecondaryIndexUpdate(TypedDict, total=False):
+    Update: UpdateGlobalSecondaryIndexAction
+    Create: GlobalSecondaryIndex
+    Delete: DeleteGlobalSecondaryIndexAction
+
+
+class UpdateTableInput(TypedDict, total=False):
+    AttributeDefinitions: Sequence[AttributeDefinition]
+    TableName: Required[Name]
+    BillingMode: str
+    ProvisionedThroughput: ProvisionedThroughputShape
+    GlobalSecondaryIndexUpdates: Sequence[GlobalSecondaryIndexUpdate]
+    StreamSpecification: StreamSpecificationShape
+    SSESpecification: SSESpecificationShape
+    ReplicaUpdates: NonEmpty[Mapping[str, Any]]
+    TableClass: str
+    DeletionProtectionEnabled: bool
+    MultiRegionConsistency: str
+    GlobalTableWitnessUpdates: NonEmpty[Mapping[str, Any]]
+    OnDemandThroughput: OnDemandThroughputShape
+    WarmThroughput: WarmThroughputShape
+
+
+class DescribeTableInput(TypedDict, total=False):
+    TableName: Required[Name]
+
+
+DeleteTableInput = DescribeTableInput
+DescribeTimeToLiveInput = DescribeTableInput
+DescribeContinuousBackupsInput = DescribeTableInput
+
+
+class ListTablesInput(TypedDict, total=False):
+    ExclusiveStartTableName: Name
+    Limit: Positive
+
+
+class TimeToLiveSpecificationShape(TypedDict, total=False):
+    Enabled: Required[bool]
+    AttributeName: Required[Name]
+
+
+class UpdateTimeToLiveInput(TypedDict, total=False):
+    TableName: Required[Name]
+    TimeToLiveSpecification: Required[TimeToLiveSpecificationShape]
+
+
+class TagResourceInput(TypedDict, total=False):
+    ResourceArn: Required[Name]
+    Tags: Required[Sequence[Tag]]
+
+
+class UntagResourceInput(TypedDict, total=False):
+    ResourceArn: Required[Name]
+    TagKeys: Required[Sequence[Name]]
+
+
+class ListTagsOfResourceInput(TypedDict, total=False):
+    ResourceArn: Required[Name]
+    NextToken: str
+
+
+class PointInTimeRecoverySpecificationShape(TypedDict, total=False):
+    PointInTimeRecoveryEnabled: Required[bool]
+    RecoveryPeriodInDays: Positive
+
+
+class UpdateContinuousBackupsInput(TypedDict, total=False):
+    TableName: Required[Name]
+    PointInTimeRecoverySpecification: Required[PointInTimeRecoverySpecificationShape]
+
+
+class DescribeLimitsInput(TypedDict, total=False):
+    pass
+
+
+class DescribeEndpointsInput(TypedDict, total=False):
+    pass
+
+
+# Streams
+
+StreamArn = Annotated[str, Meta(min_length=37)]
+ShardId = Annotated[str, Meta(min_length=28)]
+SequenceNumber = Annotated[str, Meta(min_length=21)]
+TableName = Annotated[str, Meta(min_length=3)]
+
+
+class ListStreamsInput(TypedDict, total=False):
+    TableName: TableName
+    Limit: Positive
+    ExclusiveStartStreamArn: StreamArn
+
+
+class ShardFilter(TypedDict, total=False):
+    Type: str
+    ShardId: ShardId
+
+
+class DescribeStreamInput(TypedDict, total=False):
+    StreamArn: Required[StreamArn]
+    Limit: Positive
+    ExclusiveStartShardId: ShardId
+    ShardFilter: ShardFilter
+
+
+class GetShardIteratorInput(TypedDict, total=False):
+    StreamArn: Required[StreamArn]
+    ShardId: Required[ShardId]
+    ShardIteratorType: Required[str]
+    SequenceNumber: SequenceNumber
+
+
+class GetRecordsInput(TypedDict, total=False):
+    ShardIterator: Required[Name]
+    Limit: Positive

@@ -15,8 +15,8 @@ from botocore.validate import ParamValidator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.backends.failures import ParamValidationError
-from isotone.backends.parameters import encode_request
+from isotone.client.exceptions import ParamValidationError
+from isotone.client.parameters import declared_type, encode_request, members, required
 
 MODEL = botocore.session.Session().get_service_model("dynamodb")
 
@@ -142,11 +142,8 @@ def test_agrees_with_botocore_on_any_request(value: Any, limit: Any) -> None:
 
 def test_declared_requests_have_botocores_members() -> None:
     """Every member that botocore declares, in its order, so that reports name them alike."""
-    from isotone.backends import parameters
-    from isotone.backends.parameter_faults import members, required
-
     for operation in MODEL.operation_names:
-        shape = parameters._declared(operation)
+        shape = declared_type(operation)
         if shape is None:
             continue
         theirs = MODEL.operation_model(operation).input_shape

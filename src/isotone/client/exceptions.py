@@ -1,9 +1,9 @@
-"""The exceptions that a client raises, for both families of `except` clauses.
+"""The exceptions of a client, for both families of `except` clauses.
 
-A failed call raises an instance of its `isotone.errors` class that carries botocore's attributes,
-`response` and `operation_name`. Where botocore has been imported by anybody, the instance is one of
-`botocore.exceptions.ClientError` too (and so for the parameter and waiter errors); Isotone never
-imports it by itself, so programs without botocore do not pay for it.
+A failed call raises an instance of its `isotone.errors` class with botocore's attributes, `response`
+and `operation_name`. If the program has imported botocore, the instance also belongs to
+`botocore.exceptions.ClientError`; the parameter, waiter and pagination errors to their namesakes there.
+Isotone never imports botocore for this, so programs without it do not pay for it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from isotone import errors
-from isotone.backends.responses import restore_binary
+from isotone.client.responses import restore_binary
 from isotone.errors import ApiError, IsotoneError, UsageError
 
 E = TypeVar("E", bound=Exception)
 
-# The errors that botocore's model of DynamoDB declares: those that `client.exceptions` has, and whose
-# members it copies to the top of `response`. ValidationException is not among them.
+# The errors declared in botocore's model of DynamoDB: `client.exceptions` has these, and botocore copies
+# their members to the top of `response`. ValidationException is not among them.
 MODELED: Final = frozenset(
     (
         "BackupInUseException",
@@ -71,13 +71,8 @@ MODELED_BY_STREAMS: Final = frozenset(
 )
 
 
-def _say(error: Exception, text: str) -> None:
-    """Set the text without `super()`, whose next class may be one of botocore's with other arguments."""
-    Exception.__init__(error, text)
-
-
-class ClientFailure(ApiError):
-    """An `ApiError` as a client raises it, made like botocore's `ClientError` and with what that carries.
+class ClientError(ApiError):
+    """An `ApiError` with the constructor and the attributes of botocore's `ClientError`.
 
     `response` is the parsed answer (`response["Error"]["Code"]`), `operation_name` the action.
     """
@@ -89,44 +84,49 @@ class ClientFailure(ApiError):
         self.response = error_response
         self.operation_name = operation_name
         code = error.get("Code", "Unknown")
-        _say(
+        _set_text(
             self,
             f"An error occurred ({code}) when calling the {operation_name} operation: {self.message}",
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _revive, (self.code, self.response, self.operation_name)
+        return _client_error, (self.code, self.response, self.operation_name)
 
 
 _FRAME: Final = frozenset({"Error", "ResponseMetadata", "message", "Message"})
 
 
+def _set_text(error: Exception, text: str) -> None:
+    """Skip `super()`: the next class may be one of botocore's, with other arguments."""
+    Exception.__init__(error, text)
+
+
 class ParamValidationError(UsageError):
-    """The parameters of a call do not fit its action; nothing was sent."""
+    """The parameters of a call are invalid; no request was sent."""
 
     def __init__(self, *, report: str) -> None:
-        _say(self, f"Parameter validation failed:\n{report}")
+        _set_text(self, f"Parameter validation failed:\n{report}")
         self.kwargs = {"report": report}
 
 
 class WaiterError(IsotoneError):
-    """What a waiter waited for did not come; `last_response` is the last answer that it saw."""
+    """A waiter gave up; `last_response` is the last answer that it received."""
 
     def __init__(self, *, name: str, reason: str, last_response: dict[str, Any]) -> None:
-        _say(self, f"Waiter {name} failed: {reason}")
+        _set_text(self, f"Waiter {name} failed: {reason}")
         self.kwargs = {"name": name, "reason": reason}
         self.last_response = last_response
 
 
 class PaginationError(UsageError):
-    """A paginator was given a configuration or a token that it cannot follow."""
+    """A paginator got a configuration or a token that it cannot use."""
 
     def __init__(self, *, message: str) -> None:
-        _say(self, f"Error during pagination: {message}")
+        _set_text(self, f"Error during pagination: {message}")
         self.kwargs = {"message": message}
 
 
-def client_failure(error: ApiError, operation: str, metadata: dict[str, Any]) -> ClientFailure:
+def client_error(error: ApiError, operation: str, metadata: dict[str, Any]) -> ClientError:
     """The exception that a client raises for an error of the API; its members are copies."""
     response: dict[str, Any] = {
         "Error": {"Message": error.message, "Code": error.code},
@@ -136,27 +136,26 @@ def client_failure(error: ApiError, operation: str, metadata: dict[str, Any]) ->
         members = msgspec.json.decode(msgspec.json.encode(error.members))
         restore_binary(members)
         response |= {error.message_member: error.message, **members}
-    return _revive(error.code, response, operation)
+    return _client_error(error.code, response, operation)
 
 
 def parameter_error(report: str) -> ParamValidationError:
-    return _also_botocore(ParamValidationError, "ParamValidationError")(report=report)
+    return _also_botocore(ParamValidationError)(report=report)
 
 
 def waiter_error(name: str, reason: str, last_response: dict[str, Any]) -> WaiterError:
-    made = _also_botocore(WaiterError, "WaiterError")
-    return made(name=name, reason=reason, last_response=last_response)
+    return _also_botocore(WaiterError)(name=name, reason=reason, last_response=last_response)
 
 
 def pagination_error(message: str) -> PaginationError:
-    return _also_botocore(PaginationError, "PaginationError")(message=message)
+    return _also_botocore(PaginationError)(message=message)
 
 
 class ClientExceptions:
     """`client.exceptions`: the classes to catch, by name.
 
-    Each is a subclass of its namesake in `isotone.errors`; an exception that a client raises is an
-    instance of both, and of botocore's `ClientError` where that is loaded.
+    Each is a subclass of its namesake in `isotone.errors`. An exception that a client raises is an
+    instance of both, and of botocore's `ClientError` if that is loaded.
     """
 
     __slots__ = ("_modeled",)
@@ -164,37 +163,36 @@ class ClientExceptions:
     def __init__(self, modeled: frozenset[str] = MODELED) -> None:
         self._modeled = modeled
 
-    def __getattr__(self, name: str) -> type[ClientFailure]:
+    def __getattr__(self, name: str) -> type[ClientError]:
         if name == "ClientError":
-            return _botocore(name) or ClientFailure
+            return _botocore(name) or ClientError
         if name in self._modeled:
-            return _failing(name)
+            return _error_class(name)
         raise AttributeError(
             f"{self} object has no attribute {name}. Valid exceptions are: {', '.join(sorted(self._modeled))}"
         )
 
-    def from_code(self, error_code: str) -> type[ClientFailure]:
-        """The class of an error code; the general one for a code that botocore does not declare."""
-        known: type[ClientFailure] = getattr(
-            self, error_code if error_code in self._modeled else "ClientError"
-        )
-        return known
+    def from_code(self, error_code: str) -> type[ClientError]:
+        """The class of an error code; `ClientError` for a code that botocore does not declare."""
+        name = error_code if error_code in self._modeled else "ClientError"
+        error_class: type[ClientError] = getattr(self, name)
+        return error_class
 
 
 @cache
-def _failing(code: str) -> type[ClientFailure]:
-    """The class of a client's errors with a code; one that Isotone never raises by itself, too."""
+def _error_class(code: str) -> type[ClientError]:
+    """The class of an error code; also of a code that Isotone itself never raises."""
     error = getattr(errors, code, None) or type(code, (ApiError,), {})
-    return type(code, (ClientFailure, error), {"__doc__": error.__doc__})
+    return type(code, (ClientError, error), {"__doc__": error.__doc__})
 
 
-def _botocore(name: str) -> Any:
-    """A class of botocore's exceptions, or None while botocore is not loaded."""
-    return getattr(sys.modules.get("botocore.exceptions"), name, None)
+def _client_error(code: str, response: dict[str, Any], operation: str) -> ClientError:
+    return _also_botocore(_error_class(code), "ClientError")(response, operation)
 
 
-def _also_botocore(ours: type[E], name: str) -> type[E]:
-    theirs = _botocore(name)
+def _also_botocore(ours: type[E], name: str = "") -> type[E]:
+    """The class, joined with its namesake in botocore if that is loaded."""
+    theirs = _botocore(name or ours.__name__)
     return ours if theirs is None else _joined(ours, theirs)  # type: ignore[arg-type] # botocore is untyped
 
 
@@ -203,5 +201,6 @@ def _joined(ours: type[E], theirs: type[Exception]) -> type[E]:
     return type(ours.__name__, (ours, theirs), {"__doc__": ours.__doc__})
 
 
-def _revive(code: str, response: dict[str, Any], operation: str) -> ClientFailure:
-    return _also_botocore(_failing(code), "ClientError")(response, operation)
+def _botocore(name: str) -> Any:
+    """A class of botocore's exceptions, or None while botocore is not loaded."""
+    return getattr(sys.modules.get("botocore.exceptions"), name, None)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import isotone
-from isotone.backends.boto import attach
+from isotone.testing.attachment import attach
 
 TABLE: dict[str, Any] = {
     "TableName": "music",

@@ -1,11 +1,11 @@
-"""boto3, aioboto3 and botocore talking to a database in this process: no socket, no signature.
+"""`attach`: boto3, aioboto3 and botocore talk to a database in this process, without a socket.
 
-botocore announces each request that it is about to send (the event `before-send`), and takes what a
-handler returns as the response. `attach` registers such a handler on one client, resource or session.
-All of botocore's work around it stays as it is: parameter validation, parsing, retries, events. Only
-signing is left out, so that no credentials are needed.
+botocore emits the event `before-send` for each request and uses a handler's return value as the
+response. `attach` registers such a handler on one client, resource or session. Everything else stays
+botocore's own: parameter validation, parsing, retries, events. Requests are not signed, so no
+credentials are needed.
 
-The request's `X-Amz-Target` header and body are all that the database sees of it.
+The database sees only the request's `X-Amz-Target` header and its body.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SERIAL: Final = count(1)
 
 
 class Database(Protocol):
-    """What answers: `isotone.Database`, or anything else from request bytes to response bytes."""
+    """`isotone.Database`, or any other object that turns request bytes into response bytes."""
 
     def execute(self, operation: str, body: bytes, /) -> bytes: ...
 
@@ -35,33 +35,19 @@ class Database(Protocol):
 Respond = Callable[[Any, Database], AWSResponse]
 
 
-def respond(request: Any, database: Database) -> AWSResponse:
-    """A database's answer to one of botocore's prepared requests, as botocore's response."""
-    status, body = _answer(request, database)
-    return AWSResponse(request.url, status, _headers(), _Content(body))
-
-
-def respond_awaitably(request: Any, database: Database) -> AWSResponse:
-    """The same for aiobotocore, which awaits the content of a response."""
-    from aiobotocore.awsrequest import AioAWSResponse
-
-    status, body = _answer(request, database)
-    return AioAWSResponse(request.url, status, _headers(), _Content(body))
-
-
 def attach(target: Any, database: Database) -> Attachment:
-    """Make a client, a resource or a session of boto3, aioboto3 or botocore talk to a database.
+    """Connect a client, resource or session of boto3, aioboto3 or botocore to a database.
 
-    A session passes it on to clients that are made from it afterwards, for good. The attachment ends
-    with its `detach()`, or with the `with` block that it opens; a client has one at a time.
+    Attach a session before you make clients from it: they keep the attachment for good. A client has
+    one attachment at a time. It ends with `detach()`, or at the end of its `with` block.
 
-    Raises `UsageError` for anything that has no botocore events.
+    Raises `UsageError` for an object that has no botocore events.
     """
     return Attachment(_events(target), database, _responder(target))
 
 
 class Attachment:
-    """The tie between botocore's events and a database; `detach()` undoes it."""
+    """Connects botocore's events to a database until `detach()`."""
 
     __slots__ = ("_database", "_events", "_respond")
 
@@ -74,7 +60,7 @@ class Attachment:
             events.register_first(f"choose-signer.{service}", self._choose_signer)
 
     def detach(self) -> None:
-        """Let the client or session send its requests where they would go by themselves."""
+        """Let the client or session send its requests to its own endpoint again."""
         for service in _SERVICES:
             self._events.unregister(f"before-send.{service}", self._send)
             self._events.unregister(f"choose-signer.{service}", self._choose_signer)
@@ -83,7 +69,7 @@ class Attachment:
         return botocore.UNSIGNED
 
     def _send(self, request: Any, **_: Any) -> AWSResponse:
-        # botocore calls every handler of the event, also when one before has answered.
+        # botocore calls every handler of the event, even if an earlier one has answered.
         if hasattr(request, "isotone_answered"):
             raise UsageError(
                 "two databases are attached to one client, or to it and its session; "
@@ -104,8 +90,22 @@ class Attachment:
         self.detach()
 
 
+def respond(request: Any, database: Database) -> AWSResponse:
+    """Execute one of botocore's prepared requests; the answer is botocore's response."""
+    status, body = _answer(request, database)
+    return AWSResponse(request.url, status, _headers(), _Content(body))
+
+
+def respond_awaitably(request: Any, database: Database) -> AWSResponse:
+    """Execute a prepared request of aiobotocore, which awaits the content of the response."""
+    from aiobotocore.awsrequest import AioAWSResponse
+
+    status, body = _answer(request, database)
+    return AioAWSResponse(request.url, status, _headers(), _Content(body))
+
+
 class _Content:
-    """A response's body where botocore (`stream`) and aiobotocore (`read`) look for it."""
+    """The body of a response, as botocore (`stream`) and aiobotocore (`read`) read it."""
 
     __slots__ = ("_body",)
 
@@ -146,7 +146,7 @@ def _events(target: Any) -> Any:
 
 
 def _client(target: Any) -> Any:
-    """The client under a resource; anything else as it is."""
+    """The client of a resource; any other object itself."""
     return getattr(getattr(target, "meta", None), "client", target)
 
 

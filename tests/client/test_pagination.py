@@ -11,7 +11,7 @@ from botocore.paginate import Paginator as BotocorePaginator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.backends.pagination import PAGINATED, Paginator
+from isotone.client.pagination import PAGINATED, Paginator
 
 SESSION = botocore.session.Session()
 MODEL = SESSION.get_service_model("dynamodb")
@@ -59,7 +59,9 @@ def botocore_pages(table: Table, config: dict[str, Any]) -> Any:
 
 
 def our_pages(table: Table, config: dict[str, Any]) -> Any:
-    return Paginator(table, "query").paginate(TableName="t", PaginationConfig=config)
+    return Paginator(table.query, PAGINATED["query"]).paginate(
+        TableName="t", PaginationConfig=config
+    )
 
 
 configs = st.fixed_dictionaries(
@@ -119,7 +121,9 @@ def test_refuses_bad_tokens(token: Any) -> None:
 
 def test_refuses_a_page_size_where_there_is_no_limit() -> None:
     with pytest.raises(botocore.exceptions.PaginationError, match="PageSize"):
-        Paginator(Table(1, [1]), "list_tags_of_resource").paginate(PaginationConfig={"PageSize": 1})
+        Paginator(Table(1, [1]).list_tags_of_resource, PAGINATED["list_tags_of_resource"]).paginate(
+            PaginationConfig={"PageSize": 1}
+        )
 
 
 def test_knows_the_actions_that_botocore_pages() -> None:
@@ -141,6 +145,6 @@ def _described(name: str) -> dict[str, Any]:
         "output_token": paging.output_token,
         "limit_key": paging.limit,
         "result_key": results,
-        "non_aggregate_keys": list(paging.singles),
+        "non_aggregate_keys": list(paging.from_first_page),
     }
     return {key: value for key, value in described.items() if value}

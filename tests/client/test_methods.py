@@ -12,7 +12,7 @@ import botocore.exceptions
 import pytest
 
 from isotone import errors
-from isotone.backends.client import Client
+from isotone.client import Client
 
 
 class Service:
@@ -213,7 +213,7 @@ def test_parameter_errors_are_botocores_too() -> None:
 WITHOUT_BOTOCORE = """
 import sys
 from isotone import errors
-from isotone.backends.client import Client
+from isotone.client import Client
 
 def execute(operation, body):
     raise errors.ResourceNotFoundException("Requested resource not found")

@@ -1,0 +1,299 @@
+"""The methods of the clients: one for each action, named and called as boto3 does.
+
+Parameters are keyword arguments that an editor completes from the declared request types. An action
+without a declared request type is passed on unchecked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, Unpack
+
+from isotone.client import request_types as types
+from isotone.client.exceptions import MODELED_BY_STREAMS, ClientExceptions, client_error
+from isotone.client.pagination import PAGINATED, Paginator
+from isotone.client.parameters import encode_request
+from isotone.client.responses import decode_response, response_metadata
+from isotone.client.waiters import WAITERS, Wait, Waiter
+from isotone.errors import ApiError, UsageError
+
+Execute = Callable[[str, bytes], bytes]
+Response = dict[str, Any]
+
+
+class Meta(NamedTuple):
+    """`client.meta`: the region and address of the client's database, and the client's methods."""
+
+    region_name: str
+    endpoint_url: str
+    method_to_api_mapping: Mapping[str, str]
+
+
+class _BaseClient:
+    """A client without methods for actions."""
+
+    __slots__ = ("_execute", "exceptions", "meta")
+
+    _waiters: ClassVar[Mapping[str, Wait]] = {}
+
+    def __init__(self, execute: Execute, exceptions: ClientExceptions, meta: Meta) -> None:
+        self._execute = execute
+        self.exceptions = exceptions
+        self.meta = meta
+
+    def _call(self, operation: str, request: Mapping[str, Any]) -> Response:
+        body = encode_request(operation, request)
+        try:
+            raw = self._execute(operation, body)
+        except ApiError as error:
+            metadata = response_metadata(error.status, len(error.message))
+            raise client_error(error, operation, metadata) from None
+        return decode_response(raw)
+
+    def can_paginate(self, operation_name: str) -> bool:
+        """Whether `get_paginator` knows the method."""
+        return operation_name in PAGINATED
+
+    def get_paginator(self, operation_name: str) -> Paginator:
+        """A paginator for a method such as `"query"`; raises `UsageError` where there is none."""
+        if operation_name not in PAGINATED:
+            raise UsageError(f"Operation cannot be paginated: {operation_name}")
+        return Paginator(getattr(self, operation_name), PAGINATED[operation_name])
+
+    @property
+    def waiter_names(self) -> list[str]:
+        """The names that `get_waiter` knows."""
+        return sorted(self._waiters)
+
+    def get_waiter(self, waiter_name: str) -> Waiter:
+        """A waiter such as `"table_exists"`; raises `UsageError` where there is none."""
+        if waiter_name not in self._waiters:
+            raise UsageError(f"Waiter does not exist: {waiter_name}")
+        return Waiter(self, self._waiters[waiter_name])
+
+    def close(self) -> None:
+        """Do nothing: the database is closed by the code that opened it."""
+
+
+def _undeclared(operation: str) -> Callable[..., Response]:
+    def method(self: _BaseClient, **request: Any) -> Response:
+        return self._call(operation, request)
+
+    return method
+
+
+class Client(_BaseClient):
+    """boto3's DynamoDB client over a function from request bytes to response bytes.
+
+    Threads may share a client if the function allows it.
+
+    >>> client = Client(lambda operation, body: b'{"TableNames":["music"]}')
+    >>> client.list_tables(Limit=10)["TableNames"]
+    ['music']
+    """
+
+    __slots__ = ()
+
+    _waiters = WAITERS
+
+    def __init__(
+        self,
+        execute: Execute,
+        *,
+        region_name: str = "us-east-1",
+        endpoint_url: str | None = None,
+    ) -> None:
+        url = endpoint_url or f"https://dynamodb.{region_name}.amazonaws.com"
+        super().__init__(execute, ClientExceptions(), Meta(region_name, url, _ACTIONS))
+
+    def get_item(self, **request: Unpack[types.GetItemInput]) -> Response:
+        """Read one item by its key."""
+        return self._call("GetItem", request)
+
+    def put_item(self, **request: Unpack[types.PutItemInput]) -> Response:
+        """Write a whole item, replacing any with the same key."""
+        return self._call("PutItem", request)
+
+    def update_item(self, **request: Unpack[types.UpdateItemInput]) -> Response:
+        """Change attributes of an item, which is created if it is missing."""
+        return self._call("UpdateItem", request)
+
+    def delete_item(self, **request: Unpack[types.DeleteItemInput]) -> Response:
+        """Delete one item."""
+        return self._call("DeleteItem", request)
+
+    def query(self, **request: Unpack[types.QueryInput]) -> Response:
+        """Read a page of the items of one partition key, ordered by sort key."""
+        return self._call("Query", request)
+
+    def scan(self, **request: Unpack[types.ScanInput]) -> Response:
+        """Read a page of a whole table or index."""
+        return self._call("Scan", request)
+
+    def batch_get_item(self, **request: Unpack[types.BatchGetItemInput]) -> Response:
+        """Read up to 100 items by key, without a common snapshot."""
+        return self._call("BatchGetItem", request)
+
+    def batch_write_item(self, **request: Unpack[types.BatchWriteItemInput]) -> Response:
+        """Put and delete up to 25 items, each independently."""
+        return self._call("BatchWriteItem", request)
+
+    def transact_get_items(self, **request: Unpack[types.TransactGetItemsInput]) -> Response:
+        """Read up to 100 items from one snapshot."""
+        return self._call("TransactGetItems", request)
+
+    def transact_write_items(self, **request: Unpack[types.TransactWriteItemsInput]) -> Response:
+        """Write up to 100 items, all or none."""
+        return self._call("TransactWriteItems", request)
+
+    def execute_statement(self, **request: Unpack[types.ExecuteStatementInput]) -> Response:
+        """Run one PartiQL statement."""
+        return self._call("ExecuteStatement", request)
+
+    def batch_execute_statement(
+        self, **request: Unpack[types.BatchExecuteStatementInput]
+    ) -> Response:
+        """Run up to 25 PartiQL statements, each independently."""
+        return self._call("BatchExecuteStatement", request)
+
+    def execute_transaction(self, **request: Unpack[types.ExecuteTransactionInput]) -> Response:
+        """Run up to 100 PartiQL statements, all or none."""
+        return self._call("ExecuteTransaction", request)
+
+    def create_table(self, **request: Unpack[types.CreateTableInput]) -> Response:
+        """Create a table."""
+        return self._call("CreateTable", request)
+
+    def update_table(self, **request: Unpack[types.UpdateTableInput]) -> Response:
+        """Change a table's settings, or create or delete one global index."""
+        return self._call("UpdateTable", request)
+
+    def delete_table(self, **request: Unpack[types.DeleteTableInput]) -> Response:
+        """Delete a table and its items."""
+        return self._call("DeleteTable", request)
+
+    def describe_table(self, **request: Unpack[types.DescribeTableInput]) -> Response:
+        """Describe a table's schema, status and size."""
+        return self._call("DescribeTable", request)
+
+    def list_tables(self, **request: Unpack[types.ListTablesInput]) -> Response:
+        """List a page of the names of all tables."""
+        return self._call("ListTables", request)
+
+    def describe_time_to_live(self, **request: Unpack[types.DescribeTimeToLiveInput]) -> Response:
+        """Return the attribute by which items expire."""
+        return self._call("DescribeTimeToLive", request)
+
+    def update_time_to_live(self, **request: Unpack[types.UpdateTimeToLiveInput]) -> Response:
+        """Set the attribute by which items expire, or switch expiry off."""
+        return self._call("UpdateTimeToLive", request)
+
+    def tag_resource(self, **request: Unpack[types.TagResourceInput]) -> Response:
+        """Set tags of a table."""
+        return self._call("TagResource", request)
+
+    def untag_resource(self, **request: Unpack[types.UntagResourceInput]) -> Response:
+        """Remove tags of a table."""
+        return self._call("UntagResource", request)
+
+    def list_tags_of_resource(self, **request: Unpack[types.ListTagsOfResourceInput]) -> Response:
+        """List a table's tags."""
+        return self._call("ListTagsOfResource", request)
+
+    def describe_continuous_backups(
+        self, **request: Unpack[types.DescribeContinuousBackupsInput]
+    ) -> Response:
+        """Return whether a table can be restored to a point in time."""
+        return self._call("DescribeContinuousBackups", request)
+
+    def update_continuous_backups(
+        self, **request: Unpack[types.UpdateContinuousBackupsInput]
+    ) -> Response:
+        """Set whether a table can be restored to a point in time."""
+        return self._call("UpdateContinuousBackups", request)
+
+    def describe_limits(self, **request: Unpack[types.DescribeLimitsInput]) -> Response:
+        """Return the account's limits."""
+        return self._call("DescribeLimits", request)
+
+    def describe_endpoints(self, **request: Unpack[types.DescribeEndpointsInput]) -> Response:
+        """Return the service's endpoints."""
+        return self._call("DescribeEndpoints", request)
+
+    # Actions without a declared request type
+
+    create_backup = _undeclared("CreateBackup")
+    create_global_table = _undeclared("CreateGlobalTable")
+    delete_backup = _undeclared("DeleteBackup")
+    delete_resource_policy = _undeclared("DeleteResourcePolicy")
+    describe_backup = _undeclared("DescribeBackup")
+    describe_contributor_insights = _undeclared("DescribeContributorInsights")
+    describe_export = _undeclared("DescribeExport")
+    describe_global_table = _undeclared("DescribeGlobalTable")
+    describe_global_table_settings = _undeclared("DescribeGlobalTableSettings")
+    describe_import = _undeclared("DescribeImport")
+    describe_kinesis_streaming_destination = _undeclared("DescribeKinesisStreamingDestination")
+    describe_table_replica_auto_scaling = _undeclared("DescribeTableReplicaAutoScaling")
+    disable_kinesis_streaming_destination = _undeclared("DisableKinesisStreamingDestination")
+    enable_kinesis_streaming_destination = _undeclared("EnableKinesisStreamingDestination")
+    export_table_to_point_in_time = _undeclared("ExportTableToPointInTime")
+    get_resource_policy = _undeclared("GetResourcePolicy")
+    import_table = _undeclared("ImportTable")
+    list_backups = _undeclared("ListBackups")
+    list_contributor_insights = _undeclared("ListContributorInsights")
+    list_exports = _undeclared("ListExports")
+    list_global_tables = _undeclared("ListGlobalTables")
+    list_imports = _undeclared("ListImports")
+    put_resource_policy = _undeclared("PutResourcePolicy")
+    restore_table_from_backup = _undeclared("RestoreTableFromBackup")
+    restore_table_to_point_in_time = _undeclared("RestoreTableToPointInTime")
+    update_contributor_insights = _undeclared("UpdateContributorInsights")
+    update_global_table = _undeclared("UpdateGlobalTable")
+    update_global_table_settings = _undeclared("UpdateGlobalTableSettings")
+    update_kinesis_streaming_destination = _undeclared("UpdateKinesisStreamingDestination")
+    update_table_replica_auto_scaling = _undeclared("UpdateTableReplicaAutoScaling")
+
+
+class StreamsClient(_BaseClient):
+    """boto3's client of DynamoDB Streams over a function from request bytes to response bytes.
+
+    >>> client = StreamsClient(lambda operation, body: b'{"Streams":[]}')
+    >>> client.list_streams(TableName="music")["Streams"]
+    []
+    """
+
+    __slots__ = ()
+
+    def __init__(self, execute: Execute, *, region_name: str = "us-east-1") -> None:
+        url = f"https://streams.dynamodb.{region_name}.amazonaws.com"
+        meta = Meta(region_name, url, _STREAMS_ACTIONS)
+        super().__init__(execute, ClientExceptions(MODELED_BY_STREAMS), meta)
+
+    def list_streams(self, **request: Unpack[types.ListStreamsInput]) -> Response:
+        """List a page of the streams of a table, or of all tables."""
+        return self._call("ListStreams", request)
+
+    def describe_stream(self, **request: Unpack[types.DescribeStreamInput]) -> Response:
+        """Describe a stream's state and a page of its shards."""
+        return self._call("DescribeStream", request)
+
+    def get_shard_iterator(self, **request: Unpack[types.GetShardIteratorInput]) -> Response:
+        """Return an iterator at a position in a shard."""
+        return self._call("GetShardIterator", request)
+
+    def get_records(self, **request: Unpack[types.GetRecordsInput]) -> Response:
+        """Read the records at an iterator, and the iterator after them."""
+        return self._call("GetRecords", request)
+
+
+def _actions(client: type[_BaseClient]) -> dict[str, str]:
+    """The action of each method."""
+    return {
+        name: "".join(word.capitalize() for word in name.split("_"))
+        for name in vars(client)
+        if not name.startswith("_")
+    }
+
+
+_ACTIONS = _actions(Client)
+_STREAMS_ACTIONS = _actions(StreamsClient)
