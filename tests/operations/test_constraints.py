@@ -9,6 +9,7 @@ import pytest
 
 from isotone.errors import ApiError
 from isotone.operations.decoding import decode, explain
+from isotone.operations.dispatch import ACTIONS
 from isotone.operations.names import table_name
 
 NULL = "Value null at '{}' failed to satisfy constraint: Member must not be null"
@@ -22,8 +23,8 @@ KEY = {"p": {"S": "a"}}
 def error(operation: str, request: Any) -> ApiError:
     body = request if isinstance(request, bytes) else json.dumps(request).encode()
     with pytest.raises(ApiError) as caught:
-        decode(operation, body)
-    explained = explain(operation, body)
+        decode(ACTIONS[operation].request, body)
+    explained = explain(ACTIONS[operation].request, body)
     assert explained is not None
     assert explained.body() == caught.value.body()
     return caught.value
@@ -280,7 +281,7 @@ def test_what_the_service_forgives() -> None:
             "Unknown": [1],
         }
     ).encode()
-    request: Any = decode("Query", body)
+    request: Any = decode(ACTIONS["Query"].request, body)
     assert request.limit == 10
     assert request.index_name is None
     assert request.expression_attribute_names == {}
@@ -288,7 +289,7 @@ def test_what_the_service_forgives() -> None:
 
 
 def test_a_number_beyond_the_java_type_is_clamped() -> None:
-    request: Any = decode("Query", b'{"TableName":"abc","Limit":99999999999999999999}')
+    request: Any = decode(ACTIONS["Query"].request, b'{"TableName":"abc","Limit":99999999999999999999}')
     assert request.limit == 2**31 - 1
 
 
@@ -314,7 +315,7 @@ WRONG_NAMES = [
 
 @pytest.mark.parametrize(("name", "message"), WRONG_NAMES)
 def test_data_plane_calls_judge_a_table_name_when_no_table_has_it(name: str, message: str) -> None:
-    assert decode("GetItem", json.dumps({"TableName": name, "Key": KEY}).encode())
+    assert decode(ACTIONS["GetItem"].request, json.dumps({"TableName": name, "Key": KEY}).encode())
     with pytest.raises(ApiError) as caught:
         table_name(name)
     assert caught.value.message == message

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from isotone.errors import ApiError
 from isotone.operations import legacy
 from isotone.operations.decoding import decode
+from isotone.operations.dispatch import ACTIONS
 
 INVALID = "One or more parameter values were invalid: "
 VALUES: dict[str, Any] = {
@@ -38,7 +39,7 @@ def request(operation: str, **members: Any) -> Any:
         "UpdateItem": {"Key": {}},
     }
     body = {"TableName": "abc", **defaults[operation], **members}
-    return decode(operation, json.dumps(body).encode())
+    return decode(ACTIONS[operation].request, json.dumps(body).encode())
 
 
 def comparison(operator: str, *values: Any) -> dict[str, Any]:

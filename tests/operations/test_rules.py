@@ -10,6 +10,7 @@ import pytest
 
 from isotone.errors import ApiError
 from isotone.operations.decoding import decode
+from isotone.operations.dispatch import ACTIONS
 from isotone.operations.rules.batches import check_batch_get_item, check_batch_write_item
 from isotone.operations.rules.items import (
     check_delete_item,
@@ -71,7 +72,7 @@ def verdict(operation: str, members: dict[str, Any]) -> str | None:
     request = {**DEFAULTS.get(operation, {}), **members}
     present = {name: value for name, value in request.items() if value is not None}
     try:
-        decoded: Any = decode(operation, json.dumps(present).encode())
+        decoded: Any = decode(ACTIONS[operation].request, json.dumps(present).encode())
         CHECKS[operation](decoded)
         LATER.get(operation, CHECKS[operation])(decoded)
     except ApiError as error:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from isotone.errors import ApiError
 from isotone.operations.decoding import decode, decoder, explain
+from isotone.operations.dispatch import ACTIONS
 from isotone.operations.grammar import Mapping, Record, Scalar, Sequence, Shape, Value, shape_of
-from isotone.operations.shapes import REQUESTS
 
 botocore = pytest.importorskip("botocore")
 
@@ -73,9 +73,9 @@ def compare_scalar(shape: Scalar, model: dict[str, Any], path: str) -> None:
         assert sorted(printed.split(", ")) == sorted(model["enum"]), path
 
 
-@pytest.mark.parametrize("operation", REQUESTS)
+@pytest.mark.parametrize("operation", ACTIONS)
 def test_shape_has_the_members_of_the_service_model(operation: str) -> None:
-    compare(shape_of(REQUESTS[operation]), model_input(operation), operation)
+    compare(shape_of(ACTIONS[operation].request), model_input(operation), operation)
 
 
 ATTRIBUTE_VALUES = st.sampled_from([{"S": "x"}, {"N": "1"}, {"BOOL": True}, {"L": []}, {}])
@@ -127,18 +127,18 @@ def scalar(shape: Scalar) -> st.SearchStrategy[Any]:
 
 @cache
 def bodies(operation: str) -> st.SearchStrategy[bytes]:
-    return documents(shape_of(REQUESTS[operation])).map(msgspec.json.encode)
+    return documents(shape_of(ACTIONS[operation].request)).map(msgspec.json.encode)
 
 
 @st.composite
 def requests(draw: st.DrawFn) -> tuple[str, bytes]:
-    operation = draw(st.sampled_from(sorted(REQUESTS)))
+    operation = draw(st.sampled_from(sorted(ACTIONS)))
     return operation, draw(bodies(operation))
 
 
 def clean(operation: str, body: bytes) -> bool:
     try:
-        decoder(REQUESTS[operation]).decode(body)
+        decoder(ACTIONS[operation].request).decode(body)
     except msgspec.MsgspecError:
         return False
     return True
@@ -155,28 +155,28 @@ def test_a_request_that_decodes_has_nothing_to_explain_and_any_other_decodes_or_
     request_: tuple[str, bytes],
 ) -> None:
     operation, body = request_
-    error = explain(operation, body)
+    error = explain(ACTIONS[operation].request, body)
     if clean(operation, body):
         # A data-plane table name is judged when no table has it; the explanation is early.
         assert error is None or {"tableName'", "requestItems'", "TableName must"} & mentions(error)
         return
     if error is None:
-        assert isinstance(decode(operation, body), REQUESTS[operation])
+        assert isinstance(decode(ACTIONS[operation].request, body), ACTIONS[operation].request)
         return
     with pytest.raises(type(error)) as caught:
-        decode(operation, body)
+        decode(ACTIONS[operation].request, body)
     assert caught.value.message == error.message
 
 
 @settings(deadline=None)
-@given(st.sampled_from(sorted(REQUESTS)), st.binary(max_size=40))
+@given(st.sampled_from(sorted(ACTIONS)), st.binary(max_size=40))
 def test_random_bytes_raise_api_errors_only(operation: str, body: bytes) -> None:
     with contextlib.suppress(ApiError):
-        decode(operation, body)
+        decode(ACTIONS[operation].request, body)
 
 
 @pytest.mark.parametrize("opening", [b'{"a":', b"[", b'{"Item":{"a":{"M":'])
 def test_nesting_without_end_is_refused(opening: bytes) -> None:
     with pytest.raises(ApiError) as caught:
-        decode("PutItem", opening * 100_000)
+        decode(ACTIONS["PutItem"].request, opening * 100_000)
     assert caught.value.code == "SerializationException"

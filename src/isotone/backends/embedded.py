@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from isotone.clock import Clock
 from isotone.engine import integrity, maintenance
@@ -78,11 +78,10 @@ class Database:
         self._service = Service(engine)
         self._worker: _Worker | None = None
         self._worker_lock = threading.Lock()
-        if maintenance.is_wanted(engine):
-            self._wake()
+        self._wake_if_wanted()
 
     def execute(self, operation: str, body: bytes) -> bytes:
-        """Carry out one request, JSON to JSON; raises `ApiError` as the service would answer it."""
+        """Execute one request, JSON to JSON; raises `ApiError` as the service would answer it."""
         try:
             answer = self._service.execute(operation, body)
         except IsotoneError:
@@ -90,12 +89,30 @@ class Database:
         except BaseException:
             self.engine.abandon()
             raise
-        if operation in _WAKING and maintenance.is_wanted(self.engine):
-            self._wake()
+        if operation in _WAKING:
+            self._wake_if_wanted()
+        return answer
+
+    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Execute one request without JSON; expressions may be trees. Raises as `execute` does.
+
+        >>> with open() as database:
+        ...     database.call("ListTables", {"Limit": 10})
+        {'TableNames': []}
+        """
+        try:
+            answer = self._service.call(operation, request)
+        except IsotoneError:
+            raise
+        except BaseException:
+            self.engine.abandon()
+            raise
+        if operation in _WAKING:
+            self._wake_if_wanted()
         return answer
 
     def execute_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
-        """Carry out requests in one transaction, each answered as if it had come alone."""
+        """Execute requests in one transaction, each answered as if it had come alone."""
         with self._unbroken():
             return self._service.execute_many(requests)
 
@@ -167,7 +184,9 @@ class Database:
             self.engine.abandon()
             raise
 
-    def _wake(self) -> None:
+    def _wake_if_wanted(self) -> None:
+        if not maintenance.is_wanted(self.engine):
+            return
         with self._worker_lock:
             if self._worker is None:
                 self._worker = _Worker(self._service)

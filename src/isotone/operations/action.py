@@ -1,26 +1,41 @@
-"""What an API action is: a name, whether it writes, and a function from its request to its answer."""
+"""The actions of the API: each is a function from its request to its answer, registered by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import msgspec
+from inspect import get_annotations
+from typing import Any, Final, TypeAlias, TypeVar
 
 from isotone.engine.engine import Engine
+from isotone.operations.shapes.members import Structure
 
-Answer = Mapping[str, Any]
-encode_answer: Callable[[Any], bytes] = msgspec.json.Encoder().encode
+Answer: TypeAlias = Mapping[str, Any]
+Run = TypeVar("Run", bound=Callable[[Engine, Any], Answer])
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action of the API.
+    """One action: the structure of its request, and the function that executes it.
 
     `grouped` actions are small writes: a server collects those that wait and commits them together.
     """
 
     name: str
+    request: type[Structure]
     run: Callable[[Engine, Any], Answer]
-    grouped: bool = False
+    grouped: bool
+
+
+ACTIONS: Final[dict[str, Action]] = {}
+
+
+def action(name: str, *, grouped: bool = False) -> Callable[[Run], Run]:
+    """Register the decorated function as an action; its `request` is annotated with the structure."""
+
+    def register(run: Run) -> Run:
+        request = get_annotations(run, eval_str=True)["request"]
+        ACTIONS[name] = Action(name, request, run, grouped)
+        return run
+
+    return register

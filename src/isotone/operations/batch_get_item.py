@@ -14,7 +14,7 @@ from isotone.engine.table import Table
 from isotone.errors import ValidationException
 from isotone.expressions import Projection
 from isotone.operations import legacy
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding
 from isotone.operations.replies import wants_capacity
 from isotone.operations.rules.batches import check_batch_get_item
@@ -22,6 +22,7 @@ from isotone.operations.shapes.batches import BatchGetItem, KeysAndAttributes
 from isotone.operations.tables import open_table
 
 
+@action("BatchGetItem")
 def run(engine: Engine, request: BatchGetItem) -> Answer:
     check_batch_get_item(request)
     wanted = {name: (each, _projection(each)) for name, each in request.request_items.items()}
@@ -110,6 +111,3 @@ def _again(wanted: KeysAndAttributes, keys: list[Any]) -> dict[str, Any]:
     """The part of the request that has to be sent again."""
     members = msgspec.to_builtins(msgspec.structs.replace(wanted, keys=keys))
     return {name: value for name, value in members.items() if value is not None}
-
-
-ACTION = Action("BatchGetItem", run)

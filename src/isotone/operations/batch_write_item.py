@@ -10,7 +10,7 @@ from typing import Any
 from isotone.engine.engine import Engine
 from isotone.engine.metering import Meter
 from isotone.errors import ValidationException
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.changes import Change, carry_out, delete_change, put_change
 from isotone.operations.replies import collection_metrics, wants_capacity
 from isotone.operations.rules.batches import check_batch_write_item
@@ -21,6 +21,7 @@ from isotone.values.attributes import Item, canonical_item
 Checked = tuple[WriteRequest, Item, int]
 
 
+@action("BatchWriteItem", grouped=True)
 def run(engine: Engine, request: BatchWriteItem) -> Answer:
     check_batch_write_item(request)
     checked = {
@@ -78,6 +79,3 @@ def _metrics(engine: Engine, changes: dict[str, list[Change]]) -> dict[str, list
             if metrics is not None and metrics not in found.setdefault(name, []):
                 found[name].append(metrics)
     return found
-
-
-ACTION = Action("BatchWriteItem", run, grouped=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from isotone import limits
 from isotone.engine.table import Table
-from isotone.errors import ValidationException
+from isotone.errors import SerializationException, UsageError, ValidationException
 from isotone.expressions import (
     Condition,
     KeyCondition,
@@ -18,6 +21,7 @@ from isotone.expressions import (
     check_scalar_keys,
     condition,
     key_condition,
+    lift,
     projection,
     update,
 )
@@ -26,47 +30,58 @@ from isotone.values.attributes import AttributeValue, Item, canonical_value
 Matches = Callable[[Item], bool]
 Values = Mapping[str, AttributeValue]
 
-_NO_VALUES: Values = {}
-
-
 Compiled = Condition | Update | Projection | KeyCondition
 WithValues = TypeVar("WithValues", Condition, Update, KeyCondition)
 
 
 class Binding:
-    """Compiles the expressions of a request, then checks that no placeholder is left over."""
+    """Compiles the expressions of a request, and checks them with its values.
 
-    __slots__ = ("_compiled", "_names", "values")
+    An expression is a text with placeholders, whose names and values the request gives; or it is a tree
+    that carries its values as literals. Of texts, no placeholder may be left over.
+    """
+
+    __slots__ = ("_compiled", "_names", "_placeholders", "_size", "values")
 
     def __init__(self, names: Mapping[str, str] | None, values: Mapping[str, Any] | None) -> None:
-        if names is not None or values is not None:
-            check_placeholders(names, values)
+        self._placeholders = names is not None or values is not None
         self._names = names
-        self.values = _NO_VALUES if values is None else _canonical(values)
         self._compiled: list[Compiled] = []
+        self._size = 0
+        self.values: dict[str, AttributeValue] = {}
+        if self._placeholders:
+            check_placeholders(names, values)
+        if values is not None:
+            self._add(values)
 
     def condition(
-        self, text: str | None, parameter: str = "ConditionExpression"
+        self, expression: Any, parameter: str = "ConditionExpression"
     ) -> Condition | None:
         """A condition or filter, or None where there is none."""
-        return None if text is None else self._judged(condition(text, self._names, parameter))
-
-    def update(self, text: str | None) -> Update | None:
-        return None if text is None else self._judged(update(text, self._names))
-
-    def projection(self, text: str | None) -> Projection | None:
-        if text is None:
+        if expression is None:
             return None
-        compiled = projection(text, self._names)
+        return self._checked(condition(self._source(expression), self._names, parameter))
+
+    def update(self, expression: Any) -> Update | None:
+        if expression is None:
+            return None
+        return self._checked(update(self._source(expression), self._names))
+
+    def key_condition(self, expression: Any) -> KeyCondition | None:
+        if expression is None:
+            return None
+        return self._checked(key_condition(self._source(expression), self._names))
+
+    def projection(self, expression: Any) -> Projection | None:
+        if expression is None:
+            return None
+        compiled = projection(self._source(expression), self._names)
         self._compiled.append(compiled)
         return compiled
 
-    def key_condition(self, text: str | None) -> KeyCondition | None:
-        return None if text is None else self._judged(key_condition(text, self._names))
-
     def check(self) -> None:
         """Refuse placeholders that nothing uses."""
-        if self._names or self.values:
+        if self._placeholders:
             check_all_used(self._compiled, self._names, self.values)
 
     def check_keys(self, table: Table) -> None:
@@ -77,27 +92,44 @@ class Binding:
         for index in table.secondary:
             check_scalar_keys(self._compiled, index.schema.keys.names, "IndexKey")
 
-    def _judged(self, compiled: WithValues) -> WithValues:
+    def _source(self, expression: Any) -> Any:
+        """What to compile: a text, or a tree whose literals have become values of this request."""
+        if type(expression) is str:
+            return expression
+        if not isinstance(expression, Struct):
+            raise SerializationException
+        if self._placeholders:
+            raise UsageError(
+                "an expression that is a tree carries its names and values itself: leave out "
+                "ExpressionAttributeNames and ExpressionAttributeValues"
+            )
+        known = len(self.values)
+        lifted = lift(expression, self.values)
+        if len(self.values) > known:
+            self._add(dict(islice(self.values.items(), known, None)))
+        return lifted
+
+    def _add(self, values: Mapping[str, Any]) -> None:
+        """Add values in normal form."""
+        for name, value in values.items():
+            try:
+                self.values[name], size = canonical_value(value)
+            except ValidationException as error:
+                raise ValidationException(
+                    "ExpressionAttributeValues contains invalid value: "
+                    f"{error.message} for key {name}"
+                ) from None
+            self._size += size
+        if self._size > limits.EXPRESSION_VALUES_SIZE:
+            raise ValidationException(
+                "ExpressionAttributeValues size exceeds the maximum allowed size"
+            )
+
+    def _checked(self, compiled: WithValues) -> WithValues:
         """An expression with its values checked: the service is done with one before the next."""
         self._compiled.append(compiled)
         compiled.check(self.values)
         return compiled
-
-
-def _canonical(values: Mapping[str, Any]) -> Values:
-    canonical: dict[str, AttributeValue] = {}
-    total = 0
-    for name, value in values.items():
-        try:
-            canonical[name], size = canonical_value(value)
-        except ValidationException as error:
-            raise ValidationException(
-                f"ExpressionAttributeValues contains invalid value: {error.message} for key {name}"
-            ) from None
-        total += size
-    if total > limits.EXPRESSION_VALUES_SIZE:
-        raise ValidationException("ExpressionAttributeValues size exceeds the maximum allowed size")
-    return canonical
 
 
 def bound(compiled: Condition | None, values: Values) -> Matches | None:

@@ -7,7 +7,7 @@ import uuid
 from isotone.engine.engine import Engine
 from isotone.engine.schema import IndexSchema, TableSchema
 from isotone.errors import ResourceInUseException
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.definitions import (
     TABLE_SETTINGS,
     attribute_types,
@@ -23,6 +23,7 @@ from isotone.operations.rules.tables import check_create_table
 from isotone.operations.shapes.tables import CreateTable
 
 
+@action("CreateTable")
 def run(engine: Engine, request: CreateTable) -> Answer:
     check_create_table(request)
     name = table_name(request.table_name)
@@ -65,6 +66,3 @@ def _indexes(
         *(index_schema(engine, each, "local", types) for each in local),
         *(index_schema(engine, each, "global", types) for each in global_),
     )
-
-
-ACTION = Action("CreateTable", run)

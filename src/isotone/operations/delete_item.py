@@ -8,7 +8,7 @@ import msgspec
 
 from isotone.engine.engine import Engine
 from isotone.engine.record import body_of
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding, Matches
 from isotone.operations.changes import carry_out, delete_change
 from isotone.operations.conditions import is_plain, shows_old, write_condition
@@ -18,6 +18,7 @@ from isotone.operations.shapes.items import DeleteItem
 from isotone.operations.tables import open_table
 
 
+@action("DeleteItem", grouped=True)
 def run(engine: Engine, request: DeleteItem) -> Answer:
     check_delete_item(request)
     matches: Matches | None = None
@@ -38,6 +39,3 @@ def run(engine: Engine, request: DeleteItem) -> Answer:
             answer["Attributes"] = msgspec.Raw(body_of(old))
         add_write_members(answer, engine, table, change.key_item, request, meter)
     return answer
-
-
-ACTION = Action("DeleteItem", run, grouped=True)

@@ -6,12 +6,13 @@ from isotone.engine import backfill
 from isotone.engine.engine import Engine
 from isotone.engine.streams import registry
 from isotone.errors import ValidationException
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.describe import table_description
 from isotone.operations.shapes.tables import DeleteTable
 from isotone.operations.tables import described_table
 
 
+@action("DeleteTable")
 def run(engine: Engine, request: DeleteTable) -> Answer:
     with engine.writing:
         table = described_table(engine, request.table_name)
@@ -29,6 +30,3 @@ def run(engine: Engine, request: DeleteTable) -> Answer:
             engine.counts.drop(tree)
             backfill.cancel(engine, tree)
         return {"TableDescription": description}
-
-
-ACTION = Action("DeleteTable", run)

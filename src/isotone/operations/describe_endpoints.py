@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from isotone.engine.engine import Engine
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.shapes.settings import DescribeEndpoints
 
 _CACHE_MINUTES = 1440
 
 
-def run(engine: Engine, _request: DescribeEndpoints) -> Answer:
+@action("DescribeEndpoints")
+def run(engine: Engine, request: DescribeEndpoints) -> Answer:
     address = f"dynamodb.{engine.region}.amazonaws.com"
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": _CACHE_MINUTES}]}
-
-
-ACTION = Action("DescribeEndpoints", run)

@@ -10,13 +10,14 @@ from isotone.engine.streams import registry
 from isotone.engine.streams.positions import sequence_text
 from isotone.engine.streams.registry import Shard
 from isotone.errors import ValidationException
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.describe import key_elements
 from isotone.operations.rules.parameters import INVALID
 from isotone.operations.shapes.streams import DescribeStream, ShardFilter
 from isotone.operations.streams import stream_arn, stream_of_arn
 
 
+@action("DescribeStream")
 def run(engine: Engine, request: DescribeStream) -> Answer:
     limit = request.limit or limits.DESCRIBED_SHARDS
     if limit > limits.DESCRIBED_SHARDS:
@@ -64,6 +65,3 @@ def _described(shard: Shard) -> dict[str, Any]:
     if shard.parent is not None:
         described["ParentShardId"] = shard.parent
     return described
-
-
-ACTION = Action("DescribeStream", run)

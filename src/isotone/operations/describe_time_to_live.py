@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from isotone.engine.engine import Engine
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.shapes.settings import DescribeTimeToLive
 from isotone.operations.tables import described_table
 
 
+@action("DescribeTimeToLive")
 def run(engine: Engine, request: DescribeTimeToLive) -> Answer:
     with engine.reading:
         ttl = described_table(engine, request.table_name).schema.ttl
@@ -17,6 +18,3 @@ def run(engine: Engine, request: DescribeTimeToLive) -> Answer:
     if ttl is not None:
         described["AttributeName"] = ttl.attribute
     return {"TimeToLiveDescription": described}
-
-
-ACTION = Action("DescribeTimeToLive", run)

@@ -1,10 +1,12 @@
-"""From the name of an action and the JSON of its request to the JSON of its answer."""
+"""The database's two doors: `execute` takes and returns JSON, `call` plain dicts."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
 
 from isotone.engine import maintenance
 from isotone.engine.engine import Engine
@@ -17,7 +19,7 @@ from isotone.errors import (
     UnknownOperationException,
     ValidationException,
 )
-from isotone.operations import (
+from isotone.operations import (  # noqa: F401 - each registers its actions
     batch_get_item,
     batch_write_item,
     create_table,
@@ -45,42 +47,13 @@ from isotone.operations import (
     update_table,
     update_time_to_live,
 )
-from isotone.operations.action import Action, encode_answer
-from isotone.operations.decoding import decode, explain
+from isotone.operations.action import ACTIONS, Answer
+from isotone.operations.decoding import convert, decode, explain
 
 log = logging.getLogger("isotone")
 
-ACTIONS: Final[dict[str, Action]] = {
-    module.ACTION.name: module.ACTION
-    for module in (
-        batch_get_item,
-        batch_write_item,
-        create_table,
-        delete_item,
-        delete_table,
-        describe_endpoints,
-        describe_limits,
-        describe_stream,
-        describe_table,
-        describe_time_to_live,
-        get_item,
-        get_records,
-        get_shard_iterator,
-        list_streams,
-        list_tables,
-        list_tags_of_resource,
-        put_item,
-        query,
-        scan,
-        tag_resource,
-        transact_get_items,
-        transact_write_items,
-        untag_resource,
-        update_item,
-        update_table,
-        update_time_to_live,
-    )
-}
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
 _GROUPED: Final = frozenset(name for name, action in ACTIONS.items() if action.grouped)
 
 
@@ -93,15 +66,37 @@ class Service:
         self.engine = engine
 
     def execute(self, operation: str, body: bytes) -> bytes:
-        """Carry out one request; raises `ApiError` where the service would answer with an error."""
+        """Execute one request, JSON to JSON; raises `ApiError` as the service would answer it."""
         action = ACTIONS.get(operation)
         if action is None:
             raise UnknownOperationException
         try:
-            return encode_answer(action.run(self.engine, decode(operation, body)))
+            return _encode(action.run(self.engine, decode(action.request, body)))
         except (ValidationException, ResourceNotFoundException) as error:
             # The service checks the whole of a request before it looks at any table.
-            raise explain(operation, body) or error from None
+            raise explain(action.request, body) or error from None
+
+    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Execute one request of a caller in this process: the same as `execute`, without JSON.
+
+        Expressions may be trees (`isotone.expressions.nodes`) that carry their values as literals; then
+        there are no ExpressionAttributeNames and no ExpressionAttributeValues. The answer belongs to the
+        caller, who may change it.
+        """
+        action = ACTIONS.get(operation)
+        if action is None:
+            raise UnknownOperationException
+        try:
+            answer = action.run(self.engine, convert(action.request, request))
+        except ApiError as error:
+            if isinstance(error, ValidationException | ResourceNotFoundException):
+                error = explain(action.request, request) or error
+            error.members = _own(error.members)
+            raise error from None
+        answer = _own(answer)
+        if operation == "BatchGetItem":
+            _restore_expressions(answer["UnprocessedKeys"], request["RequestItems"])
+        return answer
 
     def is_write(self, operation: str) -> bool:
         """Whether requests of this action gain from being committed together."""
@@ -147,3 +142,16 @@ class Service:
         except Exception:
             log.exception("%s failed", operation)
             return InternalServerError("Internal server error")
+
+
+def _own(answer: Answer) -> dict[str, Any]:
+    """An answer that shares nothing with the engine. Items are stored as JSON: one pass decodes all."""
+    owned: dict[str, Any] = _decode(_encode(answer)) if answer else {}
+    return owned
+
+
+def _restore_expressions(unprocessed: dict[str, Any], requested: Mapping[str, Any]) -> None:
+    """Give back the expressions of a request as they came: some may be trees."""
+    for name, entry in unprocessed.items():
+        if "ProjectionExpression" in entry:
+            entry["ProjectionExpression"] = requested[name]["ProjectionExpression"]

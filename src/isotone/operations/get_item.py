@@ -8,7 +8,7 @@ import msgspec
 
 from isotone.engine.engine import Engine
 from isotone.engine.record import body_of, item_of, size_of
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding
 from isotone.operations.legacy import projection_of
 from isotone.operations.replies import add_capacity, meter_for
@@ -17,6 +17,7 @@ from isotone.operations.shapes.items import GetItem
 from isotone.operations.tables import open_table
 
 
+@action("GetItem")
 def run(engine: Engine, request: GetItem) -> Answer:
     check_get_item(request)
     projection = None
@@ -46,6 +47,3 @@ def run(engine: Engine, request: GetItem) -> Answer:
         meter.read(size, consistent=bool(request.consistent_read))
         add_capacity(answer, request, meter)
     return answer
-
-
-ACTION = Action("GetItem", run)

@@ -14,7 +14,7 @@ from isotone.engine.streams.entries import Entry
 from isotone.engine.streams.positions import sequence_text
 from isotone.engine.streams.registry import Stream
 from isotone.errors import ResourceNotFoundException, ValidationException
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.rules.parameters import INVALID
 from isotone.operations.shapes.streams import GetRecords
 from isotone.operations.streams import stream_of_arn
@@ -28,6 +28,7 @@ _NAMES: Final = {
 _TIME_TO_LIVE: Final = {"PrincipalId": "dynamodb.amazonaws.com", "Type": "Service"}
 
 
+@action("GetRecords")
 def run(engine: Engine, request: GetRecords) -> Answer:
     if request.limit is not None and request.limit > limits.STREAM_RECORDS:
         raise ValidationException(
@@ -80,6 +81,3 @@ def _record(
     if entry.event == entries.EXPIRE:
         record["userIdentity"] = _TIME_TO_LIVE
     return record
-
-
-ACTION = Action("GetRecords", run)

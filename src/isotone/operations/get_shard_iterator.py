@@ -5,11 +5,12 @@ from __future__ import annotations
 from isotone.engine.engine import Engine
 from isotone.engine.streams import positions, registry
 from isotone.errors import ResourceNotFoundException
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.shapes.streams import GetShardIterator
 from isotone.operations.streams import stream_of_arn
 
 
+@action("GetShardIterator")
 def run(engine: Engine, request: GetShardIterator) -> Answer:
     arn = request.stream_arn
     with engine.reading:
@@ -24,6 +25,3 @@ def run(engine: Engine, request: GetShardIterator) -> Answer:
     made = int(engine.clock.now() * 1000)
     iterator = positions.Iterator(arn, shard.number, sequence, made)
     return {"ShardIterator": positions.write(iterator)}
-
-
-ACTION = Action("GetShardIterator", run)

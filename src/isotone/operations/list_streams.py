@@ -9,12 +9,13 @@ from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.streams import registry
 from isotone.errors import ValidationException
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.rules.parameters import INVALID
 from isotone.operations.shapes.streams import ListStreams
 from isotone.operations.streams import stream_arn
 
 
+@action("ListStreams")
 def run(engine: Engine, request: ListStreams) -> Answer:
     limit = request.limit or limits.LIST_STREAMS
     if limit > limits.LIST_STREAMS:
@@ -41,6 +42,3 @@ def _streams(engine: Engine, request: ListStreams) -> list[registry.Stream]:
     """The streams in the order of their ARNs, by which a page says where it ended."""
     found = registry.streams(engine, request.table_name)
     return sorted(found, key=lambda stream: stream_arn(engine, stream))
-
-
-ACTION = Action("ListStreams", run)

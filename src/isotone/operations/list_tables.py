@@ -7,10 +7,11 @@ from typing import Any
 
 from isotone import limits
 from isotone.engine.engine import Engine
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.shapes.tables import ListTables
 
 
+@action("ListTables")
 def run(engine: Engine, request: ListTables) -> Answer:
     with engine.reading:
         names = engine.catalog.names()
@@ -22,6 +23,3 @@ def run(engine: Engine, request: ListTables) -> Answer:
     if page and page[-1] != names[-1]:
         answer["LastEvaluatedTableName"] = page[-1]
     return answer
-
-
-ACTION = Action("ListTables", run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from isotone.engine.engine import Engine
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.rules.settings import check_list_tags_of_resource
 from isotone.operations.shapes.settings import ListTagsOfResource
 from isotone.operations.tables import table_of_arn
@@ -13,6 +13,7 @@ from isotone.operations.tables import table_of_arn
 _PAGE = 10
 
 
+@action("ListTagsOfResource")
 def run(engine: Engine, request: ListTagsOfResource) -> Answer:
     check_list_tags_of_resource(request)
     with engine.reading:
@@ -24,6 +25,3 @@ def run(engine: Engine, request: ListTagsOfResource) -> Answer:
     if first + _PAGE < len(tags):
         answer["NextToken"] = str(first + _PAGE)
     return answer
-
-
-ACTION = Action("ListTagsOfResource", run)

@@ -8,7 +8,7 @@ import msgspec
 
 from isotone.engine.engine import Engine
 from isotone.engine.record import body_of
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding, Matches
 from isotone.operations.changes import carry_out, put_change
 from isotone.operations.conditions import is_plain, shows_old, write_condition
@@ -19,6 +19,7 @@ from isotone.operations.tables import open_table
 from isotone.values.attributes import canonical_item
 
 
+@action("PutItem", grouped=True)
 def run(engine: Engine, request: PutItem) -> Answer:
     check_put_item(request)
     matches: Matches | None = None
@@ -40,6 +41,3 @@ def run(engine: Engine, request: PutItem) -> Answer:
             answer["Attributes"] = msgspec.Raw(body_of(old))
         add_write_members(answer, engine, table, item, request, meter)
     return answer
-
-
-ACTION = Action("PutItem", run, grouped=True)

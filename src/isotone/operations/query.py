@@ -9,7 +9,7 @@ from isotone.engine.source import Source
 from isotone.errors import ValidationException
 from isotone.expressions import KeyRange
 from isotone.operations import legacy
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding
 from isotone.operations.reading import Selection, check_consistency, projection_of
 from isotone.operations.rules.reads import check_choice, check_query
@@ -17,6 +17,7 @@ from isotone.operations.shapes.reads import Query
 from isotone.operations.tables import open_table
 
 
+@action("Query")
 def run(engine: Engine, request: Query) -> Answer:
     check_query(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
@@ -77,6 +78,3 @@ def _start(source: Source, requested: dict[str, Any] | None, wanted: KeyRange) -
             "The provided starting key does not match the range key predicate"
         )
     return key
-
-
-ACTION = Action("Query", run)

@@ -9,7 +9,7 @@ from isotone.engine.keyspace import Bounds
 from isotone.engine.source import Source, segment_bounds
 from isotone.errors import ValidationException
 from isotone.operations import legacy
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding
 from isotone.operations.reading import Selection, check_consistency, projection_of
 from isotone.operations.rules.reads import check_scan, check_scan_choice
@@ -17,6 +17,7 @@ from isotone.operations.shapes.reads import Scan
 from isotone.operations.tables import open_table
 
 
+@action("Scan")
 def run(engine: Engine, request: Scan) -> Answer:
     check_scan(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
@@ -51,6 +52,3 @@ def _start(source: Source, request: Scan, bounds: Bounds) -> bytes | None:
             f"{request.total_segments} Segment: {request.segment}"
         )
     return key
-
-
-ACTION = Action("Scan", run)

@@ -113,10 +113,15 @@ def _record(document: Any, shape: Record) -> Any:
     if not isinstance(document, dict):
         raise SerializationException(_FIELD)
     return {
-        name: conform(value, shape.members[name].shape)
+        name: value if _is_tree(name, value) else conform(value, shape.members[name].shape)
         for name, value in document.items()
         if value is not None and name in shape.members
     }
+
+
+def _is_tree(name: str, value: Any) -> bool:
+    """Whether a member is an expression as a tree, which only callers in this process can give."""
+    return isinstance(value, msgspec.Struct) and name.endswith("Expression")
 
 
 _CONFORM: Final[dict[type, Callable[[Any, Any], Any]]] = {

@@ -7,12 +7,13 @@ import msgspec
 from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.errors import ValidationException
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.rules.settings import check_tag_resource
 from isotone.operations.shapes.settings import TagResource
 from isotone.operations.tables import table_of_arn
 
 
+@action("TagResource")
 def run(engine: Engine, request: TagResource) -> Answer:
     check_tag_resource(request)
     with engine.writing:
@@ -24,6 +25,3 @@ def run(engine: Engine, request: TagResource) -> Answer:
             )
         engine.catalog.save(msgspec.structs.replace(schema, tags=tags))
     return {}
-
-
-ACTION = Action("TagResource", run)

@@ -12,7 +12,7 @@ from isotone.engine.metering import Meter
 from isotone.engine.record import body_of, item_of, size_of
 from isotone.errors import ValidationException
 from isotone.expressions import Projection
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding
 from isotone.operations.cancellation import NO_REASON, Reason, cancel, reason_of
 from isotone.operations.replies import wants_capacity
@@ -22,6 +22,7 @@ from isotone.operations.tables import open_table
 from isotone.values.attributes import canonical_item
 
 
+@action("TransactGetItems")
 def run(engine: Engine, request: TransactGetItems) -> Answer:
     check_transact_get_items(request)
     gets = [(each.get, _projection(each.get)) for each in request.transact_items]
@@ -85,6 +86,3 @@ def _shown(record: bytes | None, projection: Projection | None) -> dict[str, Any
     if projection is None:
         return {"Item": msgspec.Raw(body_of(record))}
     return {"Item": projection.project(item_of(record))}
-
-
-ACTION = Action("TransactGetItems", run)

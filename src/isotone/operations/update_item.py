@@ -10,7 +10,7 @@ from isotone.engine.engine import Engine
 from isotone.engine.record import body_of, item_of
 from isotone.expressions import Update
 from isotone.operations import legacy
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding
 from isotone.operations.changes import Outcome, carry_out, update_change
 from isotone.operations.conditions import shows_old, write_condition
@@ -21,6 +21,7 @@ from isotone.operations.tables import open_table
 from isotone.values.attributes import Item
 
 
+@action("UpdateItem", grouped=True)
 def run(engine: Engine, request: UpdateItem) -> Answer:
     check_update_item(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
@@ -59,6 +60,3 @@ def _attributes(
     if wanted == "UPDATED_OLD" and update is not None and old is not None:
         return update.project_old(item_of(old))
     return None
-
-
-ACTION = Action("UpdateItem", run, grouped=True)

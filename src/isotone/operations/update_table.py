@@ -11,7 +11,7 @@ from isotone.engine import backfill
 from isotone.engine.engine import Engine
 from isotone.engine.schema import IndexSchema, TableSchema, Throughput
 from isotone.errors import LimitExceededException, ResourceNotFoundException, ValidationException
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.definitions import (
     TABLE_SETTINGS,
     attribute_types,
@@ -29,6 +29,7 @@ from isotone.operations.tables import described_table
 _INVALID = "One or more parameter values were invalid: "
 
 
+@action("UpdateTable")
 def run(engine: Engine, request: UpdateTable) -> Answer:
     check_update_table(request)
     with engine.writing:
@@ -257,6 +258,3 @@ def _drop_trees(engine: Engine, before: TableSchema, after: TableSchema) -> None
 
 def _trees(schema: TableSchema) -> set[str]:
     return {index.tree for index in schema.indexes}
-
-
-ACTION = Action("UpdateTable", run)

@@ -9,11 +9,12 @@ from isotone.engine.engine import Engine
 from isotone.engine.schema import TimeToLive
 from isotone.engine.table import Table
 from isotone.errors import ValidationException
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import Answer, action
 from isotone.operations.shapes.settings import UpdateTimeToLive
 from isotone.operations.tables import described_table
 
 
+@action("UpdateTimeToLive")
 def run(engine: Engine, request: UpdateTimeToLive) -> Answer:
     wanted = request.time_to_live_specification
     with engine.writing:
@@ -56,6 +57,3 @@ def _disable(engine: Engine, table: Table) -> None:
     engine.store.drop_tree(tree)
     engine.counts.drop(tree)
     backfill.cancel(engine, tree)
-
-
-ACTION = Action("UpdateTimeToLive", run)
