@@ -40,6 +40,23 @@ def test_items_expire_after_the_file_was_opened_again(tmp_path: Path) -> None:
             time.sleep(0.01)
 
 
+def test_a_call_starts_background_work_as_a_client_does() -> None:
+    clock = isotone.ManualClock()
+    with isotone.open(clock=clock) as database:
+        database.call("CreateTable", TABLE)
+        setting = {"TableName": "sessions", "TimeToLiveSpecification": EXPIRY}
+        database.call("UpdateTimeToLive", setting)
+        until = {"N": str(int(clock.now()) + 5)}
+        database.call(
+            "PutItem", {"TableName": "sessions", "Item": {"id": {"S": "1"}, "until": until}}
+        )
+        clock.advance(10)
+        deadline = time.monotonic() + PATIENCE
+        while database.call("Scan", {"TableName": "sessions"})["Count"]:
+            assert time.monotonic() < deadline, "nothing expired"
+            time.sleep(0.01)
+
+
 def test_failing_background_work_is_logged_and_tried_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

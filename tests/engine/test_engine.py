@@ -109,11 +109,16 @@ def is_free(database: isotone.Database) -> bool:
     return got[0]
 
 
+@pytest.mark.parametrize("door", ["execute", "call"])
 @pytest.mark.parametrize("operation", ["PutItem", "Query", "TransactWriteItems"])
 def test_an_interruption_anywhere_leaves_nothing_half_done(
-    database: isotone.Database, call: Asker, operation: str
+    database: isotone.Database, call: Asker, operation: str, door: str
 ) -> None:
     put(call, 0)
+
+    def ask(request: dict[str, Any]) -> None:
+        database.call(operation, request) if door == "call" else call(operation, **request)
+
     requests: dict[str, Callable[[int], dict[str, Any]]] = {
         "PutItem": lambda number: {"TableName": "tab", "Item": item(number)},
         "TransactWriteItems": lambda number: {
@@ -129,11 +134,11 @@ def test_an_interruption_anywhere_leaves_nothing_half_done(
         },
     }
     with Interrupt(0) as whole:
-        call(operation, **requests[operation](1))
+        ask(requests[operation](1))
     assert whole.steps > 500
     for number, step in enumerate(range(1, whole.steps, whole.steps // 80), 1):
         with contextlib.suppress(KeyboardInterrupt), Interrupt(step):
-            call(operation, **requests[operation](10 * number))
+            ask(requests[operation](10 * number))
         assert is_free(database), step
         before = count(call)
         put(call, 10 * number + 1)

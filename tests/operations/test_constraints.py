@@ -289,7 +289,9 @@ def test_what_the_service_forgives() -> None:
 
 
 def test_a_number_beyond_the_java_type_is_clamped() -> None:
-    request: Any = decode(ACTIONS["Query"].request, b'{"TableName":"abc","Limit":99999999999999999999}')
+    request: Any = decode(
+        ACTIONS["Query"].request, b'{"TableName":"abc","Limit":99999999999999999999}'
+    )
     assert request.limit == 2**31 - 1
 
 

@@ -104,7 +104,8 @@ class Binding:
                 "ExpressionAttributeNames and ExpressionAttributeValues"
             )
         known = len(self.values)
-        lifted = lift(expression, self.values)
+        tree: Any = expression
+        lifted = lift(tree, self.values)
         if len(self.values) > known:
             self._add(dict(islice(self.values.items(), known, None)))
         return lifted

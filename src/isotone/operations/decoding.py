@@ -27,9 +27,10 @@ _REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 def decode(shape: type[Request], body: bytes) -> Request:
     """The request in a JSON body; raises the ApiError that the service would answer."""
     try:
-        return decoder(shape).decode(body)
+        decoded: Request = decoder(shape).decode(body)
     except _REFUSED:
         return _converted(_forgiven(shape, body), shape)
+    return decoded
 
 
 @cache
@@ -40,7 +41,7 @@ def decoder(shape: type[Request]) -> msgspec.json.Decoder[Request]:
 
 def convert(shape: type[Request], request: Mapping[str, Any]) -> Request:
     """The request in a mapping, whose expressions may be trees; raises as `decode` does."""
-    accepting = accepting_trees(shape)
+    accepting: type[Request] = accepting_trees(shape)
     try:
         converted: Request = msgspec.convert(request, accepting)
     except _REFUSED:
@@ -102,7 +103,7 @@ def accepting_trees(shape: type[Request]) -> type[Request]:
         (field.name, changed[field.name], *([] if field.required else [field.default]))
         for field in msgspec.structs.fields(shape)
     ]
-    return msgspec.defstruct(shape.__name__, fields, bases=(shape,), frozen=True, gc=False)  # type: ignore[arg-type, return-value] # a subclass of `shape`
+    return msgspec.defstruct(shape.__name__, fields, bases=(shape,), frozen=True, gc=False)  # type: ignore[return-value] # a subclass of `shape`
 
 
 def _with_trees(hint: Any) -> Any:

@@ -14,6 +14,7 @@ from isotone.errors import (
     ApiError,
     InternalServerError,
     ResourceNotFoundException,
+    SerializationException,
     StorageBusy,
     StorageError,
     UnknownOperationException,
@@ -93,6 +94,8 @@ class Service:
                 error = explain(action.request, request) or error
             error.members = _own(error.members)
             raise error from None
+        except UnicodeEncodeError:  # half a surrogate pair, which no JSON can say
+            raise SerializationException from None
         answer = _own(answer)
         if operation == "BatchGetItem":
             _restore_expressions(answer["UnprocessedKeys"], request["RequestItems"])

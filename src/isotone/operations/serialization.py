@@ -100,6 +100,8 @@ def _mapping(document: Any, shape: Mapping) -> Any:
         raise SerializationException(f"Unrecognized collection type {java_type(shape)}")
     if not isinstance(document, dict):
         raise SerializationException(_FIELD)
+    if not all(isinstance(name, str) for name in document):  # a mapping that was never JSON
+        raise SerializationException
     return {
         name: conform(value, shape.value)
         for name, value in document.items()

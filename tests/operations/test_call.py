@@ -1,0 +1,311 @@
+"""`call`, the door for callers in the same process: it says what `execute` says, without JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.expressions import trees
+from tests.operations.conftest import key_schema
+from tests.operations.test_shapes import documents
+
+import isotone
+from isotone import limits
+from isotone.errors import (
+    ApiError,
+    ConditionalCheckFailedException,
+    UsageError,
+    ValidationException,
+)
+from isotone.expressions import Writer
+from isotone.expressions.nodes import (
+    Call,
+    Comparison,
+    Literal,
+    Path,
+    ProjectionNode,
+    Set,
+    UpdateNode,
+)
+from isotone.operations.dispatch import ACTIONS
+from isotone.operations.grammar import shape_of
+
+Outcome = tuple[str, Any, Any]
+KEY = {"p": {"S": "a"}}
+
+
+def executed(database: isotone.Database, operation: str, request: Any) -> Outcome:
+    try:
+        answer = database.execute(operation, msgspec.json.encode(request))
+    except ApiError as error:
+        members = msgspec.json.decode(msgspec.json.encode(error.members))
+        return error.code, error.message, members
+    return "answer", msgspec.json.decode(answer), None
+
+
+def called(database: isotone.Database, operation: str, request: Any) -> Outcome:
+    try:
+        answer = database.call(operation, request)
+    except ApiError as error:
+        return error.code, error.message, error.members
+    return "answer", answer, None
+
+
+def database() -> isotone.Database:
+    """Two tables: one with a key of one attribute, one with items in order and an index."""
+    opened = isotone.open(":memory:", clock=isotone.ManualClock())
+    for name, keys in (("plain", ["p"]), ("sorted", ["p", "s"])):
+        opened.call(
+            "CreateTable",
+            {
+                "TableName": name,
+                "AttributeDefinitions": [{"AttributeName": k, "AttributeType": "S"} for k in keys],
+                "KeySchema": key_schema(*keys),
+                "BillingMode": "PAY_PER_REQUEST",
+            },
+        )
+    return opened
+
+
+@pytest.fixture
+def db() -> Iterator[isotone.Database]:
+    with database() as opened:
+        yield opened
+
+
+@cache
+def requests(operation: str) -> st.SearchStrategy[Any]:
+    return documents(shape_of(ACTIONS[operation].request))
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_both_doors_say_the_same_of_any_request(data: st.DataObject) -> None:
+    operation = data.draw(st.sampled_from(sorted(ACTIONS)))
+    request = data.draw(requests(operation).filter(lambda request: isinstance(request, dict)))
+    with database() as one, database() as other:
+        expected = executed(one, operation, request)
+        actual = called(other, operation, request)
+        if operation != "CreateTable":  # whose answer has a random id
+            assert actual == expected
+        assert actual[0] == expected[0]
+
+
+VALUES = trees.literals
+CONDITION = trees.conditions(VALUES, trees.paths())
+UPDATE = trees.updates(VALUES, trees.paths()) | trees.fitting_updates()
+PROJECTION = trees.projections(trees.paths())
+CHOICE = st.fixed_dictionaries({}, optional={"ProjectionExpression": PROJECTION})
+SHOWN = st.fixed_dictionaries(
+    {}, optional={"ReturnValuesOnConditionCheckFailure": st.just("ALL_OLD")}
+)
+KEY_CONDITION = st.builds(
+    lambda operator: Comparison(operator, Path(("p",)), Literal({"S": "a"})),
+    st.sampled_from(["=", "=", "<"]),
+)
+
+
+def write(**members: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    optional = {
+        "ConditionExpression": CONDITION,
+        "ReturnValuesOnConditionCheckFailure": st.just("ALL_OLD"),
+    }
+    return st.fixed_dictionaries({"TableName": st.just("plain"), **members}, optional=optional)
+
+
+KEYED = st.just(KEY)
+PUT = write(Item=trees.items.map(lambda item: {**item, **KEY}))
+DELETE = write(Key=KEYED)
+CHANGE = write(Key=KEYED, UpdateExpression=UPDATE)
+ENTRY = st.one_of(
+    PUT.map(lambda entry: {"Put": entry}),
+    DELETE.map(lambda entry: {"Delete": entry}),
+    CHANGE.map(lambda entry: {"Update": entry}),
+)
+RETURNED = st.sampled_from(["NONE", "ALL_OLD", "ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"])
+WITH_TREES: dict[str, st.SearchStrategy[Any]] = {
+    "PutItem": PUT,
+    "DeleteItem": DELETE,
+    "UpdateItem": st.builds(lambda c, r: {**c, "ReturnValues": r}, CHANGE, RETURNED),
+    "GetItem": CHOICE.map(lambda c: {"TableName": "plain", "Key": KEY, **c}),
+    "Query": st.builds(
+        lambda k, f, c: {
+            "TableName": "plain",
+            "KeyConditionExpression": k,
+            "FilterExpression": f,
+            **c,
+        },
+        KEY_CONDITION,
+        CONDITION,
+        CHOICE,
+    ),
+    "Scan": st.builds(
+        lambda f, c: {"TableName": "plain", "FilterExpression": f, **c}, CONDITION, CHOICE
+    ),
+    "BatchGetItem": CHOICE.map(lambda c: {"RequestItems": {"plain": {"Keys": [KEY], **c}}}),
+    "TransactGetItems": CHOICE.map(
+        lambda c: {"TransactItems": [{"Get": {"TableName": "plain", "Key": KEY, **c}}]}
+    ),
+    "TransactWriteItems": ENTRY.map(lambda entry: {"TransactItems": [entry]}),
+}
+
+
+def rendered(request: Any) -> Any:
+    """The same request with its trees as texts, and the placeholders of each structure beside them."""
+    if isinstance(request, list):
+        return [rendered(member) for member in request]
+    if not isinstance(request, dict):
+        return request
+    writer = Writer()
+    members = {
+        name: writer.text(member) if isinstance(member, msgspec.Struct) else rendered(member)
+        for name, member in request.items()
+    }
+    if writer.names:
+        members["ExpressionAttributeNames"] = writer.names
+    if writer.values:
+        members["ExpressionAttributeValues"] = writer.values
+    return members
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(trees.documents, max_size=1), st.data())
+def test_a_tree_means_what_its_text_means(before: list[Any], data: st.DataObject) -> None:
+    operation = data.draw(st.sampled_from(sorted(WITH_TREES)))
+    request = data.draw(WITH_TREES[operation])
+    try:
+        text = rendered(request)
+    except UsageError:  # the actions of one kind do not stand together, which no text can say
+        return
+    with database() as one, database() as other:
+        for item in before:
+            for each in (one, other):
+                each.call("PutItem", {"TableName": "plain", "Item": {**item, **KEY}})
+        expected, actual = executed(one, operation, text), called(other, operation, request)
+        assert actual == expected
+        scan = {"TableName": "plain"}
+        assert called(other, "Scan", scan) == executed(one, "Scan", scan)
+
+
+def test_an_answer_is_the_callers_own(db: isotone.Database) -> None:
+    append = UpdateNode((Set(Path(("a",)), Literal({"L": [{"S": "x"}]})),))
+    request = {
+        "TableName": "plain",
+        "Key": KEY,
+        "UpdateExpression": append,
+        "ReturnValues": "ALL_NEW",
+    }
+    item = {"p": {"S": "a"}, "a": {"L": [{"S": "x"}]}}
+    for _ in range(2):
+        attributes = db.call("UpdateItem", request)["Attributes"]
+        assert attributes == item
+        attributes["a"]["L"].append({"S": "mine"})
+    for operation, member in (("GetItem", "Key"), ("GetItem", "Key")):
+        answer = db.call(operation, {"TableName": "plain", member: KEY})
+        assert answer == {"Item": item}
+        answer["Item"]["a"]["L"].clear()
+    page = db.call("Scan", {"TableName": "plain"})
+    assert page["Items"] == [item]
+
+
+def test_the_item_in_an_error_is_decoded(db: isotone.Database) -> None:
+    db.call("PutItem", {"TableName": "plain", "Item": KEY})
+    absent = Call("attribute_not_exists", (Path(("p",)),))
+    put = {"TableName": "plain", "Item": KEY, "ConditionExpression": absent}
+    shown = {**put, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+    with pytest.raises(ConditionalCheckFailedException) as failed:
+        db.call("PutItem", shown)
+    assert failed.value.members == {"Item": KEY}
+    with pytest.raises(ApiError) as cancelled:
+        db.call("TransactWriteItems", {"TransactItems": [{"Put": shown}]})
+    (reason,) = cancelled.value.members["CancellationReasons"]
+    assert reason["Item"] == KEY
+
+
+def test_a_request_may_be_any_mapping_and_have_tuples_and_nulls(db: isotone.Database) -> None:
+    db.call("PutItem", {"TableName": "plain", "Item": KEY, "ReturnValues": None})
+    keys = {"plain": {"Keys": (KEY,), "ConsistentRead": None}}
+    answer = db.call("BatchGetItem", {"RequestItems": keys})
+    assert answer == {"Responses": {"plain": [KEY]}, "UnprocessedKeys": {}}
+
+
+def test_unprocessed_keys_come_back_with_their_tree(db: isotone.Database) -> None:
+    size = limits.ITEM_SIZE - 100
+    keys = [{"p": {"S": str(number)}} for number in range(limits.BATCH_GET_SIZE // size + 2)]
+    for key in keys:
+        db.call("PutItem", {"TableName": "plain", "Item": {**key, "a": {"S": "x" * size}}})
+    projection = ProjectionNode((Path(("p",)),))
+    requested = {"plain": {"Keys": keys, "ProjectionExpression": projection}}
+    answer = db.call("BatchGetItem", {"RequestItems": requested})
+    left = answer["UnprocessedKeys"]
+    assert left["plain"]["ProjectionExpression"] is projection
+    rest = db.call("BatchGetItem", {"RequestItems": left})
+    assert answer["Responses"]["plain"] + rest["Responses"]["plain"] == keys
+
+
+def test_values_in_a_tree_are_checked(db: isotone.Database) -> None:
+    equal = Comparison("=", Path(("a",)), Literal({"N": "x"}))
+    with pytest.raises(
+        ValidationException, match="ExpressionAttributeValues contains invalid value"
+    ):
+        db.call("Scan", {"TableName": "plain", "FilterExpression": equal})
+    large = {"S": "x" * (limits.EXPRESSION_VALUES_SIZE + 1)}
+    with pytest.raises(ValidationException, match="size exceeds"):
+        db.call(
+            "Scan",
+            {
+                "TableName": "plain",
+                "FilterExpression": Comparison("=", Path(("a",)), Literal(large)),
+            },
+        )
+
+
+def test_a_tree_has_no_placeholders_beside_it(db: isotone.Database) -> None:
+    equal = Comparison("=", Path(("a",)), Literal({"N": "1"}))
+    with pytest.raises(UsageError, match="leave out ExpressionAttributeNames"):
+        db.call(
+            "Scan",
+            {
+                "TableName": "plain",
+                "FilterExpression": equal,
+                "ExpressionAttributeNames": {"#a": "a"},
+            },
+        )
+
+
+def test_a_token_tells_trees_apart(db: isotone.Database) -> None:
+    def write(node: Any) -> dict[str, Any]:
+        put = {"TableName": "plain", "Item": KEY, "ConditionExpression": node}
+        return {"TransactItems": [{"Put": put}], "ClientRequestToken": "once"}
+
+    exists, absent = (
+        Call(name, (Path(("p",)),)) for name in ("attribute_exists", "attribute_not_exists")
+    )
+    db.call("TransactWriteItems", write(absent))
+    db.call("TransactWriteItems", write(absent))
+    with pytest.raises(ApiError) as refused:
+        db.call("TransactWriteItems", write(exists))
+    assert refused.value.code == "IdempotentParameterMismatchException"
+
+
+@pytest.mark.parametrize("odd", [5, {}, [], True, b"a = b"])
+def test_what_is_neither_a_text_nor_a_tree_is_refused(db: isotone.Database, odd: Any) -> None:
+    with pytest.raises(ApiError) as refused:
+        db.call("Scan", {"TableName": "plain", "FilterExpression": odd})
+    assert refused.value.code == "SerializationException"
+
+
+@pytest.mark.parametrize("odd", ["a\ud800", b"bytes", 5.5, object()])
+def test_what_json_cannot_say_is_refused(db: isotone.Database, odd: Any) -> None:
+    with pytest.raises(ApiError) as refused:
+        db.call("PutItem", {"TableName": "plain", "Item": {"p": {"S": odd}}})
+    assert refused.value.code == "SerializationException"
+    with pytest.raises(ApiError) as refused:
+        db.call("PutItem", {"TableName": "plain", "Item": {**KEY, odd: {"S": "x"}}})
+    assert refused.value.code == "SerializationException"
+    assert db.call("Scan", {"TableName": "plain"})["Count"] == 0
