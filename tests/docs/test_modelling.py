@@ -9,8 +9,7 @@ import pytest
 from tests.docs.pages import page
 
 import isotone
-from isotone.model.reading.queries import Query, Scan
-from isotone.model.store import Store
+from isotone import Query, Scan, Store
 
 TEXT = page("docs/modelling.md").text
 OF_THE_MODEL = sorted(

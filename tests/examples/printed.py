@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from isotone.model.writing import headroom
+from tests.headroom import forget_notices
 
 FOLDER = Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.stem for path in FOLDER.glob("[0-9]*.py"))
@@ -59,7 +59,7 @@ class Printed(NamedTuple):
 
 def run(name: str, address: str) -> Printed:
     """Run an example's `main` as a process of its own would, at an address."""
-    headroom.forget()
+    forget_notices()
     printed = io.StringIO()
     sys.path.insert(0, str(FOLDER))  # also for the processes that it starts
     sys.modules.pop(name, None)
@@ -68,7 +68,7 @@ def run(name: str, address: str) -> Printed:
             importlib.import_module(name).main(address)
     finally:
         sys.path.remove(str(FOLDER))
-        headroom.forget()
+        forget_notices()
     return Printed(printed.getvalue())
 
 

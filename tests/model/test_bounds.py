@@ -9,13 +9,8 @@ from typing import Any, Literal
 import pytest
 
 import isotone
+from isotone import Attr, Condition, Entity, Global, Index, Key, Number, Query, Table, desc, field
 from isotone.errors import Unanswerable, UsageError
-from isotone.model.declaring.conditions import Condition
-from isotone.model.declaring.fields import Attr, field
-from isotone.model.declaring.keys import Index, Key, desc
-from isotone.model.declaring.table import Global, Number, Table
-from isotone.model.entity import Entity
-from isotone.model.reading.queries import Query
 
 shop = Table(
     "shop",

@@ -22,7 +22,7 @@ from isotone import (
     expires,
     field,
 )
-from isotone.model.reading.queries import Read
+from isotone.model import Read
 
 START = datetime(2126, 1, 1, tzinfo=UTC)
 

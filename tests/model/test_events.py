@@ -11,9 +11,9 @@ import pytest
 
 import isotone
 from isotone import Attr, Entity, Event, Key, ManualClock, Store, Table, computed, field
+from isotone.backends.interface import Request, Response
 from isotone.engine.streams import upkeep
-from isotone.errors import InvalidEntity, TableDiffers, UsageError
-from isotone.model.tables.streaming import Shard, in_order
+from isotone.errors import InvalidEntity, ResourceNotFoundException, TableDiffers, UsageError
 
 START = 1_800_000_000
 
@@ -186,13 +186,24 @@ def test_a_table_without_a_stream_says_how_to_get_one(store: Store) -> None:
 
 
 def test_parents_come_before_children() -> None:
-    shards = [
-        Shard("c", "b", None, None),
-        Shard("b", "a", None, "9"),
-        Shard("x", "gone", None, None),
-        Shard("a", None, None, "5"),
-    ]
-    order = [shard.id for shard in in_order(shards)]
+    table, _ = declared()
+    parents = {"c": "b", "b": "a", "x": "gone", "a": None}
+    shards = [{"ShardId": name, "ParentShardId": parent} for name, parent in parents.items()]
+    order: list[str] = []
+
+    class Split:
+        """A stream of these shards, each of which is dropped before it is read."""
+
+        def execute(self, operation: str, request: Request) -> Response:
+            if operation == "DescribeTable":
+                enabled = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+                return {"Table": {"StreamSpecification": enabled, "LatestStreamArn": "a stream"}}
+            if operation == "DescribeStream":
+                return {"StreamDescription": {"Shards": shards}}
+            order.append(request["ShardId"])
+            raise ResourceNotFoundException("dropped")
+
+    assert list(isotone.connect(Split()).changes(table)) == []
     assert sorted(order) == ["a", "b", "c", "x"]
     assert order.index("a") < order.index("b") < order.index("c")
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+import isotone
+from isotone import Attr, Entity, Key, Table, field
+from isotone.backends.interface import Request, Response
 from isotone.errors import BatchIncomplete, ProvisionedThroughputExceededException
-from isotone.model.declaring.table import Table
-from isotone.model.reading.reader import Fetched, fetch
-from isotone.model.steps import Call, Pause, Steps
 
-TABLE = Table("tab", "PK", None)
+table = Table("tab", sort=None)
 
 
-def key(number: int) -> dict[str, Any]:
-    return {"PK": {"S": str(number)}}
+class Thing(Entity, table=table):
+    number: Attr[int] = field(max=999)
+
+    primary = Key(number)
 
 
 class Service:
@@ -25,68 +28,65 @@ class Service:
         self.answers = answers
         self.failures = failures
         self.batches: list[int] = []
-        self.pauses: list[float] = []
 
-    def run(self, steps: Steps[Any]) -> Any:
-        try:
-            asked = next(steps)
-            while True:
-                if isinstance(asked, Pause):
-                    self.pauses.append(asked.seconds)
-                    asked = steps.send({})
-                elif self.failures:
-                    self.failures -= 1
-                    asked = steps.throw(ProvisionedThroughputExceededException("slow down"))
-                else:
-                    asked = steps.send(self.answer(asked))
-        except StopIteration as end:
-            return end.value
-
-    def answer(self, call: Call) -> dict[str, Any]:
-        keys = call.request["RequestItems"]["tab"]["Keys"]
+    def execute(self, operation: str, request: Request) -> Response:
+        if self.failures:
+            self.failures -= 1
+            raise ProvisionedThroughputExceededException("slow down")
+        keys = request["RequestItems"]["tab"]["Keys"]
         self.batches.append(len(keys))
         done, left = keys[: self.answers], keys[self.answers :]
-        items = [each for each in reversed(done) if int(each["PK"]["S"]) % 2 == 0]
+        items = [item_of(int(key["PK"]["S"])) for key in reversed(done)]
         unprocessed = {"tab": {"Keys": left}} if left else {}
-        return {"Responses": {"tab": items}, "UnprocessedKeys": unprocessed}
+        return {
+            "Responses": {"tab": [item for item in items if int(item["number"]["N"]) % 2 == 0]},
+            "UnprocessedKeys": unprocessed,
+        }
+
+
+def item_of(number: int) -> dict[str, Any]:
+    return {"PK": {"S": f"{number:03}"}, "number": {"N": str(number)}, "_type": {"S": "Thing"}}
+
+
+def fetch(service: Service, numbers: Sequence[int], **more: Any) -> list[int | None]:
+    """The numbers of the things that are there, None for the others."""
+    keys = [{"number": number} for number in numbers]
+    things = isotone.connect(service).get_many(Thing, keys, **more)
+    return [thing and thing.number for thing in things]
 
 
 def test_items_come_in_the_order_of_their_keys() -> None:
-    numbers = [4, 1, 2, 4, 0]
-    found = Service(100).run(fetch(TABLE, [key(number) for number in numbers]))
-    assert found == [key(4), None, key(2), key(4), key(0)]
+    assert fetch(Service(100), [4, 1, 2, 4, 0]) == [4, None, 2, 4, 0]
 
 
-def test_a_hundred_go_into_a_request_and_progress_is_told() -> None:
+def test_a_hundred_go_into_a_request_and_progress_is_told(pauses: list[float]) -> None:
     service, told = Service(100), []
-    service.run(fetch(TABLE, [key(number) for number in range(250)], progress=told.append))
+    fetch(service, range(250), progress=told.append)
     assert service.batches == [100, 100, 50]
-    assert told == [Fetched(100, 250), Fetched(200, 250), Fetched(250, 250)]
-    assert service.pauses == []
+    assert told == [(100, 250), (200, 250), (250, 250)]
+    assert pauses == []
 
 
-def test_what_is_left_out_is_asked_for_again() -> None:
-    service = Service(30)
-    found = service.run(fetch(TABLE, [key(number) for number in range(120)]))
-    assert [each is not None for each in found] == [number % 2 == 0 for number in range(120)]
-    assert service.pauses == []
+def test_what_is_left_out_is_asked_for_again(pauses: list[float]) -> None:
+    wanted = [number if number % 2 == 0 else None for number in range(120)]
+    assert fetch(Service(30), range(120)) == wanted
+    assert pauses == []
 
 
-def test_pauses_grow_while_nothing_comes() -> None:
-    service = Service(100, failures=4)
-    assert service.run(fetch(TABLE, [key(2)])) == [key(2)]
-    assert len(service.pauses) == 4
-    assert all(0 <= pause <= 0.05 * 2 ** (place + 1) for place, pause in enumerate(service.pauses))
+def test_pauses_grow_while_nothing_comes(pauses: list[float]) -> None:
+    assert fetch(Service(100, failures=4), [2]) == [2]
+    assert len(pauses) == 4
+    assert all(0 <= pause <= 0.05 * 2 ** (place + 1) for place, pause in enumerate(pauses))
 
 
-def test_who_never_answers_is_given_up() -> None:
-    service = Service(0)
+def test_who_never_answers_is_given_up(pauses: list[float]) -> None:
     with pytest.raises(BatchIncomplete, match="2 of 2 keys") as incomplete:
-        service.run(fetch(TABLE, [key(1), key(2)]))
-    assert incomplete.value.remaining == [key(1), key(2)]
+        fetch(Service(0), [1, 2])
+    assert incomplete.value.remaining == [{"PK": {"S": "001"}}, {"PK": {"S": "002"}}]
+    assert len(pauses) == 9
 
 
 def test_no_keys_make_no_request() -> None:
     service = Service(100)
-    assert service.run(fetch(TABLE, [])) == []
+    assert fetch(service, []) == []
     assert service.batches == []

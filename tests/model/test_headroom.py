@@ -8,11 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from tests.headroom import forget_notices
 
 import isotone
 from isotone import Attr, Entity, Global, HeadroomWarning, Index, Key, Table, desc, field
 from isotone.errors import OutOfRange
-from isotone.model.writing import headroom
 
 repos = Table("repos", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 
@@ -29,9 +29,9 @@ class Issue(Entity, table=repos):
 
 @pytest.fixture(autouse=True)
 def anew() -> Iterator[None]:
-    headroom.forget()
+    forget_notices()
     yield
-    headroom.forget()
+    forget_notices()
 
 
 @pytest.fixture

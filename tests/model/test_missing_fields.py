@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 import isotone
-from isotone import Attr, Entity, Index, Key, Store, Table, computed, field
+from isotone import Attr, Entity, Global, Index, Key, Store, Table, computed, field
 from isotone.errors import InvalidEntity
-from isotone.model.declaring.table import Global
 
 bills = Table("bills", indexes={"by_label": Global("LPK", "LSK", projection="KEYS_ONLY")})
 

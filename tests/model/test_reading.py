@@ -9,9 +9,20 @@ from typing import Any, Literal
 import pytest
 
 import isotone
-from isotone import Attr, Entity, Global, Index, Key, ManualClock, Store, Table, expires, field
+from isotone import (
+    Attr,
+    Entity,
+    Global,
+    Index,
+    Key,
+    ManualClock,
+    Store,
+    Table,
+    WastefulRead,
+    expires,
+    field,
+)
 from isotone.errors import BudgetSpent, InvalidCursor, TooLarge, TooMany, UsageError
-from isotone.model.reading.cost import Waste, WastefulRead
 
 # The database keeps to the machine's clock, for which nothing here has expired: it deletes nothing.
 START = datetime(2126, 1, 1, tzinfo=UTC)
@@ -67,12 +78,12 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def wastes() -> list[Waste]:
+def wastes() -> list[Any]:
     return []
 
 
 @pytest.fixture
-def store(clock: ManualClock, wastes: list[Waste]) -> Iterator[Store]:
+def store(clock: ManualClock, wastes: list[Any]) -> Iterator[Store]:
     with (
         isotone.open(":memory:") as database,
         isotone.connect(database, clock=clock, report=wastes.append) as store,
@@ -258,7 +269,7 @@ def test_an_index_of_keys_can_be_counted_and_selected_from_and_not_filtered(stor
 
 
 def test_a_wasteful_read_is_reported_with_the_key_that_would_help(
-    store: Store, wastes: list[Waste]
+    store: Store, wastes: list[Any]
 ) -> None:
     fill(store, 150, every=50, note="x" * 1000)
     page = store.page(Order.primary.where(MINE).filter(SHIPPED), size=10)
@@ -271,7 +282,7 @@ def test_a_wasteful_read_is_reported_with_the_key_that_would_help(
 
 
 def test_a_wasteful_read_is_reported_with_an_index_to_declare(
-    store: Store, wastes: list[Waste]
+    store: Store, wastes: list[Any]
 ) -> None:
     fill(store, 150, every=50, note="x" * 1000)
     store.all(Order.primary.where(MINE).filter(SHIPPED, Order.note == "y"))
@@ -279,7 +290,7 @@ def test_a_wasteful_read_is_reported_with_an_index_to_declare(
 
 
 def test_a_wasteful_read_by_the_best_key_is_not_advised_to_use_it(
-    store: Store, wastes: list[Waste]
+    store: Store, wastes: list[Any]
 ) -> None:
     fill(store, 150, note="x" * 1000)
     store.all(Order.primary.where(MINE).filter(Order.note.contains("y")))
@@ -287,7 +298,7 @@ def test_a_wasteful_read_by_the_best_key_is_not_advised_to_use_it(
 
 
 def test_a_read_of_little_or_with_a_good_hit_rate_is_not_reported(
-    store: Store, wastes: list[Waste]
+    store: Store, wastes: list[Any]
 ) -> None:
     fill(store, 20, note="x" * 1000)
     store.all(Order.primary.where(MINE).filter(SHIPPED))

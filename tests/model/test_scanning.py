@@ -11,7 +11,6 @@ import isotone
 from isotone import Stats, aconnect, connect
 from isotone.backends.interface import InProcess, Request, Response
 from isotone.errors import ProvisionedThroughputExceededException
-from isotone.model.reading.scanning import sum_of
 
 
 class Counting:
@@ -76,6 +75,11 @@ def test_a_failure_arrives(backend: Counting) -> None:
         asyncio.run(scan())
 
 
-def test_costs_add_up() -> None:
-    one, other = Stats(3, 2, 1.5, 1, 100), Stats(4, 4, 0.5, 2, 50, exhausted=True)
-    assert sum_of([one, other]) == Stats(7, 6, 2.0, 3, 150, exhausted=True)
+def test_the_costs_of_the_segments_add_up(backend: Counting) -> None:
+    told: list[Stats] = []
+    scan = Order.primary.scan().page_size(5)
+    assert len(list(connect(backend).scan(scan, segments=2, progress=told.append))) == 40
+    last = told[-1]
+    assert (last.scanned, last.returned) == (40, 40)
+    assert (last.requests, last.units) == (backend.answered, backend.answered / 2)
+    assert last.bytes == 4096 * last.requests

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from isotone.backends.interface import InThread, Request, Response, Tape
+from isotone import aconnect, connect
+from isotone.backends.interface import Request, Response, Tape
 from isotone.errors import ConnectionFailed, ResourceNotFoundException, ValidationException
-from isotone.model.steps import Call, Pause, Steps, run, run_async
+from isotone.model import Call, Pause, Steps
 
 GONE = ResourceNotFoundException("gone")
 
@@ -19,7 +20,7 @@ def both(steps: Any, *answers: Any) -> list[tuple[Any, list[Any]]]:
     for is_awaited in (False, True):
         tape = Tape(answers)
         result = (
-            asyncio.run(run_async(steps(), InThread(tape))) if is_awaited else run(steps(), tape)
+            asyncio.run(aconnect(tape).run(steps())) if is_awaited else connect(tape).run(steps())
         )
         found.append((result, tape.asked))
     return found
@@ -59,9 +60,9 @@ def test_errors_that_nobody_catches_arrive() -> None:
         yield Call("A", {})
 
     with pytest.raises(ResourceNotFoundException, match="gone"):
-        run(steps(), Tape([GONE]))
+        connect(Tape([GONE])).run(steps())
     with pytest.raises(ResourceNotFoundException, match="gone"):
-        asyncio.run(run_async(steps(), InThread(Tape([GONE]))))
+        asyncio.run(aconnect(Tape([GONE])).run(steps()))
 
 
 def test_an_error_may_become_another() -> None:
@@ -72,7 +73,7 @@ def test_an_error_may_become_another() -> None:
             raise ValidationException("ours") from None
 
     with pytest.raises(ValidationException, match="ours"):
-        run(steps(), Tape([GONE]))
+        connect(Tape([GONE])).run(steps())
 
 
 def test_a_pause_waits_and_is_sent_nothing() -> None:
@@ -89,7 +90,8 @@ def test_a_pause_does_not_block_the_loop() -> None:
         yield Pause(0.1)
 
     async def many() -> None:
-        await asyncio.gather(*(run_async(steps(), InThread(Tape())) for _ in range(20)))
+        store = aconnect(Tape())
+        await asyncio.gather(*(store.run(steps()) for _ in range(20)))
 
     began = time.perf_counter()
     asyncio.run(many())
@@ -108,4 +110,4 @@ def test_a_lost_connection_is_raised_where_the_call_made_its_request() -> None:
             return "what was done before"
         return "everything"
 
-    assert run(call(), Broken()) == "what was done before"
+    assert connect(Broken()).run(call()) == "what was done before"

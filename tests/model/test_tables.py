@@ -12,24 +12,18 @@ from isotone import (
     Global,
     Local,
     Number,
+    Observation,
     Table,
     Throughput,
+    at_end,
 )
+from isotone.backends.interface import Request, Response, Tape
 from isotone.errors import (
     ResourceInUseException,
     ResourceNotFoundException,
     TableDiffers,
     UsageError,
     ValidationException,
-)
-from isotone.model.steps import Pause, Steps
-from isotone.model.tables.expiring import expiry_attribute
-from isotone.model.tables.tables import (
-    IndexProgress,
-    add_indexes,
-    create_tables,
-    drop_tables,
-    table_request,
 )
 
 
@@ -49,6 +43,15 @@ def described(database: isotone.Database, name: str) -> dict[str, Any]:
     return found
 
 
+def created(table: Table) -> Any:
+    """The request that makes a table."""
+    seen: list[Observation] = []
+    with isotone.connect(observe=[at_end(seen.append)]) as store:
+        store.create_tables(table)
+    (made,) = (each.request for each in seen if each.operation == "CreateTable")
+    return made
+
+
 def test_the_request_of_a_table() -> None:
     readings = Table(
         "readings",
@@ -61,7 +64,7 @@ def test_the_request_of_a_table() -> None:
             "by_level": Local(Number("level"), projection="KEYS_ONLY"),
         },
     )
-    assert table_request(readings) == {
+    assert created(readings) == {
         "TableName": "readings",
         "BillingMode": "PAY_PER_REQUEST",
         "KeySchema": [
@@ -126,19 +129,22 @@ def test_provisioned_units(store: isotone.Store, database: isotone.Database) -> 
 def test_expiry_is_turned_on(store: isotone.Store, database: isotone.Database) -> None:
     store.create_tables(shop)
     found = database.client().describe_time_to_live(TableName="shop")["TimeToLiveDescription"]
-    assert found["AttributeName"] == expiry_attribute(shop)
+    assert found["AttributeName"] == shop.ttl
     assert found["TimeToLiveStatus"] in ("ENABLING", "ENABLED")
 
 
-def test_tables_without_mortal_entities_expire_nothing() -> None:
-    assert expiry_attribute(Table("music")) is None
-    assert expiry_attribute(shop) == shop.ttl
+def test_tables_whose_entities_do_not_expire_expire_nothing(
+    store: isotone.Store, database: isotone.Database
+) -> None:
+    store.create_tables(Table("music"))
+    found = database.client().describe_time_to_live(TableName="music")["TimeToLiveDescription"]
+    assert found == {"TimeToLiveStatus": "DISABLED"}
 
 
-def test_one_attribute_has_one_type() -> None:
+def test_one_attribute_has_one_type(store: isotone.Store) -> None:
     table = Table("mixed", sort="at", indexes={"GSI": Global("g", Number("at"))})
     with pytest.raises(UsageError, match="'at' is declared as S and as N"):
-        table_request(table)
+        store.create_tables(table)
 
 
 def test_a_table_that_is_otherwise(store: isotone.Store, database: isotone.Database) -> None:
@@ -169,7 +175,7 @@ def test_a_table_that_is_otherwise(store: isotone.Store, database: isotone.Datab
 def test_expiry_that_is_otherwise(store: isotone.Store, database: isotone.Database) -> None:
     store.create_tables(Table("shop", indexes=shop.indexes))
     (difference,) = store.differences(shop)
-    assert difference.what == f"expires nothing, declared is {expiry_attribute(shop)!r}"
+    assert difference.what == f"expires nothing, declared is {shop.ttl!r}"
 
 
 def test_missing_indexes_are_added_and_filled(database: isotone.Database) -> None:
@@ -178,7 +184,7 @@ def test_missing_indexes_are_added_and_filled(database: isotone.Database) -> Non
     store.create_tables(before)
     for number in range(40):
         store.put(order(number))
-    seen: list[IndexProgress] = []
+    seen: list[Any] = []
     assert store.add_indexes(shop, progress=seen.append) == ["GSI1"]
     assert seen[-1].status == "ACTIVE"
     assert (seen[-1].table, seen[-1].index) == ("shop", "GSI1")
@@ -209,50 +215,40 @@ PLAIN = Table("plain")
 
 
 def status(name: str) -> dict[str, Any]:
-    keys = table_request(PLAIN)
-    return {"Table": {"TableName": "plain", "TableStatus": name, **keys}}
+    keys = [
+        {"AttributeName": "PK", "KeyType": "HASH"},
+        {"AttributeName": "SK", "KeyType": "RANGE"},
+    ]
+    types = [{"AttributeName": each["AttributeName"], "AttributeType": "S"} for each in keys]
+    described = {"KeySchema": keys, "AttributeDefinitions": types}
+    return {"Table": {"TableName": "plain", "TableStatus": name, **described}}
 
 
-def told(steps: Steps[Any], *answers: Any) -> tuple[Any, list[str]]:
-    """What the steps give, and what they ask for, of a service that gives these answers."""
-    asked: list[str] = []
-    left = iter(answers)
-    try:
-        step = next(steps)
-        while len(asked) < 50:
-            if isinstance(step, Pause):
-                step = steps.send({})
-                continue
-            asked.append(step.operation)
-            answer = next(left)
-            step = steps.throw(answer) if isinstance(answer, Exception) else steps.send(answer)
-    except StopIteration as end:
-        return end.value, asked
-    raise AssertionError("it never ends")
+def operations(tape: Tape) -> list[str]:
+    return [operation for operation, _ in tape.asked]
 
 
-def test_a_table_that_is_being_deleted_is_made_anew() -> None:
-    made, asked = told(
-        create_tables([PLAIN]), status("DELETING"), status("DELETING"), GONE, {}, status("ACTIVE")
-    )
-    assert made == ["plain"]
-    assert asked == ["DescribeTable"] * 3 + ["CreateTable", "DescribeTable"]
+def test_a_table_that_is_being_deleted_is_made_anew(pauses: list[float]) -> None:
+    deleting = status("DELETING")
+    tape = Tape([deleting, deleting, GONE, {}, status("ACTIVE")])
+    assert isotone.connect(tape).create_tables(PLAIN) == ["plain"]
+    assert operations(tape) == ["DescribeTable"] * 3 + ["CreateTable", "DescribeTable"]
+    assert len(pauses) == 2
 
 
-def test_a_table_that_is_being_made_is_dropped_when_it_can_be() -> None:
-    dropped, asked = told(
-        drop_tables([PLAIN]), ResourceInUseException(""), {}, status("DELETING"), GONE
-    )
-    assert dropped == ["plain"]
-    assert asked == ["DeleteTable"] * 2 + ["DescribeTable"] * 2
+def test_a_table_that_is_being_made_is_dropped_when_it_can_be(pauses: list[float]) -> None:
+    tape = Tape([ResourceInUseException(""), {}, status("DELETING"), GONE])
+    assert isotone.connect(tape).drop_tables(PLAIN) == ["plain"]
+    assert operations(tape) == ["DeleteTable"] * 2 + ["DescribeTable"] * 2
+    assert len(pauses) == 2
 
 
-def test_nobody_waits_for_what_does_not_come() -> None:
+def test_nobody_waits_for_what_does_not_come(pauses: list[float]) -> None:
     with pytest.raises(UsageError, match="is ARCHIVED, which no waiting changes"):
-        told(create_tables([PLAIN]), *[status("ARCHIVED")] * 9)
+        isotone.connect(Tape([status("ARCHIVED")] * 9)).create_tables(PLAIN)
     grown = Table("plain", indexes={"GSI1": Global("GSI1PK")})
     with pytest.raises(UsageError, match="was deleted before index 'GSI1' was filled"):
-        told(add_indexes([grown]), status("ACTIVE"), {}, GONE)
+        isotone.connect(Tape([status("ACTIVE"), {}, GONE])).add_indexes(grown)
 
 
 def test_a_table_whose_items_expire_by_something_else(
@@ -265,13 +261,26 @@ def test_a_table_whose_items_expire_by_something_else(
         store.create_tables(shop)
 
 
-def test_expiry_that_was_turned_on_by_an_answer_that_got_lost() -> None:
-    def expiry(status: str) -> dict[str, Any]:
-        return {"TimeToLiveDescription": {"TimeToLiveStatus": status, "AttributeName": shop.ttl}}
+def test_expiry_that_was_turned_on_by_an_answer_that_got_lost(
+    store: isotone.Store, database: isotone.Database
+) -> None:
+    class LostAnswer:
+        """A backend whose first answer to `UpdateTimeToLive` is lost, and that is asked again."""
 
-    begun = (GONE, {}, status("ACTIVE"), expiry("DISABLED"))
-    on = ValidationException("TimeToLive is already enabled")
-    made, _ = told(create_tables([shop]), *begun, on, expiry("ENABLED"))
-    assert made == ["shop"]
+        def execute(self, operation: str, request: Request) -> Response:
+            if operation == "UpdateTimeToLive":
+                self.turn_on(request)
+                raise ValidationException("TimeToLive is already enabled")
+            return store.backend.execute(operation, request)
+
+        def turn_on(self, request: Request) -> None:
+            store.backend.execute("UpdateTimeToLive", request)
+
+    class NeverOn(LostAnswer):
+        def turn_on(self, request: Request) -> None:
+            pass
+
     with pytest.raises(ValidationException):
-        told(create_tables([shop]), *begun, on, expiry("DISABLED"))
+        isotone.connect(NeverOn()).create_tables(shop)
+    store.drop_tables(shop)
+    assert isotone.connect(LostAnswer()).create_tables(shop) == ["shop"]

@@ -6,12 +6,10 @@ import asyncio
 import inspect
 
 import pytest
+from tests.headroom import forget_notices
 
 import isotone
-from isotone import Attr, Entity, Key, Table, field
-from isotone.model.reading.cost import WastefulRead
-from isotone.model.writing import headroom
-from isotone.model.writing.headroom import HeadroomWarning
+from isotone import Attr, Entity, HeadroomWarning, Key, Table, WastefulRead, field
 
 shelf = Table("shelf")
 
@@ -25,7 +23,7 @@ class Book(Entity, table=shelf):
 
 @pytest.fixture(autouse=True)
 def _as_a_new_process() -> None:
-    headroom.forget()
+    forget_notices()
 
 
 def line() -> int:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from isotone import Entity, Store
-from isotone.model.calls import Calls
-from isotone.model.steps import Steps
+from isotone.model import Calls, Steps
 from isotone.structures import Feed, Worker
 
 put_many = Calls.put_many

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from isotone import Store, errors
-from isotone.model.steps import Call, Pause, Steps
+from isotone.model import Call, Pause, Steps
 
 
 class Interleaved:

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from isotone import ManualClock, Observation, Store
 from isotone.backends.interface import Request, Response
 from isotone.errors import ApiError
-from isotone.model.steps import Pause, Steps, _explained
+from isotone.model import Pause, Steps
+from isotone.model.steps import _explained
 
 R = TypeVar("R")
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.headroom import forget_notices
 from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests, together
 
 import isotone
-from isotone import Attr, Entity, Key, ManualClock, Store, Table, errors, field
-from isotone.model.writing.headroom import forget, headroom_notices
+from isotone import Attr, Entity, Key, ManualClock, Store, Table, errors, field, headroom_notices
 from isotone.structures import Counter, Sequence, ShardedCounter
 from isotone.structures.counter import CounterShard
 
@@ -204,7 +204,7 @@ def test_of_two_who_reset_each_is_given_what_the_other_is_not(memory: Store) -> 
 
 
 def test_a_counter_may_have_all_of_its_shards(memory: Store) -> None:
-    forget()
+    forget_notices()
     counter = ShardedCounter(memory, "c", 1000)
     counter.create_table()
     memory.upsert(counter._kind, CounterShard.total.add(3), counter="c", shard=999)

@@ -18,11 +18,11 @@ from tests.structures.simulation import Overtaken, Repeating
 import isotone
 from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, InvalidCursor, NotFound, UsageError
-from isotone.model.steps import Call, Steps
+from isotone.model import Call, Steps
+from isotone.structures import Feed, FeedPost
 from isotone.structures.feed import fanout
 from isotone.structures.feed.entities import FeedFollow, FeedFollower
 from isotone.structures.feed.fanout import carry
-from isotone.structures.feed.feed import Feed, FeedPost
 from isotone.structures.feed.reading import FeedReading
 from isotone.structures.worker.member import Member
 

@@ -31,8 +31,8 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.server import running_server
+from isotone.structures import Leaderboard, ScoreEvent
 from isotone.structures.leaderboard.entry import Digits
-from isotone.structures.leaderboard.leaderboard import Leaderboard, ScoreEvent
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # the time of the fixtures' clock
 QUARTER = timedelta(minutes=15)

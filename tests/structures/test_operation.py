@@ -13,7 +13,7 @@ import pytest
 
 import isotone
 from isotone import Attr, Entity, Key, Store, Table, errors, field
-from isotone.model.steps import Steps
+from isotone.model import Steps
 from isotone.structures import (
     Adjacency,
     Counter,

@@ -23,11 +23,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.headroom import forget_notices
 from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests, together
 
 import isotone
 from isotone import ManualClock, Store, errors
-from isotone.model.writing import headroom
 from isotone.structures import Message, Queue, QueueEntry
 
 PROGRAM = Path(__file__).with_name("consuming.py")
@@ -380,7 +380,7 @@ def test_many_are_not_one(queue: Queue, one: Any) -> None:
 def test_all_shards_and_priorities_may_be_used(memory: Store) -> None:
     heard: list[object] = []
     end = isotone.on_headroom(heard.append)
-    headroom.forget()  # what is reported once in a process
+    forget_notices()  # what is reported once in a process
     queue = Queue(memory, "q", shards=1000, priorities=10, table=Queue.layout("full"))
     queue.create_table()
     ids = queue.put_many(range(500), priority=9)

@@ -19,8 +19,7 @@ from tests.structures.interleaving import Interleaved
 
 import isotone
 from isotone import Store, Table, errors
-from isotone.model.ordering import number_of, ordered_number
-from isotone.model.steps import Steps
+from isotone.model import Steps, number_of, ordered_number
 from isotone.structures import SortedSet
 from isotone.structures.ranking.keys import (
     HIGHEST,

@@ -15,7 +15,7 @@ from tests.structures.test_ranking import SMALL, Ranks, in_batches, key_of
 
 from isotone import ManualClock, Store, Table, errors
 from isotone.backends.interface import Request, Response
-from isotone.model.steps import Pause, Steps
+from isotone.model import Pause, Steps
 from isotone.structures import SortedSet
 from isotone.structures.ranking.building import nodes_of
 from isotone.structures.ranking.keys import HIGHEST, LOWEST, ranking_key

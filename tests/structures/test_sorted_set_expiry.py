@@ -14,7 +14,7 @@ from tests.structures.simulation import WRITES, Requests
 
 import isotone
 from isotone import ManualClock, Store, errors
-from isotone.model.steps import Steps
+from isotone.model import Steps
 from isotone.model.writing.carrying import ATTEMPTS
 from isotone.structures import SortedSet
 

@@ -12,7 +12,7 @@ from tests.structures.interleaving import Interleaved
 
 import isotone
 from isotone import Store, errors
-from isotone.model.steps import Steps
+from isotone.model import Steps
 from isotone.structures import SortedSet
 
 

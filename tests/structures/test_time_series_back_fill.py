@@ -18,10 +18,10 @@ from tests.structures.test_time_series import NOW, Known, recount
 import isotone
 from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, Contended, UsageError
-from isotone.model.steps import Steps
-from isotone.structures import retries
+from isotone.model import Steps
+from isotone.structures import Point, TimeSeries, retries
 from isotone.structures.time_series import correcting, writing
-from isotone.structures.time_series.time_series import DAY, HOUR, MINUTE, Point, TimeSeries
+from isotone.structures.time_series.time_series import DAY, HOUR, MINUTE
 
 WEEK = 7 * DAY
 FINE = timedelta(seconds=90)

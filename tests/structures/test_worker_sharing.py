@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone import Table
-from isotone.model.tables.streaming import Shard
+from isotone.model import Shard
 from isotone.structures.worker.entities import WorkerLease
 from isotone.structures.worker.leases import decide, readable
 
