@@ -1,4 +1,4 @@
-"""Tokens: every character of a text is in exactly one of them, or is space between two."""
+"""Tokens: every character of a text is in exactly one of them, or is space between two. Words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.expressions.tokens import Kind, is_word, tokenize
+from isotone.expressions.tokens import RESERVED_WORDS, Kind, is_reserved, is_word, tokenize
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,17 @@ def test_nothing_is_lost(text: str) -> None:
 )
 def test_what_a_word_is(text: str, expected: bool) -> None:
     assert is_word(text) is expected
+
+
+def test_there_are_as_many_reserved_words_as_in_the_developer_guide() -> None:
+    assert len(RESERVED_WORDS) == 573
+
+
+@pytest.mark.parametrize("word", ["name", "Status", "TTL", "data", "size", "zone", "abort"])
+def test_words_are_reserved_in_any_case(word: str) -> None:
+    assert is_reserved(word)
+
+
+@pytest.mark.parametrize("word", ["pk", "sk", "id", "price", "names2", "version", ""])
+def test_other_words_are_free(word: str) -> None:
+    assert not is_reserved(word)

@@ -20,6 +20,7 @@ from tests.expressions.trees import (
 from isotone.errors import ValidationException
 from isotone.expressions import Update, update
 from isotone.expressions.nodes import Add, Arithmetic, Call, Delete, Literal, Path, Remove, Set
+from isotone.expressions.parser import parse_update
 
 VALUES: dict[str, dict[str, Any]] = {
     ":s": {"S": "a"},
@@ -360,7 +361,6 @@ def test_updates_do_what_the_developer_guide_says(tree: Any, item: Any) -> None:
 
 
 def test_delete_takes_all_actions() -> None:
-    kinds = {
-        type(action) for action in update("SET a = :s REMOVE b ADD c :n DELETE d :ss").node.actions
-    }
+    tree = parse_update("SET a = :s REMOVE b ADD c :n DELETE d :ss")
+    kinds = {type(action) for action in tree.actions}
     assert kinds == {Set, Remove, Add, Delete}

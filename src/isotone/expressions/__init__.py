@@ -5,23 +5,21 @@
     projection("a, b.c[0]")                   ProjectionExpression
     key_condition("pk = :p AND sk > :s")      KeyConditionExpression
 
-Each takes a text and ExpressionAttributeNames and gives an object that is made once, cached, and applied
-to any item with any values. Each also takes a tree of `nodes` after `lift` has replaced its literals by
-placeholders. `check(values)` comes before everything that takes values. One stage a file: `tokens`, `parser` (to `nodes`),
-`names`, `rules`, then `predicate`, `update`, `projection` or `keyrange`; `render` goes back to text.
+Each takes a text and ExpressionAttributeNames, or a tree of `nodes` whose literals `lift` has replaced by
+placeholders. It returns a compiled expression, which is cached and applies to any item with any values;
+call its `check(values)` first.
+
+A text passes `tokens` and `parser`. `rules` holds what DynamoDB refuses beyond the grammar, `expression`
+what all four kinds share, and each kind has a module of its own. `render` turns trees back into text.
 """
 
 from __future__ import annotations
 
-from isotone.expressions.keyrange import KeyCondition, KeyRange, key_condition
-from isotone.expressions.names import (
-    check_all_used,
-    check_expressions_given,
-    check_placeholders,
-    check_scalar_keys,
-)
+from isotone.expressions.condition import Condition, condition
+from isotone.expressions.expression import check_all_used, check_placeholders, check_scalar_keys
+from isotone.expressions.key_condition import KeyCondition, KeyRange, key_condition
 from isotone.expressions.nodes import lift
-from isotone.expressions.predicate import Condition, condition
+from isotone.expressions.operands import equal
 from isotone.expressions.projection import Projection, projection
 from isotone.expressions.render import Writer, render
 from isotone.expressions.update import Update, update
@@ -34,10 +32,10 @@ __all__ = [
     "Update",
     "Writer",
     "check_all_used",
-    "check_expressions_given",
     "check_placeholders",
     "check_scalar_keys",
     "condition",
+    "equal",
     "key_condition",
     "lift",
     "projection",

@@ -1,19 +1,21 @@
-"""The trees that expressions parse into, and that code may build without any text.
+"""Expression trees: the nodes, what walks through them, and what replaces placeholders in them.
 
-Nodes are plain values: equal when they say the same, never changed after they are made. Four rules
-hold in all of them.
+The parser makes trees from text, and the model makes them directly. Nodes are immutable values and
+compare by content. Four rules hold for all of them.
 
-- A path keeps its names as written: a `str` is an attribute's own name, a `NameRef` is a `#placeholder`
-  that `names.resolve` replaces, an `int` is an index into a list.
-- A `ValueRef` is a `:placeholder`; a `Literal` carries its value, where a tree was built without text.
-- `And` and `Or` hold two operands or more, in the order written.
-- What the grammar allows is not yet what DynamoDB accepts: `rules` says which operands an operator takes.
+- A path element is a `str` (an attribute's own name), a `NameRef` (a `#placeholder`, which `resolve`
+  replaces) or an `int` (an index into a list).
+- A `ValueRef` is a `:placeholder`. A `Literal` carries its value; only trees that code makes have them,
+  and `lift` replaces them by `ValueRef`s.
+- `And` and `Or` have two operands or more, in the order written.
+- A tree may hold what DynamoDB refuses: `rules` says which functions and operands are allowed where.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from itertools import repeat
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -39,13 +41,13 @@ class ValueRef(msgspec.Struct, frozen=True):
 
 
 class Literal(msgspec.Struct, frozen=True):
-    """A value that the tree carries itself; it has no place in a text."""
+    """A value that the tree carries itself."""
 
     value: AttributeValue
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A function and its operands: a condition by itself, or an operand."""
+    """A function and its operands, as a condition or as an operand."""
 
     function: str
     operands: tuple[Operand, ...]
@@ -150,15 +152,87 @@ class ProjectionNode(msgspec.Struct, frozen=True):
 
 Node: TypeAlias = ConditionNode | UpdateNode | ProjectionNode | Operand | Action
 
+ResolvedPath: TypeAlias = tuple[str | int, ...]
 Tree = TypeVar("Tree", bound=Node)
+
+
+class References(NamedTuple):
+    """What a tree refers to: its placeholders, and the names of the item's own attributes.
+
+    `nested` are the attributes that a path leads into.
+    """
+
+    names: frozenset[str]
+    values: frozenset[str]
+    attributes: frozenset[str]
+    nested: frozenset[str]
+
+
+def references(tree: Node) -> References:
+    """Everything that a tree refers to. O(nodes)."""
+    nodes = list(walk(tree))
+    paths = [node.elements for node in nodes if isinstance(node, Path)]
+    return References(
+        frozenset(e.name for path in paths for e in path if isinstance(e, NameRef)),
+        frozenset(node.name for node in nodes if isinstance(node, ValueRef)),
+        frozenset(path[0] for path in paths if isinstance(path[0], str)),
+        frozenset(path[0] for path in paths if isinstance(path[0], str) and len(path) > 1),
+    )
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """A node and all nodes below it, each before its own parts, in the order written."""
+    yield node
+    for part in parts(node):
+        yield from walk(part)
+
+
+def walk_up(node: Any) -> Iterator[Any]:
+    """A node and all nodes below it, each after its own parts, in the order written."""
+    for part in parts(node):
+        yield from walk_up(part)
+    yield node
+
+
+def parts(node: Any) -> Iterator[Any]:
+    """The nodes directly below a node, in the order written. A path has none."""
+    if isinstance(node, Path):
+        return
+    for field in node.__struct_fields__:
+        member = getattr(node, field)
+        if isinstance(member, tuple):
+            yield from member
+        elif isinstance(member, msgspec.Struct):
+            yield member
+
+
+def resolve(tree: Tree, names: Mapping[str, str] | None) -> Tree:
+    """The tree with each `#placeholder` replaced by its name. O(nodes).
+
+    Placeholders without a name stay; `rules` refuses them in their turn.
+    """
+    return _resolved(tree, names) if names else tree
+
+
+def _resolved(node: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(node, NameRef):
+        return names.get(node.name, node)
+    if isinstance(node, tuple):
+        return tuple(map(_resolved, node, repeat(names)))
+    if not isinstance(node, msgspec.Struct):
+        return node
+    members = map(_resolved, map(getattr, repeat(node), node.__struct_fields__), repeat(names))
+    return type(node)(*members)
+
+
 Values: TypeAlias = dict[str, AttributeValue]
 
 
 def lift(tree: Tree, values: Values) -> Tree:
-    """The tree with a `ValueRef` in the place of each `Literal`; the values are added to `values`. O(nodes).
+    """The tree with each `Literal` replaced by a `ValueRef`, whose value is added to `values`. O(nodes).
 
-    All expressions of one request share `values`. A lifted tree can be hashed, so what is compiled from
-    it can be cached.
+    The expressions of one request share `values`. A lifted tree is hashable, so a compiled expression
+    can be cached by it.
 
     >>> values = {}
     >>> lift(Comparison("=", Path(("name",)), Literal({"S": "Ann"})), values)
@@ -170,8 +244,8 @@ def lift(tree: Tree, values: Values) -> Tree:
     return tree if step is None else step(tree, values)
 
 
-# Lifting is on the way of every request. So each step tests its parts itself, instead of calling `lift`
-# for each of them: paths and placeholders, the most frequent parts, cost no call.
+# Every request of the model is lifted. Each step therefore looks its parts up itself instead of calling
+# `lift` for each of them: paths and placeholders, the most frequent parts, cost no call.
 
 
 def _lift_literal(node: Literal, values: Values) -> ValueRef:

@@ -1,34 +1,45 @@
-"""Operands compiled: functions from an item and the values to an attribute value, or None for "missing".
+"""Operands at work: their values, and how two values compare.
 
-An operand never changes what it reads. Functions of update expressions raise where the item does not
-have what they need, in the words the service uses while it updates.
+An operand compiles to a function of the item and the request's values that returns an attribute value,
+or None where there is none. It never changes what it reads. The functions of update expressions raise
+where the item does not have what they need. All values are in canonical form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from binascii import a2b_base64
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from isotone.errors import ValidationException
 from isotone.expressions import refusals
-from isotone.expressions.names import ValueMap
-from isotone.expressions.nodes import Arithmetic, Call, Literal, Operand, Path, ValueRef
-from isotone.expressions.paths import lookup
-from isotone.expressions.relations import size
+from isotone.expressions.nodes import (
+    Arithmetic,
+    Call,
+    Literal,
+    Operand,
+    Path,
+    ResolvedPath,
+    ValueRef,
+)
 from isotone.values import number
 from isotone.values.types import AttributeValue, Item
 
+ValueMap: TypeAlias = Mapping[str, AttributeValue]
 Evaluate: TypeAlias = Callable[[Item, ValueMap], AttributeValue | None]
 Compute: TypeAlias = Callable[[Item, ValueMap], AttributeValue]
+Relation: TypeAlias = Callable[[AttributeValue, AttributeValue], bool]
 
 
 def compile_operand(operand: Operand) -> Evaluate:
-    """The function of an operand of a condition."""
+    """The function that evaluates an operand of a condition."""
     return _COMPILERS[type(operand)](operand)
 
 
 def compile_value(operand: Operand) -> Compute:
-    """The function of an operand of an update, which raises where there is no value."""
+    """The function that evaluates an operand of an update; it raises where there is no value."""
     if isinstance(operand, ValueRef):
         name = operand.name
         return lambda item, values: values[name]
@@ -50,6 +61,32 @@ def _path(path: Path) -> Evaluate:
         return lambda item, values: item.get(name)
     find = lookup(elements)
     return lambda item, values: find(item)
+
+
+def lookup(path: ResolvedPath) -> Callable[[Item], AttributeValue | None]:
+    """The function that finds the value at a path in an item, or None. O(elements) a call.
+
+    A path leads through maps by name and through lists by index, and through nothing else.
+    """
+    first: Any
+    first, *rest = path
+
+    def find(item: Item) -> AttributeValue | None:
+        value = item.get(first)
+        for element in rest:
+            if value is None:
+                return None
+            value = _child(value, element)
+        return value
+
+    return find
+
+
+def _child(value: AttributeValue, element: str | int) -> AttributeValue | None:
+    if isinstance(element, str):
+        return value["M"].get(element) if "M" in value else None
+    elements = value.get("L", ())
+    return elements[element] if element < len(elements) else None
 
 
 def _value_ref(reference: ValueRef) -> Evaluate:
@@ -127,4 +164,120 @@ _COMPILERS: Final[dict[type, Callable[[Any], Evaluate]]] = {
     Literal: _literal,
     Call: _call,
     Arithmetic: _arithmetic,
+}
+
+
+# Values compared and measured
+
+# For each type that has an order, a function to a Python object that sorts the same way. Python sorts
+# strings by code points, which is the order of their UTF-8 bytes.
+SORT_KEYS: Final[dict[str, Callable[[Any], Any]]] = {"S": str, "N": Decimal, "B": a2b_base64}
+
+
+def type_of(value: AttributeValue) -> str:
+    """The type code of a value."""
+    (code,) = value
+    return code
+
+
+def equal(left: AttributeValue, right: AttributeValue) -> bool:
+    """Deep equality, in which the members of sets have no order. O(size)."""
+    if left == right:
+        return True
+    code = type_of(left)
+    same = _DEEP_EQUALITY.get(code)
+    return same is not None and code in right and same(left[code], right[code])
+
+
+def _same_members(left: list[str], right: list[str]) -> bool:
+    return len(left) == len(right) and set(left) == set(right)
+
+
+def _same_list(left: list[AttributeValue], right: list[AttributeValue]) -> bool:
+    return len(left) == len(right) and all(map(equal, left, right))
+
+
+def _same_map(left: dict[str, AttributeValue], right: dict[str, AttributeValue]) -> bool:
+    return left.keys() == right.keys() and all(equal(left[name], right[name]) for name in left)
+
+
+_DEEP_EQUALITY: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "SS": _same_members,
+    "NS": _same_members,
+    "BS": _same_members,
+    "L": _same_list,
+    "M": _same_map,
+}
+
+
+def _ordering(holds: Callable[[Any, Any], bool]) -> Relation:
+    """An order comparison; it is False for values of different types and of types without an order."""
+
+    def compare(left: AttributeValue, right: AttributeValue) -> bool:
+        ((code, content),) = left.items()
+        key = SORT_KEYS.get(code)
+        return key is not None and code in right and holds(key(content), key(right[code]))
+
+    return compare
+
+
+ORDERINGS: Final[dict[str, Relation]] = {
+    "<": _ordering(operator.lt),
+    "<=": _ordering(operator.le),
+    ">": _ordering(operator.gt),
+    ">=": _ordering(operator.ge),
+}
+less: Final = ORDERINGS["<"]
+less_or_equal: Final = ORDERINGS["<="]
+
+
+def begins_with(value: AttributeValue, prefix: AttributeValue) -> bool:
+    """Whether a string or binary value begins with another of the same type."""
+    if "S" in value:
+        return "S" in prefix and value["S"].startswith(prefix["S"])
+    if "B" in value:
+        return "B" in prefix and a2b_base64(value["B"]).startswith(a2b_base64(prefix["B"]))
+    return False
+
+
+def contains(value: AttributeValue, part: AttributeValue) -> bool:
+    """Whether part is a substring, a member of a set, or equal to an element of a list."""
+    code = type_of(value)
+    holds = _CONTAINMENT.get(code)
+    return holds is not None and holds(value[code], part)
+
+
+def _in_set(member_code: str) -> Callable[[Any, AttributeValue], bool]:
+    return lambda members, part: member_code in part and part[member_code] in members
+
+
+_CONTAINMENT: Final[dict[str, Callable[[Any, AttributeValue], bool]]] = {
+    "S": lambda text, part: "S" in part and part["S"] in text,
+    "B": lambda text, part: "B" in part and a2b_base64(part["B"]) in a2b_base64(text),
+    "SS": _in_set("S"),
+    "NS": _in_set("N"),
+    "BS": _in_set("B"),
+    "L": lambda elements, part: any(equal(element, part) for element in elements),
+}
+
+
+def size(value: AttributeValue) -> AttributeValue | None:
+    """What the function `size` returns; None for a number, a boolean and a null."""
+    code = type_of(value)
+    measure = _SIZES.get(code)
+    return None if measure is None else {"N": str(measure(value[code]))}
+
+
+def _text_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
+_SIZES: Final[dict[str, Callable[[Any], int]]] = {
+    "S": _text_length,
+    "B": lambda text: len(a2b_base64(text)),
+    "SS": len,
+    "NS": len,
+    "BS": len,
+    "L": len,
+    "M": len,
 }

@@ -17,9 +17,9 @@
 
     projection  := path {, path}
 
-A token is refused as soon as no expression can go on with it. Behind an opening parenthesis both a
-condition and an operand may stand, and a function may be either, so both are parsed alike and looked at
-afterwards. As in the service, the words of a text are looked at once its syntax is right.
+A token is refused as soon as no expression can continue with it. After an opening parenthesis a condition
+or an operand may follow, and a function may be either. So both are parsed by the same rule, and which one
+it was is checked afterwards. As in DynamoDB, the words of a text are checked once its syntax is right.
 """
 
 from __future__ import annotations
@@ -67,17 +67,17 @@ ARITHMETIC: Final = frozenset({"+", "-"})
 PRECEDENCE: Final = {"OR": 1, "AND": 2}
 JUNCTIONS: Final[dict[str, type[And | Or]]] = {"AND": And, "OR": Or}
 
-_KEPT: Final = 1024  # trees by their texts, which often come again with other names
+_CACHED: Final = 1024  # trees by text: the same text often comes with other names
 _CONDITIONS: Final = (Comparison, Between, In, Not, And, Or)
 
 
-@lru_cache(_KEPT)
+@lru_cache(_CACHED)
 def parse_condition(text: str) -> ConditionNode:
     """The tree of a condition, filter or key condition. O(length) the first time."""
     return _whole(text, _Parser.condition)
 
 
-@lru_cache(_KEPT)
+@lru_cache(_CACHED)
 def parse_update(text: str) -> UpdateNode:
     """The tree of an update expression. O(length) the first time."""
     return _whole(text, _Parser.update)
@@ -100,16 +100,14 @@ def _whole(text: str, rule: Callable[[_Parser], _Tree]) -> _Tree:
 
 
 class _Parser:
-    """A cursor over the tokens of one text, with a method a rule of the grammar."""
+    """A cursor over the tokens of one text, with one method for each rule of the grammar."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = tokenize(text)
         self._at = 0
-        self._closing: dict[
-            int, int
-        ] = {}  # where the parentheses close that are closed, by where they open
-        self._twice = ""  # the first section of an update that came again
+        self._closing: dict[int, int] = {}  # closed parentheses: opening token → closing token
+        self._twice = ""  # the first section of an update that was repeated
 
     @property
     def _token(self) -> Token:
@@ -131,24 +129,24 @@ class _Parser:
             self._refuse()
 
     def finish(self, tree: Node) -> None:
-        """Refuse what is left of the text, then what is wrong with the text as a whole."""
+        """Refuse tokens that are left, then what is wrong with the text as a whole."""
         self._expect(END_TEXT)
         check_words(tree, written=True)
         if self._twice:
             raise Refusal(refusals.SECTION_TWICE, section=self._twice)
 
     def _refuse(self) -> NoReturn:
-        """Name the token under the cursor, with its neighbours on both sides as they are written."""
+        """Refuse the token under the cursor, and quote it with its neighbours as they are written."""
         start = self._tokens[self._at - 1].start if self._at else 0
         after = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
         near = self._text[start : after.end]
         raise Refusal(refusals.SYNTAX, token=self._token.text, near=near)
 
     def _list(self, rule: Callable[[_Parser], _Parsed]) -> list[_Parsed]:
-        found = [rule(self)]
+        members = [rule(self)]
         while self._accept(","):
-            found.append(rule(self))
-        return found
+            members.append(rule(self))
+        return members
 
     # Conditions
 
@@ -156,14 +154,14 @@ class _Parser:
         return self._as_condition(self._either(0))
 
     def _either(self, power: int) -> _Either:
-        """A condition of operators that bind tighter than `power`, or a mere operand."""
-        found = self._term()
+        """A condition whose operators bind tighter than `power`, or a single operand."""
+        left = self._term()
         while PRECEDENCE.get(symbol := self._token.symbol, 0) > power:
-            parts = [self._as_condition(found)]
+            parts = [self._as_condition(left)]
             while self._accept(symbol):
                 parts.append(self._as_condition(self._either(PRECEDENCE[symbol])))
-            found = JUNCTIONS[symbol](tuple(parts))
-        return found
+            left = JUNCTIONS[symbol](tuple(parts))
+        return left
 
     def _term(self) -> _Either:
         negations = 0
@@ -184,7 +182,7 @@ class _Parser:
         return found
 
     def _predicate(self, left: Operand) -> _Either:
-        """An operand with the comparison that follows it, if one does."""
+        """An operand and the comparison that follows it, if any."""
         if self._token.symbol in COMPARATORS:
             return Comparison(self._take().text, left, self._operand())
         if self._accept("BETWEEN"):
@@ -198,14 +196,14 @@ class _Parser:
             return In(left, tuple(choices))
         return left
 
-    def _as_condition(self, found: _Either) -> ConditionNode:
-        """Refuse an operand that stands where a condition is needed: the next token is at fault."""
-        if isinstance(found, Path | ValueRef | Literal | Arithmetic):
+    def _as_condition(self, node: _Either) -> ConditionNode:
+        """Refuse an operand where a condition is needed; the message names the next token."""
+        if isinstance(node, Path | ValueRef | Literal | Arithmetic):
             self._refuse()
-        return found
+        return node
 
     def _close(self, opening: int) -> None:
-        """Take the parenthesis that closes the one at `opening`, refusing two pairs around the same thing."""
+        """Take the parenthesis that closes the one at `opening`. Refuses redundant parentheses."""
         self._expect(")")
         inner = self._tokens[opening + 1]
         if inner.symbol == "(" and self._closing.get(opening + 1) == self._at - 2:
@@ -227,16 +225,14 @@ class _Parser:
     def _grouped(self, rule: Callable[[_Parser], Operand]) -> Operand:
         opening = self._at
         self._at += 1
-        found = rule(self)
+        operand = rule(self)
         self._close(opening)
-        return found
+        return operand
 
     def _call(self) -> Call:
         function = self._take().text
         self._expect("(")
-        operands = [self._operand()]
-        while self._accept(","):
-            operands.append(self._operand())
+        operands = self._list(_Parser._operand)
         self._expect(")")
         return Call(function, tuple(operands))
 

@@ -1,53 +1,55 @@
-"""Projections compiled: some paths become one function from an item to the part of it that they address.
+"""Projections: some paths become one function from an item to the parts of it that they address.
 
 What is addressed keeps its place: maps hold the addressed members under their names, lists hold the
-addressed elements in their old order with no gaps. A map or list of which nothing is found is left out.
+addressed elements in their old order without gaps. A map or list in which nothing is found is left out.
+
+A `Branch` joins the paths of one expression into a tree, so that each map and list on the way is visited
+once; updates use it, too. DynamoDB refuses two paths of which one contains the other (they overlap), and
+two that take the same value for a map and for a list (they conflict). Building the tree finds both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from isotone.expressions.analysis import Expression, cached
-from isotone.expressions.names import NameMap, resolve
-from isotone.expressions.nodes import ProjectionNode
+from isotone.expressions import refusals
+from isotone.expressions.expression import Expression, NameMap, cached
+from isotone.expressions.nodes import ProjectionNode, ResolvedPath
 from isotone.expressions.parser import parse_projection
-from isotone.expressions.paths import Branch, PathTree, ResolvedPath, path_tree
-from isotone.expressions.rules import checked_elements
+from isotone.expressions.refusals import Refusal, path_text
+from isotone.expressions.rules import resolved_path
 from isotone.values.types import AttributeValue, Item
+
+T = TypeVar("T")
 
 Project: TypeAlias = Callable[[Item], Item]
 Pick: TypeAlias = Callable[[AttributeValue], AttributeValue | None]
 
 
 class Projection(Expression):
-    """A projection, ready to be applied to any item: `project(item)` gives the addressed part."""
+    """A projection, applicable to any item: `project(item)` returns the addressed parts."""
 
     PARAMETER = "ProjectionExpression"
+    parse = staticmethod(parse_projection)
 
     __slots__ = ("project",)
 
-    def __init__(self, node: ProjectionNode, names: NameMap | None, parameter: str) -> None:
-        resolved = resolve(node, names)
-        super().__init__(node, resolved, parameter)
-        self.project: Project = project_paths(map(checked_elements, reversed(resolved.paths)))
+    def _compile(self, tree: ProjectionNode) -> None:
+        self.project: Project = project_paths(map(resolved_path, reversed(tree.paths)))
 
 
 def projection(source: str | ProjectionNode, names: NameMap | None = None) -> Projection:
-    """The projection that a text or a tree says. O(length) the first time, then cached."""
+    """The projection of a text or a tree. O(length) the first time, then cached."""
     compiled: Projection = cached(
-        Projection,
-        parse_projection,
-        source,
-        tuple(names.items()) if names else (),
-        Projection.PARAMETER,
+        Projection, source, tuple(names.items()) if names else (), Projection.PARAMETER
     )
     return compiled
 
 
 def project_paths(paths: Iterable[ResolvedPath]) -> Project:
-    """The function that picks some paths, given from the last to the first, out of an item."""
+    """The function that picks paths, given from the last to the first, out of an item."""
     tree = path_tree((path, None) for path in paths)
     return _members(_children(tree))
 
@@ -57,7 +59,7 @@ def _children(tree: Branch[None]) -> list[tuple[Any, Pick | None]]:
 
 
 def _pick(tree: PathTree[None]) -> Pick | None:
-    """How to pick from the value at this place; None means the whole of it."""
+    """How to pick from the value at this place; None means all of it."""
     if not isinstance(tree, Branch):
         return None
     return _list_pick(tree) if tree.by_index else _map_pick(tree)
@@ -92,12 +94,78 @@ def _list_pick(tree: Branch[None]) -> Pick:
 
     def pick(value: AttributeValue) -> AttributeValue | None:
         elements = value.get("L", ())
-        found = (
+        parts = [
             elements[index] if pick is None else pick(elements[index])
             for index, pick in children
             if index < len(elements)
-        )
-        picked = [element for element in found if element is not None]
+        ]
+        picked = [part for part in parts if part is not None]
         return {"L": picked} if picked else None
 
     return pick
+
+
+# Paths as a tree
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf(Generic[T]):
+    """The end of a path, and the value that belongs to it."""
+
+    path: ResolvedPath
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
+class Branch(Generic[T]):
+    """Where paths part: all go on by name, or all by index."""
+
+    members: dict[str | int, Branch[T] | Leaf[T]]
+
+    @property
+    def by_index(self) -> bool:
+        return isinstance(next(iter(self.members)), int)
+
+
+PathTree: TypeAlias = Branch[T] | Leaf[T]
+
+
+def path_tree(entries: Iterable[tuple[ResolvedPath, T]]) -> Branch[T]:
+    """The tree of paths and their values. O(elements). Refuses paths that overlap or conflict.
+
+    The caller passes the paths from the last to the first, as DynamoDB checks them. That decides which
+    two paths the message names.
+    """
+    root: Branch[T] = Branch({})
+    for path, value in entries:
+        _insert(root, path, value)
+    return root
+
+
+def _insert(root: Branch[T], path: ResolvedPath, value: T) -> None:
+    branch = root
+    for element in path[:-1]:
+        _check_kind(branch, element, path)
+        following = branch.members.setdefault(element, Branch({}))
+        if isinstance(following, Leaf):
+            raise _clash(refusals.OVERLAP, path, following)
+        branch = following
+    _check_kind(branch, path[-1], path)
+    if path[-1] in branch.members:
+        raise _clash(refusals.OVERLAP, path, branch.members[path[-1]])
+    branch.members[path[-1]] = Leaf(path, value)
+
+
+def _check_kind(branch: Branch[T], element: str | int, path: ResolvedPath) -> None:
+    if branch.members and branch.by_index != isinstance(element, int):
+        raise _clash(refusals.CONFLICT, path, branch)
+
+
+def _clash(sentence: str, path: ResolvedPath, tree: PathTree[T]) -> Refusal:
+    return Refusal(sentence, one=path_text(path), two=path_text(_first_path(tree)))
+
+
+def _first_path(tree: PathTree[T]) -> ResolvedPath:
+    while isinstance(tree, Branch):
+        tree = next(iter(tree.members.values()))
+    return tree.path

@@ -1,8 +1,8 @@
-"""AWS's sentences about expressions, each written once.
+"""DynamoDB's error messages about expressions, each written once.
 
-Inside this package what is wrong with an expression is a `Refusal`, which knows nothing of the request.
-The four entry points (`condition`, `update`, `projection`, `key_condition`) turn it into the
-`ValidationException` that names the request's parameter.
+Inside this package an error of an expression is a `Refusal`, which does not know the request. The four
+entry points (`condition`, `update`, `projection`, `key_condition`) turn it into a `ValidationException`
+that names the request's parameter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from isotone.limits import EXPRESSION_OPERATORS
 
 
 class Refusal(Exception):
-    """One of the sentences below, made whole."""
+    """One of the messages below, with its details filled in."""
 
     def __init__(self, sentence: str, **details: object) -> None:
         super().__init__(sentence.format(**details))
@@ -24,20 +24,25 @@ class Refusal(Exception):
 
 @contextmanager
 def refused_as(parameter: str) -> Iterator[None]:
-    """Turn a `Refusal` inside the block into the service's answer about one request parameter."""
+    """Turn a `Refusal` inside the block into the `ValidationException` about a request parameter."""
     try:
         yield
     except Refusal as refusal:
         raise invalid(parameter, refusal) from None
     except RecursionError:
-        # Nothing nests so deep within the limit on operators.
+        # An expression within the limit on operators does not nest so deep.
         too_deep = Refusal(TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
         raise invalid(parameter, too_deep) from None
 
 
 def invalid(parameter: str, refusal: Refusal) -> ValidationException:
-    """The service's answer to an expression that it refuses."""
+    """The error that DynamoDB returns for an expression that it refuses."""
     return ValidationException(f"Invalid {parameter}: {refusal}")
+
+
+def path_text(path: tuple[object, ...]) -> str:
+    """A path as AWS's messages show it: `[a, b, [0]]`."""
+    return f"[{', '.join(f'[{e}]' if isinstance(e, int) else str(e) for e in path)}]"
 
 
 # The text
@@ -116,7 +121,7 @@ BOUNDS_TYPES: Final = (
     "lower bound operand: {low}, upper bound operand: {high}"
 )
 
-# How the service names types where it speaks of ADD and DELETE …
+# The names of types in messages about ADD and DELETE …
 LONG_TYPE_NAMES: Final = {
     "S": "STRING",
     "N": "NUMBER",
@@ -129,16 +134,16 @@ LONG_TYPE_NAMES: Final = {
     "BOOL": "BOOLEAN",
     "NULL": "NULL",
 }
-# … and how it names an operand that could be of any type.
+# … and the name of an operand that could be of any type.
 ALL_TYPES: Final = "{DECIMALSET,NS,DOUBLE,INT,SS,DOUBLESET,FLOAT,HDS,FS,S,BS,HD,BOOL,M,NULL,L,N,DECIMAL,INTSET,B,DICT}"
 
-# What an update meets in the item; told without the parameter's name
+# Errors of an update that depend on the item; these do not name the parameter
 PATH_INVALID: Final = "The document path provided in the update expression is invalid for update"
 WRONG_TYPE: Final = "An operand in the update expression has an incorrect data type"
 MISSING: Final = "The provided expression refers to an attribute that does not exist in the item"
 TOO_NESTED: Final = "Nesting Levels have exceeded supported limits"
 
-# Key conditions; told without the parameter's name
+# Key conditions; these do not name the parameter
 KEY_MISSED: Final = "Query condition missed key schema element: {attribute}"
 KEY_UNSUPPORTED: Final = "Query key condition not supported"
 KEY_TOO_MANY: Final = "Conditions can be of length 1 or 2 only"

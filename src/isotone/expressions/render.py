@@ -1,7 +1,7 @@
-"""Trees back to text: for every tree that a text can say, `parse(render(tree)) == tree`.
+"""Trees back to text. For every tree that can be written as a text, `parse(render(tree)) == tree`.
 
-Names that need a placeholder and literal values have no place in a text. A `Writer` puts `#n0`, `:v0`, …
-in their places, and keeps what these stand for.
+A text cannot contain literal values and some attribute names. A `Writer` writes placeholders for them
+(`#n0`, `:v0`, …) and collects what these stand for.
 """
 
 from __future__ import annotations
@@ -33,18 +33,17 @@ from isotone.expressions.nodes import (
     UpdateNode,
     ValueRef,
 )
-from isotone.expressions.reserved import is_reserved
-from isotone.expressions.tokens import is_word
+from isotone.expressions.tokens import is_reserved, is_word
 from isotone.values.types import AttributeValue
 
 
 def render(tree: Node) -> str:
-    """The text of a tree. O(nodes). Raises `UsageError` for what no text says; see `Writer`."""
+    """The text of a tree. O(nodes). Raises `UsageError` where it needs placeholders; see `Writer`."""
     writer = Writer()
     text = writer.text(tree)
-    for unsaid in (*writer.names.values(), *writer.values.values()):
+    for replaced in (*writer.names.values(), *writer.values.values()):
         raise UsageError(
-            f"{unsaid!r} cannot be written in an expression; a Writer puts a placeholder in its place"
+            f"{replaced!r} cannot be written in an expression without a placeholder; use a Writer"
         )
     return text
 
@@ -52,8 +51,8 @@ def render(tree: Node) -> str:
 class Writer:
     """Writes the expressions of one request, which share their placeholders.
 
-    `names` and `values` are its ExpressionAttributeNames and ExpressionAttributeValues. The trees must not
-    have such placeholders already.
+    `names` and `values` become its ExpressionAttributeNames and ExpressionAttributeValues. The trees must
+    not already contain placeholders of these names.
 
     >>> writer = Writer()
     >>> writer.text(Comparison("=", Path(("name",)), Literal({"S": "Ann"})))
@@ -73,8 +72,8 @@ class Writer:
         """The text of a tree. O(nodes)."""
         return _WRITE[type(tree)](self, tree)
 
-    def _named(self, name: str) -> str:
-        """What stands for a name that cannot be written."""
+    def _placeholder(self, name: str) -> str:
+        """The placeholder for a name that cannot be written."""
         reference = self._references.get(name)
         if reference is None:
             self._references[name] = reference = f"#n{len(self.names)}"
@@ -82,22 +81,21 @@ class Writer:
         return reference
 
     def _literal(self, literal: Literal) -> str:
-        """What stands for a value."""
         reference = f":v{len(self.values)}"
         self.values[reference] = literal.value
         return reference
 
     def _path(self, path: Path) -> str:
         text = self._element(path.elements[0])
-        for each in path.elements[1:]:
-            text += f"[{each}]" if isinstance(each, int) else f".{self._element(each)}"
+        for element in path.elements[1:]:
+            text += f"[{element}]" if isinstance(element, int) else f".{self._element(element)}"
         return text
 
     def _element(self, element: str | int | NameRef) -> str:
         if isinstance(element, NameRef):
             return element.name
         name = str(element)
-        return name if _can_be_written(name) else self._named(name)
+        return name if _can_be_written(name) else self._placeholder(name)
 
     def _call(self, call: Call) -> str:
         return f"{call.function}({self._joined(call.operands)})"
@@ -121,7 +119,7 @@ class Writer:
         return " OR ".join([self._grouped(operand, Or) for operand in node.operands])
 
     def _grouped(self, node: Node, loose: Any) -> str:
-        """A condition in parentheses where it would otherwise fall apart."""
+        """A condition, in parentheses if it is one of the types that bind less tightly."""
         return f"({self.text(node)})" if isinstance(node, loose) else self.text(node)
 
     def _joined(self, nodes: Sequence[Node]) -> str:
@@ -137,7 +135,7 @@ class Writer:
         return f"{self._path(node.path)} {self.text(node.value)}"
 
     def _update(self, node: UpdateNode) -> str:
-        """Sections as they follow each other; a section that comes twice would not parse."""
+        """The sections in the order of the actions. A section that comes twice would not parse."""
         text, previous = "", None
         for action in node.actions:
             kind = type(action)

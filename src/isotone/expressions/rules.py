@@ -1,18 +1,17 @@
-"""What DynamoDB accepts of what the grammar allows: words, operators, functions and their operands.
+"""The rules beyond the grammar: words, functions, operators and their operands.
 
-The service looks at the words of an expression in the order of the text, later at each operator and
-function, innermost first, and at last at the number of operators. The second look needs the values, so it
-is made of functions of ExpressionAttributeValues that raise or return nothing.
+DynamoDB checks the words of an expression in the order of the text, then each operator and function,
+innermost first, and last the number of operators. The second step needs the values. So it gives a list of
+functions of ExpressionAttributeValues, each of which raises a `Refusal` or returns nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from isotone.expressions import refusals
-from isotone.expressions.functions import CONDITION, FUNCTIONS, IN_UPDATES, INNER, OPERAND, VALUE
-from isotone.expressions.names import ValueMap, parts, walk, walk_up
 from isotone.expressions.nodes import (
     Add,
     And,
@@ -29,14 +28,17 @@ from isotone.expressions.nodes import (
     Operand,
     Or,
     Path,
+    ResolvedPath,
     Set,
     UpdateNode,
     ValueRef,
+    parts,
+    walk,
+    walk_up,
 )
-from isotone.expressions.paths import ResolvedPath, path_text
-from isotone.expressions.refusals import Refusal
-from isotone.expressions.relations import ORDERINGS, SORT_KEYS, less, type_of
-from isotone.expressions.reserved import is_reserved
+from isotone.expressions.operands import ORDERINGS, SORT_KEYS, ValueMap, less, type_of
+from isotone.expressions.refusals import Refusal, path_text
+from isotone.expressions.tokens import is_reserved
 from isotone.limits import EXPRESSION_OPERATORS, IN_OPERANDS, LIST_INDEX, PATH_DEPTH
 from isotone.values.types import TYPE_CODES, AttributeValue
 
@@ -44,6 +46,53 @@ OperandCheck: TypeAlias = Callable[[ValueMap], None]
 Constant: TypeAlias = Callable[[ValueMap], AttributeValue]
 Refuse: TypeAlias = Callable[[str], Refusal]
 Rule: TypeAlias = Callable[[Any], Iterator[OperandCheck]]
+
+# Functions
+
+# The places where a function may stand.
+CONDITION: Final = "condition"  # by itself, as a condition
+OPERAND: Final = "operand"  # as an operand in a condition
+VALUE: Final = "value"  # as the whole value of a SET action
+INNER: Final = "inner"  # as an operand within the value of a SET action
+
+IN_UPDATES: Final = frozenset({VALUE, INNER})
+
+# The types that an operand may have, where the request gives its value; None allows any.
+_TEXTS: Final = frozenset({"S", "B"})
+_LISTS: Final = frozenset({"L"})
+_SIZED: Final = frozenset({"S", "B", "SS", "NS", "BS", "L", "M"})
+_ORDERED: Final = frozenset(SORT_KEYS)
+_NUMBERS: Final = frozenset({"N"})
+_SETS: Final = frozenset({"SS", "NS", "BS"})
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """Where a function may stand, and the types of its operands.
+
+    `needs_path`: the first operand must be a path. `needs_distinct`: a path that is the first operand must
+    not be another one as well.
+    """
+
+    places: frozenset[str]
+    operands: tuple[frozenset[str] | None, ...]
+    needs_path: bool = False
+    needs_distinct: bool = False
+
+
+FUNCTIONS: Final = {
+    "attribute_exists": Function(frozenset({CONDITION}), (None,), needs_path=True),
+    "attribute_not_exists": Function(frozenset({CONDITION}), (None,), needs_path=True),
+    "attribute_type": Function(
+        frozenset({CONDITION}), (None, frozenset({"S"})), needs_distinct=True
+    ),
+    "begins_with": Function(frozenset({CONDITION}), (_TEXTS, _TEXTS), needs_distinct=True),
+    "contains": Function(frozenset({CONDITION}), (None, None), needs_distinct=True),
+    "size": Function(frozenset({OPERAND}), (_SIZED,)),
+    "if_not_exists": Function(IN_UPDATES, (None, None), needs_path=True, needs_distinct=True),
+    "list_append": Function(frozenset({VALUE}), (_LISTS, _LISTS)),
+}
+
 
 # Words
 
@@ -57,7 +106,10 @@ _PLACES_BELOW: Final[dict[type, str]] = {
 
 
 def check_words(node: Any, *, written: bool, place: str = CONDITION) -> None:
-    """Refuse unknown and misplaced functions, indexes out of range and, in what was written, reserved words."""
+    """Refuse unknown and misplaced functions, indexes out of range and, in a text, reserved words.
+
+    `written`: the tree comes from a text. `place` is where the node stands.
+    """
     if isinstance(node, Path):
         _check_elements(node, written=written)
         return
@@ -86,7 +138,7 @@ def _check_place(call: Call, place: str) -> None:
         raise Refusal(_MISPLACED[for_updates, place in IN_UPDATES], function=call.function)
 
 
-# By whether the function is one of update expressions, and whether it stands in one.
+# By whether the function belongs in update expressions, and whether it stands in one.
 _MISPLACED: Final = {
     (False, False): refusals.FUNCTION_MISPLACED,
     (False, True): refusals.FUNCTION_NOT_IN_UPDATE,
@@ -96,39 +148,30 @@ _MISPLACED: Final = {
 
 # Operands
 
-_ORDERED: Final = frozenset(SORT_KEYS)
-_NUMBERS: Final = frozenset({"N"})
-_SETS: Final = frozenset({"SS", "NS", "BS"})
-
 
 def condition_checks(tree: Node) -> Iterator[OperandCheck]:
-    """The checks of a condition, whose defined names are resolved, in the service's order. O(nodes).
+    """The checks of a condition whose names are resolved, in DynamoDB's order. O(nodes).
 
-    The iterator raises in its turn for what is wrong whatever the values are.
+    The iterator itself raises where the condition is wrong with any values.
     """
     yield from _checks(tree)
     _check_operator_count(tree)
 
 
 def update_checks(tree: UpdateNode) -> Iterator[OperandCheck]:
-    """The same for an update. The service takes the actions from the last to the first."""
+    """The checks of an update. DynamoDB checks the actions from the last to the first."""
     for action in reversed(tree.actions):
         yield from _checks(action)
     _check_operator_count(tree)
 
 
-def check_path(path: Path) -> None:
-    """Refuse a path that is too long or has a name that is not defined."""
+def resolved_path(path: Path) -> ResolvedPath:
+    """The elements of a path. Refuses a path that is too long or has a name that is not defined."""
     if len(path.elements) > PATH_DEPTH:
         raise Refusal(refusals.PATH_TOO_DEEP, depth=len(path.elements))
     for element in path.elements:
         if isinstance(element, NameRef):
             raise Refusal(refusals.NAME_UNDEFINED, name=element.name)
-
-
-def checked_elements(path: Path) -> ResolvedPath:
-    """The elements of a path that is as it should be."""
-    check_path(path)
     return path.elements  # type: ignore[return-value] # all names are defined
 
 
@@ -140,7 +183,7 @@ def _checks(tree: Node) -> Iterator[OperandCheck]:
 
 
 def _check_operator_count(tree: Node) -> None:
-    """The service stops counting at the first operator that is too many."""
+    """DynamoDB stops counting at the first operator beyond the limit."""
     if sum(map(_operators, walk(tree))) > EXPRESSION_OPERATORS:
         raise Refusal(refusals.TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
 
@@ -152,7 +195,7 @@ def _operators(node: Any) -> int:
 
 
 def constant(operand: Operand) -> Constant | None:
-    """The function that gives an operand's value where the request carries it; None for other operands."""
+    """The function that returns an operand's value, if the request carries it; None for other operands."""
     match operand:
         case ValueRef(name):
             return lambda values: values[name]
@@ -162,7 +205,7 @@ def constant(operand: Operand) -> Constant | None:
 
 
 def _path_rule(node: Path) -> Iterator[OperandCheck]:
-    check_path(node)
+    resolved_path(node)
     return iter(())
 
 
@@ -185,12 +228,10 @@ def _comparison_rule(node: Comparison) -> Iterator[OperandCheck]:
 def _between_rule(node: Between) -> Iterator[OperandCheck]:
     yield from _typed((node.operand, node.low, node.high), _ORDERED, _refuse_operand("BETWEEN"))
     _check_distinct("BETWEEN", node.operand, node.low, node.high)
-    low, high = constant(node.low), constant(node.high)
-    if low is not None and high is not None:
-        yield _bounds_check(low, high)
+    get_low, get_high = constant(node.low), constant(node.high)
+    if get_low is None or get_high is None:
+        return
 
-
-def _bounds_check(get_low: Constant, get_high: Constant) -> OperandCheck:
     def check(values: ValueMap) -> None:
         low, high = get_low(values), get_high(values)
         if low.keys() != high.keys():
@@ -198,7 +239,7 @@ def _bounds_check(get_low: Constant, get_high: Constant) -> OperandCheck:
         if less(high, low):
             raise Refusal(refusals.BOUNDS_ORDER, low=_shown(low), high=_shown(high))
 
-    return check
+    yield check
 
 
 def _shown(value: AttributeValue) -> str:
@@ -233,7 +274,7 @@ def _call_rule(node: Call) -> Iterator[OperandCheck]:
 def _type_name_check(operand: Operand) -> OperandCheck:
     get = constant(operand)
     if get is None:
-        # A type cannot be read from the item; the service answers with all that it knows.
+        # The type must not come from the item. DynamoDB's message then lists all types.
         raise _refuse_operand("attribute_type")(refusals.ALL_TYPES)
 
     def check(values: ValueMap) -> None:
@@ -265,7 +306,7 @@ def _check_distinct(operator: str, first: Operand, *others: Operand) -> None:
 def _typed(
     operands: Iterable[Operand], allowed: frozenset[str], refuse: Refuse
 ) -> Iterator[OperandCheck]:
-    """Checks that each operand whose type is known without the item is of an allowed type."""
+    """Checks that operands are of an allowed type, as far as their types are known without the item."""
     for operand in operands:
         get = constant(operand)
         if get is not None:

@@ -1,10 +1,10 @@
-"""Updates compiled: a tree becomes one function from an item and the values to the new item.
+"""Updates: a tree becomes one function from an item and the request's values to the new item.
 
-First every action computes its new value, and all of them see the item as it was (which must have a place
-for each of them); then the values are put into their places. The paths of an expression never overlap, so they make one tree: each map and
-list on the way is copied once, and whatever no path goes through is shared between the old item and the
-new. List indexes mean positions before the update: elements are removed after all were set, and those
-set beyond the end are appended in the order of their indexes.
+First each action computes its new value; all of them see the old item, which must have a place for each
+value. Then the values are put into their places. The paths of an expression never overlap, so they form
+one tree: each map and list on the way is copied once, and the old and the new item share everything else.
+List indexes are positions before the update: elements are removed after all were set, and those set
+beyond the end are appended in the order of their indexes.
 """
 
 from __future__ import annotations
@@ -14,57 +14,52 @@ from typing import Any, Final, TypeAlias
 
 from isotone.errors import ValidationException
 from isotone.expressions import refusals
-from isotone.expressions.analysis import Expression, cached
-from isotone.expressions.names import NameMap, ValueMap, resolve
+from isotone.expressions.expression import Expression, NameMap, cached, unchecked
 from isotone.expressions.nodes import Action, Add, Delete, Path, Remove, Set, UpdateNode
-from isotone.expressions.operands import Evaluate, compile_operand, compile_value
+from isotone.expressions.operands import Evaluate, ValueMap, compile_operand, compile_value
 from isotone.expressions.parser import parse_update
-from isotone.expressions.paths import Branch, PathTree, path_tree
-from isotone.expressions.projection import Project, project_paths
-from isotone.expressions.rules import checked_elements, update_checks
+from isotone.expressions.projection import Branch, PathTree, Project, path_tree, project_paths
+from isotone.expressions.rules import resolved_path, update_checks
 from isotone.limits import NESTING_DEPTH
 from isotone.values import number
 from isotone.values.types import AttributeValue, Item
 
 Results: TypeAlias = Sequence[AttributeValue | None]
-"""What the actions computed, one after the other; None means that the value is to go."""
+"""What the actions computed, in their order; None removes the value."""
 
 Place: TypeAlias = Callable[[Any, Results], AttributeValue | None]
-"""Puts results into an old value and gives the new one; None on either side means that there is none."""
+"""Puts results into an old value and returns the new one; None means no value on either side."""
 
 
 class Update(Expression):
-    """An update, ready to be applied to any item.
+    """An update, applicable to any item.
 
-    `apply(item, values)` gives the new item and leaves the old as it was; it raises
+    `apply(item, values)` returns the new item and leaves the old one unchanged. It raises
     `ValidationException` where the item does not have what the update needs. `project_old` and
     `project_new` pick the addressed paths out of the item before and after, for ReturnValues.
     """
 
     PARAMETER = "UpdateExpression"
+    parse = staticmethod(parse_update)
 
     __slots__ = ("apply", "attributes_written", "project_new", "project_old")
 
-    def __init__(self, node: UpdateNode, names: NameMap | None, parameter: str) -> None:
-        resolved = resolve(node, names)
-        paths = [checked_elements(action.path) for action in reversed(resolved.actions)]
-        tree = path_tree((path, len(paths) - 1 - place) for place, path in enumerate(paths))
-        super().__init__(node, resolved, parameter, update_checks(resolved))
+    def _compile(self, tree: UpdateNode) -> None:
+        paths = [resolved_path(action.path) for action in reversed(tree.actions)]
+        places = path_tree((path, len(paths) - 1 - place) for place, path in enumerate(paths))
         self.attributes_written = frozenset(str(path[0]) for path in paths)
         self.project_old: Project = project_paths(paths)
         self.project_new: Project = self.project_old
-        self.apply = _compile(resolved, tree) if self._sound else _never_applied
-
-
-def _never_applied(item: Item, values: ValueMap) -> Item:
-    """In the place of what cannot be compiled: `check` refuses it before any item is looked at."""
-    raise AssertionError("an update that check() refuses was applied to an item")
+        sound = self._gather(update_checks(tree))
+        self.apply: Callable[[Item, ValueMap], Item] = (
+            _compile(tree, places) if sound else unchecked
+        )
 
 
 def update(source: str | UpdateNode, names: NameMap | None = None) -> Update:
-    """The update that a text or a lifted tree says. O(length) the first time, then cached."""
+    """The update of a text or a lifted tree. O(length) the first time, then cached."""
     compiled: Update = cached(
-        Update, parse_update, source, tuple(names.items()) if names else (), Update.PARAMETER
+        Update, source, tuple(names.items()) if names else (), Update.PARAMETER
     )
     return compiled
 
@@ -82,7 +77,7 @@ def _compile(node: UpdateNode, tree: Branch[int]) -> Callable[[Item, ValueMap], 
 
 
 def _compile_flat(actions: Sequence[Action]) -> Callable[[Item, ValueMap], Item]:
-    """Where all paths are attribute names, nothing needs to be looked for."""
+    """The update where all paths are attribute names."""
     named: list[tuple[Any, Evaluate]] = [
         (action.path.elements[0], _ACTIONS[type(action)](action)) for action in actions
     ]
@@ -101,7 +96,7 @@ def _compile_flat(actions: Sequence[Action]) -> Callable[[Item, ValueMap], Item]
 
 
 def _within(action: Action) -> Evaluate:
-    """The computation of an action, once it is sure that the item has a place for its result."""
+    """The computation of an action, after a check that the item has a place for its result."""
     compute = _ACTIONS[type(action)](action)
     *outer, last = action.path.elements
     if not outer:
@@ -182,7 +177,7 @@ def _set(action: Set) -> Evaluate:
 
 
 def _depth(value: AttributeValue) -> int:
-    """How many lists and maps are inside each other, this one included."""
+    """How deep lists and maps are nested, this one included."""
     if "M" in value:
         return 1 + max(map(_depth, value["M"].values()), default=0)
     if "L" in value:
@@ -231,9 +226,9 @@ def _delete(action: Delete) -> Evaluate:
         ((code, members),) = compute(item, values).items()
         if code not in old:
             raise ValidationException(refusals.WRONG_TYPE)
-        gone = set(members)
-        kept = [member for member in old[code] if member not in gone]
-        return {code: kept} if kept else None
+        deleted = set(members)
+        rest = [member for member in old[code] if member not in deleted]
+        return {code: rest} if rest else None
 
     return evaluate
 

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from isotone import limits
 from isotone.errors import ValidationException
-from isotone.expressions.keyrange import KeyCondition
+from isotone.expressions.condition import Condition
+from isotone.expressions.key_condition import KeyCondition
 from isotone.expressions.nodes import (
     Action,
     Add,
@@ -34,7 +35,6 @@ from isotone.expressions.nodes import (
     Set,
     UpdateNode,
 )
-from isotone.expressions.predicate import Condition
 from isotone.expressions.projection import Projection
 from isotone.expressions.refusals import WRONG_TYPE
 from isotone.expressions.update import Update

@@ -17,7 +17,7 @@ from isotone.engine.schema import StreamView
 from isotone.engine.streams.entries import EXPIRE, INSERT, MODIFY, REMOVE, Entry, key, pack
 from isotone.engine.streams.registry import next_sequence
 from isotone.engine.table import Table
-from isotone.expressions.relations import equal
+from isotone.expressions import equal
 from isotone.values.attributes import Item
 from isotone.values.size import item_size
 

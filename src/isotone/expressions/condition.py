@@ -1,7 +1,7 @@
-"""Conditions compiled: a tree becomes one function from an item and the values to a truth.
+"""Conditions: a tree becomes one function from an item and the request's values to a bool.
 
-An attribute that is missing makes every comparison with it false, but `<>` true; `NOT` turns the answer
-round like any other. An item that does not exist is an item without attributes.
+A comparison with a missing attribute is false, except `<>`, which is true; `NOT` inverts either. An item
+that does not exist counts as an item without attributes.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from isotone.expressions.analysis import Expression, cached
-from isotone.expressions.names import NameMap, ValueMap, resolve
+from isotone.expressions.expression import Expression, NameMap, cached, unchecked
 from isotone.expressions.nodes import (
     And,
     Between,
@@ -22,16 +21,18 @@ from isotone.expressions.nodes import (
     Or,
     Path,
 )
-from isotone.expressions.operands import Evaluate, compile_operand
-from isotone.expressions.parser import parse_condition
-from isotone.expressions.relations import (
+from isotone.expressions.operands import (
     ORDERINGS,
+    Evaluate,
     Relation,
+    ValueMap,
     begins_with,
+    compile_operand,
     contains,
     equal,
     less_or_equal,
 )
+from isotone.expressions.parser import parse_condition
 from isotone.expressions.rules import condition_checks
 from isotone.values.types import Item
 
@@ -39,40 +40,32 @@ Matches: TypeAlias = Callable[[Item, ValueMap], bool]
 
 
 class Condition(Expression):
-    """A condition or filter, ready to be asked of any item.
+    """A condition or filter, applicable to any item.
 
-    `matches(item, values)` tells whether it holds; the cost is that of the parts it has to look at.
+    `matches(item, values)` tells whether it holds. It evaluates no more operands than it needs.
     """
 
     PARAMETER = "ConditionExpression"
+    parse = staticmethod(parse_condition)
 
     __slots__ = ("matches",)
 
-    def __init__(self, node: ConditionNode, names: NameMap | None, parameter: str) -> None:
-        resolved = resolve(node, names)
-        super().__init__(node, resolved, parameter, condition_checks(resolved))
-        self.matches: Matches = compile_condition(resolved) if self._sound else _never_asked
-
-
-def _never_asked(item: Item, values: ValueMap) -> bool:
-    """In the place of what cannot be compiled: `check` refuses it before any item is looked at."""
-    raise AssertionError("a condition that check() refuses was asked of an item")
+    def _compile(self, tree: ConditionNode) -> None:
+        sound = self._gather(condition_checks(tree))
+        self.matches: Matches = _compile(tree) if sound else unchecked
 
 
 def condition(
-    source: str | ConditionNode,
-    names: NameMap | None = None,
-    parameter: str = Condition.PARAMETER,
+    source: str | ConditionNode, names: NameMap | None = None, parameter: str = Condition.PARAMETER
 ) -> Condition:
-    """The condition that a text or a lifted tree says. O(length) the first time, then cached."""
+    """The condition of a text or a lifted tree. O(length) the first time, then cached."""
     compiled: Condition = cached(
-        Condition, parse_condition, source, tuple(names.items()) if names else (), parameter
+        Condition, source, tuple(names.items()) if names else (), parameter
     )
     return compiled
 
 
-def compile_condition(node: ConditionNode) -> Matches:
-    """The function of a tree without `#placeholders`. O(nodes)."""
+def _compile(node: ConditionNode) -> Matches:
     return _COMPILERS[type(node)](node)
 
 
@@ -121,17 +114,11 @@ def _call(node: Call) -> Matches:
 
 
 def _attribute_exists(path: Path) -> Matches:
-    if len(path.elements) == 1:
-        name = path.elements[0]
-        return lambda item, values: name in item
     find = compile_operand(path)
     return lambda item, values: find(item, values) is not None
 
 
 def _attribute_not_exists(path: Path) -> Matches:
-    if len(path.elements) == 1:
-        name = path.elements[0]
-        return lambda item, values: name not in item
     find = compile_operand(path)
     return lambda item, values: find(item, values) is None
 
@@ -146,24 +133,24 @@ def _function(relation: Relation) -> Callable[..., Matches]:
 
 def _not(node: Not) -> Matches:
     if isinstance(node.operand, Not):
-        return compile_condition(node.operand.operand)
-    matches = compile_condition(node.operand)
+        return _compile(node.operand.operand)
+    matches = _compile(node.operand)
     return lambda item, values: not matches(item, values)
 
 
 def _and(node: And) -> Matches:
     if len(node.operands) == 2:
-        one, two = map(compile_condition, node.operands)
+        one, two = map(_compile, node.operands)
         return lambda item, values: one(item, values) and two(item, values)
-    parts = [compile_condition(operand) for operand in node.operands]
+    parts = [_compile(operand) for operand in node.operands]
     return lambda item, values: all(part(item, values) for part in parts)
 
 
 def _or(node: Or) -> Matches:
     if len(node.operands) == 2:
-        one, two = map(compile_condition, node.operands)
+        one, two = map(_compile, node.operands)
         return lambda item, values: one(item, values) or two(item, values)
-    parts = [compile_condition(operand) for operand in node.operands]
+    parts = [_compile(operand) for operand in node.operands]
     return lambda item, values: any(part(item, values) for part in parts)
 
 

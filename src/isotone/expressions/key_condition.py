@@ -1,8 +1,8 @@
-"""Key conditions: a condition expression read as a stretch of an item collection.
+"""Key conditions: a condition that selects one contiguous part of an item collection.
 
-A key condition is parsed as any condition is. What is left of the language is a conjunction of one
-comparison a key attribute: equality for all of the partition key, and for the sort key equality from the
-left, then at most one of `< <= > >= BETWEEN begins_with` on the attribute that follows.
+A key condition is parsed as a condition. It must be a conjunction with one comparison for each key
+attribute: equality for the whole partition key, and for the sort key equality from the left, then at most
+one of `< <= > >= BETWEEN begins_with` on the next attribute.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from msgspec import Struct
 
 from isotone.errors import ValidationException
 from isotone.expressions import refusals
-from isotone.expressions.analysis import Expression, cached
-from isotone.expressions.names import NameMap, ValueMap, check_scalar_keys, resolve
+from isotone.expressions.expression import Expression, NameMap, cached, check_scalar_keys
 from isotone.expressions.nodes import (
     And,
     Between,
@@ -31,6 +30,7 @@ from isotone.expressions.nodes import (
     Path,
     ValueRef,
 )
+from isotone.expressions.operands import ValueMap
 from isotone.expressions.parser import parse_condition
 from isotone.expressions.rules import Constant, condition_checks, constant
 from isotone.values.types import AttributeValue
@@ -40,8 +40,9 @@ _SORT_OPERATORS: Final = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begin
 
 
 class KeyRange(Struct, frozen=True):
-    """What a query reads: all items with this partition key whose sort key begins with `equal` and,
-    in the attribute after those, relates to the operands as the operator says.
+    """What a query reads: the items with this partition key whose sort key begins with `equal`.
+
+    With an operator, the next attribute of the sort key must also satisfy `operator operands`.
     """
 
     partition: tuple[AttributeValue, ...]
@@ -61,7 +62,7 @@ class _Term:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Which operands make which part of a key range, for one key schema."""
+    """The operands of each part of a key range, for one key schema."""
 
     partition: tuple[Constant, ...]
     equal: tuple[Constant, ...]
@@ -73,15 +74,16 @@ _Schema: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class KeyCondition(Expression):
-    """A key condition, ready to be resolved for any key schema and values."""
+    """A key condition, resolvable for any key schema and values."""
 
     PARAMETER = "KeyConditionExpression"
+    parse = staticmethod(parse_condition)
 
-    __slots__ = ("_plans", "_resolved")
+    __slots__ = ("_plans", "_tree")
 
-    def __init__(self, node: ConditionNode, names: NameMap | None, parameter: str) -> None:
-        self._resolved = resolve(node, names)
-        super().__init__(node, self._resolved, parameter, condition_checks(self._resolved))
+    def _compile(self, tree: ConditionNode) -> None:
+        self._gather(condition_checks(tree))
+        self._tree = tree
         self._plans: dict[_Schema, _Plan] = {}
 
     def resolve(
@@ -91,16 +93,16 @@ class KeyCondition(Expression):
         sort: Sequence[str],
         label: str = "Key",
     ) -> KeyRange:
-        """The key range for a key of these attributes. O(attributes) once the key schema was seen.
+        """The key range for a key of these attributes. O(attributes), more for a new key schema.
 
         `label` is what messages call a key attribute: `Key` of a table, `IndexKey` of an index. Raises
-        `ValidationException` where the expression is no condition on such a key.
+        `ValidationException` where the expression is not a condition on such a key.
         """
         schema = (tuple(partition), tuple(sort))
         plan = self._plans.get(schema)
         if plan is None:
             check_scalar_keys((self,), (*partition, *sort), label)
-            plan = self._plans[schema] = _plan(_terms(self._resolved), *schema)
+            plan = self._plans[schema] = _plan(_terms(self._tree), *schema)
         given: Any = values
         return KeyRange(
             tuple([get(given) for get in plan.partition]),
@@ -111,22 +113,18 @@ class KeyCondition(Expression):
 
 
 def key_condition(source: str | ConditionNode, names: NameMap | None = None) -> KeyCondition:
-    """The key condition that a text or a lifted tree says. O(length) the first time, then cached."""
+    """The key condition of a text or a lifted tree. O(length) the first time, then cached."""
     compiled: KeyCondition = cached(
-        KeyCondition,
-        parse_condition,
-        source,
-        tuple(names.items()) if names else (),
-        KeyCondition.PARAMETER,
+        KeyCondition, source, tuple(names.items()) if names else (), KeyCondition.PARAMETER
     )
     return compiled
 
 
-# Reading a condition as terms
+# A condition as terms
 
 
 def _terms(node: ConditionNode) -> dict[str, _Term]:
-    """The terms of a conjunction by their attributes. Raises for the first that no key condition has."""
+    """The terms of a conjunction by their attributes. Raises for the first that is not allowed."""
     terms: dict[str, _Term] = {}
     for conjunct in _conjuncts(node):
         term = _term(conjunct)
@@ -137,7 +135,7 @@ def _terms(node: ConditionNode) -> dict[str, _Term]:
 
 
 def _conjuncts(node: ConditionNode) -> Iterator[ConditionNode]:
-    """The conditions that all must hold, however they are grouped."""
+    """The conditions that must all hold, also those in nested groups."""
     if isinstance(node, And):
         for operand in node.operands:
             yield from _conjuncts(operand)
@@ -146,7 +144,7 @@ def _conjuncts(node: ConditionNode) -> Iterator[ConditionNode]:
 
 
 def _term(node: ConditionNode) -> _Term:
-    operator, operands = _taken_apart(node)
+    operator, operands = _operator_and_operands(node)
     if operator not in _SORT_OPERATORS:
         raise _refused(refusals.KEY_OPERATOR, operator=operator)
     first, *others = operands
@@ -157,7 +155,7 @@ def _term(node: ConditionNode) -> _Term:
     return _Term(_attribute(operands), operator, tuple(filter(None, map(constant, others))))
 
 
-def _taken_apart(node: ConditionNode) -> tuple[str, tuple[Operand, ...]]:
+def _operator_and_operands(node: ConditionNode) -> tuple[str, tuple[Operand, ...]]:
     match node:
         case Comparison(operator, left, right):
             return operator, (left, right)
@@ -170,25 +168,25 @@ def _taken_apart(node: ConditionNode) -> tuple[str, tuple[Operand, ...]]:
 
 def _attribute(operands: tuple[Operand, ...]) -> str:
     """The one attribute among the operands of a term."""
-    found: str | None = None
+    attribute: str | None = None
     for operand in operands:
         if isinstance(operand, Call):
             raise _refused(refusals.KEY_NESTED_OPERATION)
         if isinstance(operand, Path):
-            if found is not None:
+            if attribute is not None:
                 raise _refused(refusals.KEY_MANY_ATTRIBUTES)
-            found, *rest = map(str, operand.elements)
+            attribute, *rest = map(str, operand.elements)
             if rest:
                 raise _refused(refusals.KEY_NESTED_PATH)
-    if found is None:
+    if attribute is None:
         raise _refused(refusals.KEY_NO_ATTRIBUTE)
-    return found
+    return attribute
 
 
 _NAMES: Final[dict[type, str]] = {Or: "OR", Not: "NOT", In: "IN"}
 
 
-# Fitting the terms to a key
+# Terms and key schema
 
 
 def _plan(terms: Mapping[str, _Term], partition: tuple[str, ...], sort: tuple[str, ...]) -> _Plan:

@@ -1,4 +1,4 @@
-"""Placeholders: what they stand for, and what is wrong with them."""
+"""Placeholders: what they stand for, and which are refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from isotone.errors import ValidationException
 from isotone.expressions import (
     check_all_used,
-    check_expressions_given,
     check_placeholders,
     check_scalar_keys,
     condition,
@@ -118,29 +117,6 @@ def test_every_placeholder_must_be_used_somewhere() -> None:
         check_all_used(expressions, None, {":a": V, ":z": V})
     assert caught.value.message == (
         "Value provided in ExpressionAttributeValues unused in expressions: keys: {:z}"
-    )
-
-
-def test_placeholders_need_an_expression() -> None:
-    neither = {"UpdateExpression": None, "ConditionExpression": None}
-    check_expressions_given(None, None, neither)
-    check_expressions_given({"#a": "a"}, None, {**neither, "ConditionExpression": "a"})
-    with pytest.raises(ValidationException) as caught:
-        check_expressions_given({"#a": "a"}, {":v": V}, neither)
-    assert caught.value.message == (
-        "ExpressionAttributeNames can only be specified when using expressions"
-    )
-    with pytest.raises(ValidationException) as caught:
-        check_expressions_given(None, {":v": V}, neither)
-    assert caught.value.message == (
-        "ExpressionAttributeValues can only be specified when using expressions: "
-        "UpdateExpression and ConditionExpression are null"
-    )
-    with pytest.raises(ValidationException) as caught:
-        check_expressions_given(None, {":v": V}, {"FilterExpression": None})
-    assert caught.value.message == (
-        "ExpressionAttributeValues can only be specified when using expressions: "
-        "FilterExpression is null"
     )
 
 

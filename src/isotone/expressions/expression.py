@@ -1,0 +1,224 @@
+"""What the four kinds of expression share: their base class, their cache, and the check of placeholders.
+
+A `#placeholder` stands for one element of a path, whatever characters the name has: dots in it are part
+of the name. An expression that uses an undefined placeholder is refused, and so is a request that defines
+one that no expression uses.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias
+
+from isotone.errors import UsageError, ValidationException
+from isotone.expressions import refusals
+from isotone.expressions.nodes import Node, references, resolve
+from isotone.expressions.operands import ValueMap
+from isotone.expressions.refusals import Refusal, invalid, refused_as
+from isotone.expressions.render import Writer
+from isotone.expressions.rules import OperandCheck, check_words
+from isotone.limits import ATTRIBUTE_NAME_SIZE, EXPRESSION_SIZE, NAME_PLACEHOLDER_SIZE
+from isotone.values.types import Item
+
+NameMap: TypeAlias = Mapping[str, str]
+
+_CACHED: Final = 4096  # compiled expressions kept, of all kinds
+
+
+class Expression(ABC):
+    """A compiled expression. Its names are resolved; its values come with each use.
+
+    `names_used` and `values_used` are the placeholders as written, `attributes` the names at the top of
+    the item that the expression refers to, and `nested_attributes` those of them that a path leads into.
+
+    An expression that is wrong with any values is refused when it is made, unless DynamoDB would first
+    report an error of a value. Such an expression is refused by `check`, and cannot be used further.
+    """
+
+    PARAMETER: ClassVar[str]
+
+    __slots__ = (
+        "_checks",
+        "attributes",
+        "names_used",
+        "nested_attributes",
+        "parameter",
+        "values_used",
+    )
+
+    def __init__(self, node: Node, names: NameMap | None, parameter: str) -> None:
+        tree = resolve(node, names)
+        used = references(tree)
+        self.parameter = parameter
+        self.names_used = references(node).names
+        self.values_used = used.values
+        self.attributes = used.attributes
+        self.nested_attributes = used.nested
+        self._checks: tuple[OperandCheck, ...] = ()
+        self._compile(tree)
+
+    @classmethod
+    def from_node(
+        cls, node: Node, names: NameMap | None = None, parameter: str | None = None
+    ) -> Self:
+        """An expression from a tree, which may carry literals. O(nodes), not cached."""
+        parameter = parameter or cls.PARAMETER
+        with refused_as(parameter):
+            check_words(node, written=False)
+            return cls(node, names, parameter)
+
+    @staticmethod
+    @abstractmethod
+    def parse(text: str) -> Any:
+        """The tree of a text of this kind."""
+
+    @abstractmethod
+    def _compile(self, tree: Any) -> None:
+        """Take what this kind needs from a tree with resolved names."""
+
+    def check(self, values: ValueMap | None) -> None:
+        """Raise `ValidationException` for undefined values and values of a wrong type. O(values)."""
+        given = values or {}
+        try:
+            for check in self._checks:
+                check(given)
+        except Refusal as refusal:
+            raise invalid(self.parameter, refusal) from None
+
+    def _gather(self, checks: Iterable[OperandCheck]) -> bool:
+        """Keep the checks; returns whether the expression can be compiled.
+
+        Where making a check raises, the checks before it come first: they may find an error of a value.
+        """
+        gathered: list[OperandCheck] = []
+        try:
+            for check in checks:
+                gathered.append(check)  # noqa: PERF402  # those before a refusal count
+        except Refusal as refusal:
+            if not gathered:
+                raise
+            self._checks = (*gathered, _refusing(refusal.with_traceback(None)))
+            return False
+        self._checks = tuple(gathered)
+        return True
+
+    def __bool__(self) -> NoReturn:
+        raise UsageError(f"a {type(self).__name__} is neither true nor false")
+
+
+def unchecked(item: Item, values: ValueMap) -> NoReturn:
+    """Stands in for the function of an expression that `check` refuses with any values."""
+    raise AssertionError("an expression was used that check() refuses")
+
+
+def _refusing(refusal: Refusal) -> OperandCheck:
+    def check(values: ValueMap) -> NoReturn:
+        raise refusal
+
+    return check
+
+
+@lru_cache(_CACHED)
+def cached(
+    kind: type[Expression], source: str | Node, names: tuple[tuple[str, str], ...], parameter: str
+) -> Any:
+    """The expression of this kind for a text or a lifted tree. O(length) the first time."""
+    with refused_as(parameter):
+        if isinstance(source, str):
+            return kind(kind.parse(source), dict(names), parameter)
+        check_words(source, written=False)
+        size = len(Writer().text(source))
+        if size > EXPRESSION_SIZE:
+            raise Refusal(refusals.TOO_LONG, size=size)
+        return kind(source, dict(names), parameter)
+
+
+# Placeholders
+
+_NAMES: Final = "ExpressionAttributeNames"
+_VALUES: Final = "ExpressionAttributeValues"
+
+_REST: Final = f"[A-Za-z0-9_]{{1,{NAME_PLACEHOLDER_SIZE - 1}}}"
+_is_name_placeholder: Final = re.compile("#" + _REST).fullmatch
+_is_value_placeholder: Final = re.compile(":" + _REST).fullmatch
+_SURELY_SHORT: Final = ATTRIBUTE_NAME_SIZE // 4  # characters, whatever their size in UTF-8
+
+
+def check_placeholders(names: NameMap | None, values: Mapping[str, object] | None) -> None:
+    """Refuse placeholder maps that are empty or have malformed keys. O(keys)."""
+    if names is not None:
+        _check_keys(_NAMES, names, _is_name_placeholder)
+        for key, name in names.items():
+            if not 0 < len(name) <= _SURELY_SHORT:
+                _check_name(key, name)
+    if values is not None:
+        _check_keys(_VALUES, values, _is_value_placeholder)
+
+
+def _check_keys(parameter: str, given: Mapping[str, object], is_well_formed: Any) -> None:
+    if not given:
+        raise ValidationException(f"{parameter} must not be empty")
+    for key in given:
+        if not is_well_formed(key):
+            raise ValidationException(f"{parameter} contains invalid key: {_wrong_key(key)}")
+
+
+def _wrong_key(key: str) -> str:
+    if not key:
+        return "The expression attribute map contains an empty key;"
+    if len(key) > NAME_PLACEHOLDER_SIZE:
+        return (
+            f"The expression attribute map contains a key that is too long; size of key: {len(key)}"
+        )
+    return f'Syntax error; key: "{key}"'
+
+
+def _check_name(key: str, name: str) -> None:
+    if not name:
+        wrong = "Empty attribute name"
+    elif len(name.encode("utf-8", "surrogatepass")) > ATTRIBUTE_NAME_SIZE:
+        wrong = f"Attribute name is too large, must be less than {ATTRIBUTE_NAME_SIZE + 1} bytes"
+    else:
+        return
+    raise ValidationException(f"{_NAMES} contains invalid value: {wrong} for key {key}")
+
+
+def check_scalar_keys(
+    expressions: Iterable[Expression], key_attributes: Iterable[str], label: str = "Key"
+) -> None:
+    """Refuse paths into key attributes, which never hold lists or maps.
+
+    `label` is what the message calls the attribute: `Key` of a table, `IndexKey` of an index.
+    """
+    nested = [expression.nested_attributes for expression in expressions]
+    for attribute in key_attributes:
+        if any(attribute in attributes for attributes in nested):
+            raise ValidationException(refusals.NESTED_KEY.format(label=label, attribute=attribute))
+
+
+def check_all_used(
+    expressions: Iterable[Expression],
+    names: NameMap | None,
+    values: Mapping[str, object] | None,
+) -> None:
+    """Refuse a request with a placeholder that none of its expressions uses. O(keys)."""
+    if names:
+        unused = set(names)
+        for expression in expressions:
+            unused -= expression.names_used
+        _refuse_unused(_NAMES, unused)
+    if values:
+        unused = set(values)
+        for expression in expressions:
+            unused -= expression.values_used
+        _refuse_unused(_VALUES, unused)
+
+
+def _refuse_unused(parameter: str, keys: set[str]) -> None:
+    if keys:
+        raise ValidationException(
+            f"Value provided in {parameter} unused in expressions: keys: {{{', '.join(sorted(keys))}}}"
+        )
