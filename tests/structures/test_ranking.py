@@ -21,16 +21,15 @@ import isotone
 from isotone import Store, Table, errors
 from isotone.model import Steps, number_of, ordered_number
 from isotone.structures import SortedSet
-from isotone.structures.ranking.keys import (
-    HIGHEST,
-    LOWEST,
+from isotone.structures.ranking import (
+    Overtaken,
+    Ranking,
     after_score,
     before_score,
     ranking_key,
     read_ranking_key,
 )
-from isotone.structures.ranking.ranking import Overtaken, Ranking
-from isotone.structures.ranking.tree import SIZES, Sizes
+from isotone.structures.ranking_nodes import HIGHEST, LOWEST, SIZES, Sizes
 
 SMALL = Sizes(leaf=4, inner=4)
 
@@ -117,7 +116,7 @@ class Ranks:
         return self.store.run(self.ranking.rebuild(in_batches(keys, size), **more))
 
     def check(self, keys: list[str]) -> None:
-        findings = self.store.run(self.ranking.verify())
+        findings = self.store.run(self.ranking._check())
         assert findings.faults == []
         assert findings.keys == len(keys) == self.size()
         assert self.at(0, len(keys) + 1) == keys
@@ -281,7 +280,7 @@ def test_readers_see_one_moment_while_writers_divide_and_join(tmp_path: Path) ->
         for thread in readers:
             thread.join()
         assert failures == []
-        findings = store.run(both[0].ranking.verify())
+        findings = store.run(both[0].ranking._check())
         assert findings.faults == []
         assert findings.keys == members + 1
 
@@ -474,7 +473,7 @@ def test_members_as_long_as_keys_allow(memory: Store) -> None:
         ranks.change(entering=key)
     assert ranks.rank(keys[150]) == 150
     assert ranks.at(0, 3, reverse=True) == [keys[2498], keys[2496], keys[2494]]
-    assert memory.run(ranks.ranking.verify()).faults == []
+    assert memory.run(ranks.ranking._check()).faults == []
 
 
 def test_over_an_async_store() -> None:

@@ -543,4 +543,4 @@ def test_with_ranks_a_change_happens_once_whose_answer_was_lost(memory: Store) -
     assert perform("zrem", "m050") == 1
     assert ranked.zcard() == 97
     assert ranked.ranking is not None
-    assert memory.run(ranked.ranking.verify()).faults == []
+    assert memory.run(ranked.ranking._check()).faults == []

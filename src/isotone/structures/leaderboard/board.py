@@ -11,8 +11,7 @@ from isotone.errors import UsageError
 from isotone.model import Calls, Query, Steps
 from isotone.structures.leaderboard.entry import Best, Digits, Entry, LeaderboardToken, Score, Ties
 from isotone.structures.merging import shard_of
-from isotone.structures.ranking.keys import ranking_key
-from isotone.structures.ranking.ranking import Ranking
+from isotone.structures.ranking import Ranking, ranking_key
 from isotone.structures.windows import ALL_TIME, Window
 
 _REMEMBERED: Final = 8  # windows of which the way to the leaves of their rankings is kept in mind

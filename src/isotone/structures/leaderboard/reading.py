@@ -18,7 +18,7 @@ from isotone.model import Stats, Steps
 from isotone.structures.leaderboard.board import Board
 from isotone.structures.leaderboard.entry import Entry
 from isotone.structures.merging import Behind, Marks, Merged, Stream, merged
-from isotone.structures.ranking.keys import after_score, before_score
+from isotone.structures.ranking import after_score, before_score
 
 _MARKS: Final[Marks[Entry]] = Marks(
     of=lambda entry: (entry.order, entry.place),

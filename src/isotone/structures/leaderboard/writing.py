@@ -18,7 +18,7 @@ from isotone.errors import AlreadyExists, ConditionFailed, Contended, NotFound, 
 from isotone.model import Condition, Steps, Transaction
 from isotone.structures.leaderboard.board import Board
 from isotone.structures.leaderboard.entry import Entry, LeaderboardToken, Tally, joined
-from isotone.structures.ranking.ranking import Overtaken
+from isotone.structures.ranking import Overtaken
 from isotone.structures.retries import retry_on_conflict
 from isotone.structures.windows import ALL_TIME, Window
 

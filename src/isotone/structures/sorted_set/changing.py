@@ -12,7 +12,7 @@ from isotone.errors import UsageError
 from isotone.model import Query, Steps
 from isotone.model.declaring import table as tables
 from isotone.structures.operation import S, operation
-from isotone.structures.ranking.ranking import Ranking
+from isotone.structures.ranking import Ranking
 from isotone.structures.sorted_set.bounds import EVERY_SCORE, Number, ScoreRange, plus, score_of
 from isotone.structures.sorted_set.expiry import Expires, Expiry, SortedSetExpiry, allows, zoned
 from isotone.structures.sorted_set.members import INDEX, SCORE, Members, Scored, SortedSetMember

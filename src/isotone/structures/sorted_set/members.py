@@ -36,8 +36,13 @@ from isotone.model import (
     field,
     raw,
 )
-from isotone.structures.ranking.keys import after_score, before_score, ranking_key, read_ranking_key
-from isotone.structures.ranking.ranking import Ranking
+from isotone.structures.ranking import (
+    Ranking,
+    after_score,
+    before_score,
+    ranking_key,
+    read_ranking_key,
+)
 from isotone.structures.sorted_set.bounds import EVERY_SCORE, EVERYTHING, ScoreRange, Window, plain
 from isotone.structures.sorted_set.expiry import Expiry
 

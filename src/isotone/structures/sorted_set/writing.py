@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from isotone.errors import Contended, IsotoneError, NotFound, ValidationException, WriteRefused
 from isotone.model import Calls, Steps, Transaction, pause_after
 from isotone.model.declaring import changes as kinds
-from isotone.structures.ranking.keys import ranking_key
-from isotone.structures.ranking.ranking import Ranking
+from isotone.structures.ranking import Ranking, ranking_key
 from isotone.structures.sorted_set.bounds import EVERY_SCORE, ScoreRange, Window, plain, plus
 from isotone.structures.sorted_set.expiry import Expiry
 from isotone.structures.sorted_set.members import Members, Scored, SortedSetMember

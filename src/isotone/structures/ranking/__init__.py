@@ -1,1 +1,0 @@
-"""An order-statistic tree in the items of one partition; `ranking` is what structures compose."""

@@ -1,0 +1,337 @@
+"""The nodes of a ranking's tree: their items, and what they are in memory. Nothing here reads or writes.
+
+A leaf is one item with the keys of a range, as names of a map, so a write that exchanges one key fails
+nobody else's. An inner node is two items: COUNTS has a slot for each child, to which writers add; SHAPE says
+which child has which slot, and at which keys the ranges of children meet. A shape changes a thousand times as
+rarely as the counts, so it can be remembered.
+"""
+
+from __future__ import annotations
+
+import secrets
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count as count_from
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from isotone.model import Attr, Condition, Entity, Key, field
+
+LOWEST: Final = ""
+"""Before every key."""
+HIGHEST: Final = "\U0010ffff"
+"""After every key."""
+ROOT: Final = "root"
+
+FILL: Final = 0.75
+"""How full a node is that a rebuild makes, at most that joins its neighbour."""
+
+
+# Items
+
+
+class RankingShape(Entity):
+    """The children of an inner node, and the keys at which their ranges meet."""
+
+    ranking: Attr[str] = field()
+    node: Attr[str] = field()
+    shape: Attr[str] = field()
+    era: Attr[str] = field()
+    level: Attr[int] = field(description="1 right above leaves; 0 while the tree is rebuilt")
+    children: Attr[str] = field()
+    separators: Attr[str] = field()
+
+    primary = Key("RANKING", ranking).sort("SHAPE", node)
+
+
+class RankingCounts(Entity):
+    """The number of keys below each child of an inner node."""
+
+    ranking: Attr[str] = field()
+    node: Attr[str] = field()
+    shape: Attr[str] = field(description="of the RankingShape that says what the slots mean")
+    era: Attr[str] = field(description="changes when a slot is given to another child")
+    counts: Attr[list[int]] = field()
+
+    primary = Key("RANKING", ranking).sort("COUNTS", node)
+
+
+class RankingLeaf(Entity):
+    """The keys from `low` (included) to `high` (not included)."""
+
+    ranking: Attr[str] = field()
+    node: Attr[str] = field()
+    low: Attr[str] = field()
+    high: Attr[str] = field()
+    keys: Attr[dict[str, bool]] = field()
+
+    primary = Key("RANKING", ranking).sort("LEAF", node)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The most that a node holds: `leaf` keys, `inner` children. Nodes are kept a quarter full or more."""
+
+    leaf: int = 40
+    inner: int = 80
+
+    @property
+    def least_keys(self) -> int:
+        return max(1, self.leaf // 4)
+
+    @property
+    def least_children(self) -> int:
+        return max(2, self.inner // 4)
+
+    def most(self, level: int) -> int:
+        """The most entries of a node of a level."""
+        return self.inner if level else self.leaf
+
+
+SIZES: Final = Sizes()
+
+
+# Shapes and ways
+
+
+class Child(NamedTuple):
+    """A child of an inner node, and its slot in the node's counts."""
+
+    node: str
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """The shape of an inner node, ready for use; `separators` has one text less than `children`."""
+
+    node: str
+    level: int
+    era: str
+    shape: str
+    children: list[Child]
+    separators: list[str]
+
+    @classmethod
+    def of(cls, item: RankingShape) -> Inner:
+        """The shape that an item says."""
+        children = [child.rpartition(":") for child in item.children.split(" ")]
+        return cls(
+            item.node,
+            item.level,
+            item.era,
+            item.shape,
+            [Child(node, int(slot)) for node, _, slot in children],
+            item.separators.split(" ") if item.separators else [],
+        )
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of the item that says it, but for the ranking's name."""
+        return {
+            "node": self.node,
+            "level": self.level,
+            "era": self.era,
+            "shape": self.shape,
+            "children": " ".join(f"{node}:{slot}" for node, slot in self.children),
+            "separators": " ".join(self.separators),
+        }
+
+    def free_slot(self) -> int:
+        """A slot that no child has: one in the list of counts, or the next one after its end."""
+        taken = {child.slot for child in self.children}
+        return next(slot for slot in count_from() if slot not in taken)
+
+
+class Turn(NamedTuple):
+    """An inner node on a way, and the place of the child to which the way leads."""
+
+    inner: Inner
+    place: int
+
+
+class Path(NamedTuple):
+    """The way from the root to the leaf whose range has a key."""
+
+    turns: list[Turn]
+    leaf: str
+
+    @property
+    def inners(self) -> list[Inner]:
+        return [turn.inner for turn in self.turns]
+
+
+class View(NamedTuple):
+    """Parts of the tree at one moment: counts of inner nodes, and sorted keys of leaves."""
+
+    counts: dict[str, list[int]]
+    keys: dict[str, list[str]]
+
+    def rank(self, key: str, path: Path) -> int:
+        """The number of keys below a key, to which the path leads."""
+        rank = bisect_left(self.keys[path.leaf], key)
+        for inner, place in path.turns:
+            counts = self.counts[inner.node]
+            rank += sum([counts[slot] for _, slot in inner.children[:place]])
+        return rank
+
+
+# Changes
+
+
+class Move(NamedTuple):
+    """A key that leaves (-1) or enters (+1), and the way to its leaf."""
+
+    key: str
+    by: int
+    path: Path
+
+
+def sums(moves: Sequence[Move]) -> list[tuple[Inner, dict[int, int]]]:
+    """What to add to the slots of inner nodes; nodes are left out where as many keys leave as enter."""
+    by_node: dict[str, tuple[Inner, dict[int, int]]] = {}
+    for _, by, path in moves:
+        for inner, place in path.turns:
+            _, slots = by_node.setdefault(inner.node, (inner, {}))
+            slot = inner.children[place].slot
+            slots[slot] = slots.get(slot, 0) + by
+    changed = [
+        (inner, {slot: by for slot, by in slots.items() if by}) for inner, slots in by_node.values()
+    ]
+    return [(inner, slots) for inner, slots in changed if slots]
+
+
+class Entry(NamedTuple):
+    """A child in a node that is rewritten: the start of its range, its name, and the number of its keys.
+
+    In a leaf it is a key, which starts at itself.
+    """
+
+    low: str
+    node: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A leaf or an inner node at one moment, and the condition that it is unchanged."""
+
+    name: str
+    entries: list[Entry]
+    low: str
+    high: str
+    unchanged: Condition
+
+
+def key_entries(keys: Sequence[str]) -> list[Entry]:
+    return [Entry(key, key, 1) for key in keys]
+
+
+def total(entries: Sequence[Entry]) -> int:
+    return sum(entry.number for entry in entries)
+
+
+def cut(entries: Sequence[Entry], places: Sequence[int]) -> list[list[Entry]]:
+    """The entries in parts; the second and the following ones start at the places."""
+    return [list(entries[a:b]) for a, b in pairwise([0, *places, len(entries)])]
+
+
+def halves(entries: Sequence[Entry]) -> list[list[Entry]]:
+    return cut(entries, [len(entries) // 2])
+
+
+def cuts(number: int, most: int, *, is_end: bool) -> list[int]:
+    """Where to cut entries for nodes that hold `most`, three quarters full.
+
+    The last part has entries enough for a node. Before the end it may have more, and is kept back.
+    """
+    fill = max(2, int(FILL * most))
+    places = list(range(fill, number - fill + 1, fill))
+    last = places[-1] if places else 0
+    if is_end and number - last > most:
+        places.append(last + (number - last) // 2)
+    return places
+
+
+def borders(level: int, parts: Sequence[Sequence[Entry]]) -> list[str]:
+    """Where each part except the first starts, as nodes of a level."""
+    return [
+        right[0].low if level else _between(left[-1].low, right[0].low)
+        for left, right in pairwise(parts)
+    ]
+
+
+def _between(left: str, right: str) -> str:
+    """The shortest text above `left` that is not above `right`."""
+    same = next(
+        (place for place, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), len(left)
+    )
+    return right[: same + 1]
+
+
+def new_name() -> str:
+    """A name that no node or shape has had."""
+    return secrets.token_urlsafe(6)
+
+
+# Ranges of ranks
+
+
+class Unknown(Exception):
+    """A node whose shape or counts are needed."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__(node)
+        self.node = node
+
+
+class Piece(NamedTuple):
+    """Some of the keys of a leaf, by their places."""
+
+    leaf: str
+    start: int
+    stop: int
+
+
+class Plan(NamedTuple):
+    """What to read for the keys of some ranks, in their order."""
+
+    inners: list[Inner]
+    pieces: list[Piece]
+
+
+def planned(
+    shapes: Mapping[str, Inner],
+    counts: Mapping[str, list[int]],
+    rank: int,
+    count: int,
+    *,
+    reverse: bool,
+) -> Plan:
+    """How to read `count` keys from a rank on; raises `Unknown` for a node that is needed."""
+    if ROOT not in counts:
+        raise Unknown(ROOT)
+    start, stop = rank, rank + count
+    if reverse:
+        size = sum(counts[ROOT])
+        start, stop = size - stop, size - start
+    plan = Plan([], [])
+
+    def descend(node: str, start: int, stop: int) -> None:
+        inner, numbers = shapes.get(node), counts.get(node, ())
+        if inner is None or not numbers:
+            raise Unknown(node)
+        plan.inners.append(inner)
+        for child, slot in inner.children:
+            if slot >= len(numbers):
+                raise Unknown(node)
+            number = numbers[slot]
+            if start < number and stop > 0:
+                if inner.level == 1:
+                    plan.pieces.append(Piece(child, max(0, start), min(number, stop)))
+                else:
+                    descend(child, max(0, start), stop)
+            start, stop = start - number, stop - number
+
+    descend(ROOT, max(0, start), stop)
+    return plan
