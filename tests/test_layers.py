@@ -1,4 +1,4 @@
-"""The architecture as data: who may import whom, no cycles, no module over 800 lines."""
+"""The architecture as data: who may import whom, no cycles, no module over 900 lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
-LONGEST_MODULE = 800
+LONGEST_MODULE = 900
 
 FLOOR = {"errors", "limits", "clock", "values"}
 

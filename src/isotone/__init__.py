@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from isotone.codec.ids import ULID as ULID
     from isotone.codec.ids import time_of as time_of
     from isotone.codec.ids import uuid7 as uuid7
-    from isotone.model.async_store import AsyncStore as AsyncStore
-    from isotone.model.async_store import aconnect as aconnect
+    from isotone.model.connecting import aconnect as aconnect
+    from isotone.model.connecting import connect as connect
     from isotone.model.declaring.changes import Change as Change
     from isotone.model.declaring.conditions import Condition as Condition
     from isotone.model.declaring.fields import Attr as Attr
@@ -63,20 +63,21 @@ if TYPE_CHECKING:
     from isotone.model.reading.reader import Page as Page
     from isotone.model.reading.showing import show as show
     from isotone.model.reading.snapshot import Snapshot as Snapshot
+    from isotone.model.store import AsyncStore as AsyncStore
     from isotone.model.store import Store as Store
-    from isotone.model.store import connect as connect
     from isotone.model.tables.events import Event as Event
     from isotone.model.tables.tables import Throughput as Throughput
     from isotone.model.writing.headroom import HeadroomNotice as HeadroomNotice
     from isotone.model.writing.headroom import HeadroomWarning as HeadroomWarning
     from isotone.model.writing.headroom import headroom_notices as headroom_notices
     from isotone.model.writing.headroom import on_headroom as on_headroom
+    from isotone.model.writing.transactions import Transaction as Transaction
     from isotone.model.writing.widening import Widened as Widened
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AsyncStore": "isotone.model.async_store",
+    "AsyncStore": "isotone.model.store",
     "Attr": "isotone.model.declaring.fields",
     "Binary": "isotone.model.declaring.table",
     "Change": "isotone.model.declaring.changes",
@@ -108,13 +109,14 @@ _HOMES = {
     "Table": "isotone.model.declaring.table",
     "Throughput": "isotone.model.tables.tables",
     "Timeouts": "isotone.backends.endpoint",
+    "Transaction": "isotone.model.writing.transactions",
     "ULID": "isotone.codec.ids",
     "WastefulRead": "isotone.model.reading.cost",
     "Widened": "isotone.model.writing.widening",
-    "aconnect": "isotone.model.async_store",
+    "aconnect": "isotone.model.connecting",
     "at_end": "isotone.model.observing",
     "computed": "isotone.model.declaring.fields",
-    "connect": "isotone.model.store",
+    "connect": "isotone.model.connecting",
     "created": "isotone.model.declaring.fields",
     "desc": "isotone.model.declaring.keys",
     "expires": "isotone.model.declaring.fields",
@@ -171,6 +173,7 @@ __all__ = [
     "Table",
     "Throughput",
     "Timeouts",
+    "Transaction",
     "WastefulRead",
     "Widened",
     "__version__",

@@ -19,6 +19,8 @@
     │   ├── TransactionFailed         one of several writes was refused, so none was made
     │   └── Contended                 others kept writing the same items
     ├── BatchIncomplete               the service kept refusing a part of a batch
+    ├── DeadlineExceeded              retries used up the time that the call had for them
+    ├── Unsupported                   the engine cannot do what a table or a structure needs
     ├── ReadIncomplete                a read ended before it had brought everything
     │   ├── BudgetSpent               its bound of units or requests was reached
     │   ├── TooMany                   there are more results than the caller can take
@@ -168,6 +170,14 @@ class TransactionFailed(WriteRefused):
 
 class Contended(WriteRefused):
     """Others changed the same items during every attempt."""
+
+
+class DeadlineExceeded(IsotoneError):
+    """The retries of a call used up the time that it had for them."""
+
+
+class Unsupported(IsotoneError):
+    """The engine lacks a capability that a table or a structure needs."""
 
 
 class BatchIncomplete(IsotoneError):

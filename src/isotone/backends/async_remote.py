@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
+import time
 from collections.abc import Awaitable, Callable
 
 from isotone.backends import idleness
@@ -45,18 +46,20 @@ class AsyncRemote:
                 apart, retries=retries, timeouts=timeouts, connections=connections, sleep=sleep
             )
 
-    async def execute(self, operation: str, request: Request) -> Response:
+    async def execute(
+        self, operation: str, request: Request, deadline: float | None = None
+    ) -> Response:
         """Answer one action; raises `ApiError`, or `ConnectionFailed` where there was no answer."""
         if self._streams is not None and operation in STREAM_OPERATIONS:
-            return await self._streams.execute(operation, request)
+            return await self._streams.execute(operation, request, deadline)
         body = encode_request(operation, request)
-        attempt = 0
+        attempt, until = 0, deadline or time.monotonic() + self._retries.within
         while True:
             attempt += 1
             try:
                 return self._conversation.answer(await self._send(operation, body))
             except (ApiError, ConnectionFailed) as error:
-                delay = self._retries.delay(attempt, error)
+                delay = self._retries.delay(attempt, error, until)
                 if delay is None:
                     raise
             await self._sleep(delay)

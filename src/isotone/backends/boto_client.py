@@ -34,7 +34,7 @@ class BotoClient:
         self._client = client
         self._streams: Any = None
 
-    def execute(self, operation: str, request: Request) -> Response:
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Answer one action; raises what `Remote` does where botocore raises its own."""
         with _translated_errors():
             return _inward(self._client_for(operation)._make_api_call(operation, _outward(request)))
@@ -55,7 +55,9 @@ class AsyncBotoClient:
     def __init__(self, client: Any) -> None:
         self._client = client
 
-    async def execute(self, operation: str, request: Request) -> Response:
+    async def execute(
+        self, operation: str, request: Request, deadline: float | None = None
+    ) -> Response:
         """Answer one action; raises what `Remote` does where botocore raises its own."""
         if operation in STREAM_OPERATIONS:
             raise UsageError(

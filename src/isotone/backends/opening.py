@@ -14,7 +14,15 @@ from collections.abc import Callable
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict, Unpack
 
-from isotone.backends.interface import AsyncBackend, Backend, InProcess, InThread, Request, Response
+from isotone.backends.interface import (
+    AsyncBackend,
+    AsyncPlain,
+    AtOnce,
+    Backend,
+    InProcess,
+    InThread,
+    Plain,
+)
 from isotone.clock import Clock
 from isotone.errors import UsageError
 
@@ -94,18 +102,6 @@ def open_async_backend(target: Target, **options: Unpack[Options]) -> OpenedAsyn
     return OpenedAsync(AtOnce(backend) if address == MEMORY else InThread(backend), close)
 
 
-class AtOnce:
-    """An `AsyncBackend` of a `Backend` that never waits."""
-
-    __slots__ = ("_execute",)
-
-    def __init__(self, backend: Backend) -> None:
-        self._execute = backend.execute
-
-    async def execute(self, operation: str, request: Request) -> Response:
-        return self._execute(operation, request)
-
-
 def _open_database(address: str, options: Options) -> Opened:
     from isotone.backends import embedded
 
@@ -178,8 +174,7 @@ def _backend_of(target: Any) -> Backend:
     if hasattr(target, "_execute") and hasattr(target, "meta"):  # isotone's own client
         return InProcess(target._execute)
     if callable(getattr(target, "execute", None)):
-        backend: Backend = target
-        return backend
+        return Plain(target.execute)
     raise UsageError(
         f"{target!r} is nothing that answers; give a path, an address, an isotone.Database, a boto3 "
         "client, or an object with execute(operation, request)"
@@ -195,8 +190,7 @@ def _async_backend_of(target: Any) -> AsyncBackend:
 
         return AsyncBotoClient(client)
     if iscoroutinefunction(getattr(target, "execute", None)):
-        backend: AsyncBackend = target
-        return backend
+        return AsyncPlain(target.execute)
     return InThread(_backend_of(target))
 
 

@@ -71,10 +71,10 @@ class Recorder:
         self._backend = backend
         self._tape = tape
 
-    def execute(self, operation: str, request: Request) -> Response:
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Answer one action."""
         try:
-            response = self._backend.execute(operation, request)
+            response = self._backend.execute(operation, request, deadline)
         except ApiError as error:
             self._tape.refused(operation, request, error)
             raise
@@ -91,10 +91,12 @@ class AsyncRecorder:
         self._backend = backend
         self._tape = tape
 
-    async def execute(self, operation: str, request: Request) -> Response:
+    async def execute(
+        self, operation: str, request: Request, deadline: float | None = None
+    ) -> Response:
         """Answer one action."""
         try:
-            response = await self._backend.execute(operation, request)
+            response = await self._backend.execute(operation, request, deadline)
         except ApiError as error:
             self._tape.refused(operation, request, error)
             raise
@@ -115,7 +117,7 @@ class Player:
         for entry in entries:
             self._answers[_identity(entry["operation"], entry["request"])].append(entry)
 
-    def execute(self, operation: str, request: Request) -> Response:
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Give the recorded answer, or raise the recorded error."""
         with self._lock:
             waiting = self._answers[_identity(operation, request)]

@@ -52,18 +52,18 @@ class Remote:
                 apart, retries=retries, timeouts=timeouts, connections=connections, sleep=sleep
             )
 
-    def execute(self, operation: str, request: Request) -> Response:
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Answer one action; raises `ApiError`, or `ConnectionFailed` where there was no answer."""
         if self._streams is not None and operation in STREAM_OPERATIONS:
-            return self._streams.execute(operation, request)
+            return self._streams.execute(operation, request, deadline)
         body = encode_request(operation, request)
-        attempt = 0
+        attempt, until = 0, deadline or time.monotonic() + self._retries.within
         while True:
             attempt += 1
             try:
                 return self._conversation.answer(self._send(operation, body))
             except (ApiError, ConnectionFailed) as error:
-                delay = self._retries.delay(attempt, error)
+                delay = self._retries.delay(attempt, error, until)
                 if delay is None:
                     raise
             self._sleep(delay)

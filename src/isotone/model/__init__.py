@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from isotone.backends.retry import is_transient
+from isotone.backends.retry import is_transient as is_passing
 from isotone.codec.ids import uuid7
-from isotone.model.async_store import AsyncStore, aconnect
-from isotone.model.calls import Calls
+from isotone.model.connecting import aconnect, connect
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition, all_of
 from isotone.model.declaring.fields import Attr, computed, created, expires, field, updated, version
@@ -13,6 +14,7 @@ from isotone.model.declaring.schema import EntitySchema
 from isotone.model.declaring.table import Binary, Global, Local, Number, Table
 from isotone.model.declaring.wire import named
 from isotone.model.entity import Entity, upgrade
+from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.ordering import escape, number_of, ordered_number, unescape
 from isotone.model.reading.collections import Family
 from isotone.model.reading.cost import Stats
@@ -20,23 +22,28 @@ from isotone.model.reading.patterns import Pattern
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import Page, Traversal
 from isotone.model.reading.snapshot import Snapshot
-from isotone.model.steps import Call, Pause, Steps, is_passing
-from isotone.model.store import Store, connect
+from isotone.model.steps import Batches, Call, Pause, Steps
+from isotone.model.store import AsyncStore, Calls, Store
 from isotone.model.tables.events import Event, EventKind
 from isotone.model.tables.streaming import Shard, shards_of, streams_of
 from isotone.model.tables.tables import Throughput
 from isotone.model.writing.carrying import pause_after
-from isotone.model.writing.transacting import StoreTransaction
-from isotone.model.writing.transactions import Collected, Transaction
+from isotone.model.writing.transactions import Transaction
+
+Collected = Transaction
+StoreTransaction = Transaction
 
 __all__ = [
     "AsyncStore",
     "Attr",
+    "Awaits",
+    "Batches",
     "Binary",
     "Call",
     "Calls",
     "Change",
     "Collected",
+    "Composes",
     "Condition",
     "Entity",
     "EntitySchema",
@@ -44,9 +51,11 @@ __all__ = [
     "EventKind",
     "Family",
     "Global",
+    "Host",
     "Index",
     "Key",
     "Local",
+    "M_co",
     "Number",
     "Page",
     "Pattern",
@@ -64,6 +73,7 @@ __all__ = [
     "Throughput",
     "Transaction",
     "Traversal",
+    "Waits",
     "aconnect",
     "all_of",
     "computed",
@@ -75,8 +85,11 @@ __all__ = [
     "field",
     "in_order",
     "is_passing",
+    "is_transient",
+    "iteration",
     "named",
     "number_of",
+    "operation",
     "ordered_number",
     "pause_after",
     "raw",

@@ -1,6 +1,6 @@
-"""What stands between a store and its backend: a tape, observers, a clock, and the secret of cursors.
+"""`connect` and `aconnect`: a store at an address, with a tape, observers, a clock and a cursor secret.
 
-Everything that `connect` and `aconnect` take besides the address is explained here once.
+All options besides the address are explained once, by `StoreOptions`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,21 @@ import secrets
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Unpack, cast
 
 from isotone.backends import opening
-from isotone.backends.opening import Opened, OpenedAsync, Target
+from isotone.backends.interface import AtOnce
+from isotone.backends.opening import MEMORY, Opened, OpenedAsync, Target
 from isotone.clock import Clock, SystemClock
 from isotone.errors import UsageError
 from isotone.model.observing import AsyncObserved, Observed, Observer
 from isotone.model.reading.cost import Report, warn
 from isotone.model.reading.cursors import Signer
 from isotone.model.reading.reader import Reader
+from isotone.model.store import AsyncStore, Store
 
-_SECRET_SIZE: Final = 32
+_SECRET_SIZE: Final = 32  # bytes
+_DEADLINE: Final = 60.0  # seconds
 
 
 class StoreOptions(opening.Options, total=False):
@@ -29,45 +32,64 @@ class StoreOptions(opening.Options, total=False):
 
     `cursor_secret` signs cursors: 16 bytes or more, the same in all processes that exchange them. Without
     it they are good for this store object alone. `cursor_lifetime`: seconds after which they are refused.
+    `deadline`: seconds for which a call may go on retrying, all its retries together; 60 unless given.
     `report` is told of wasteful reads, by a Python warning unless it is given; None is for silence.
     `observe`: observers of every request (`isotone.to_log()`, `isotone.to_spans()`).
     `tape`: a file from which requests are answered if it is there, and into which they are recorded if not.
     """
 
     cursor_secret: bytes
+    deadline: float
     cursor_lifetime: float
     report: Report | None
     observe: Sequence[Observer]
     tape: str | PathLike[str]
 
 
-def backend_of(target: Target, options: StoreOptions) -> Opened:
-    """The backend of an address, behind the tape and the observers of the options.
+def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
+    """Connect to a store at an address. Nothing is sent before the store is used.
 
-    Raises `UsageError` for an option that does not exist.
+    `"shop.db"` is a file, `":memory:"` a database that lives as long as the store,
+    `"http://localhost:8000"` a server, `"dynamodb://eu-west-1"` Amazon's; an `isotone.Database`, a boto3
+    client and any object with `execute(operation, request)` are used as they are. `StoreOptions` explains
+    the options.
+
+    >>> with connect() as store:
+    ...     store.create_tables(Table("shop"))
+    ['shop']
+
+    Raises `UsageError` for something that is not an address, `NoCredentials` where Amazon's needs some.
     """
     _check(options)
     backend, close = _taped(target, options)
-    observers = options.get("observe", ())
-    return Opened(Observed(backend, observers) if observers else backend, close)
+    if observers := options.get("observe", ()):
+        backend = Observed(backend, observers)
+    clock = _clock(target, options)
+    return Store(backend, _reader(options, clock), clock, close, options.get("deadline", _DEADLINE))
 
 
-def async_backend_of(target: Target, options: StoreOptions) -> OpenedAsync:
-    """The same, with answers that are awaited."""
+def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncStore:
+    """Connect to an async store at an address, as `connect` does; an aioboto3 client is taken, too.
+
+    A file is read and written in worker threads, so that the event loop does not wait for its disk.
+    """
     _check(options)
     backend, close = _taped_async(target, options)
-    observers = options.get("observe", ())
-    return OpenedAsync(AsyncObserved(backend, observers) if observers else backend, close)
+    if observers := options.get("observe", ()):
+        backend = AsyncObserved(backend, observers)
+    clock = _clock(target, options)
+    return AsyncStore(
+        backend, _reader(options, clock), clock, close, options.get("deadline", _DEADLINE)
+    )
 
 
-def clock_of(target: Target, options: StoreOptions) -> Clock:
+def _clock(target: Target, options: StoreOptions) -> Clock:
     """The clock that was given, or the one of the database that was, or the machine's."""
     given = options.get("clock") or getattr(getattr(target, "engine", None), "clock", None)
     return given or SystemClock()
 
 
-def reader_of(options: StoreOptions, clock: Clock) -> Reader:
-    """What makes the requests of reads."""
+def _reader(options: StoreOptions, clock: Clock) -> Reader:
     secret = options.get("cursor_secret") or secrets.token_bytes(_SECRET_SIZE)
     signer = Signer(secret, clock, options.get("cursor_lifetime"))
     return Reader(signer, clock, options.get("report", warn))
@@ -128,6 +150,7 @@ _WANTED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "credentials": (_is_source, "isotone.Credentials(…), or a function that gives them"),
     "cursor_lifetime": (_is(int, float), "seconds"),
     "cursor_secret": (_is(bytes, bytearray), "bytes, 16 or more"),
+    "deadline": (_is(int, float), "seconds"),
     "durability": (_is(str), "'disk', 'process' or 'none'"),
     "observe": (_are_observers, "a list of observers, such as [isotone.to_log()]"),
     "profile": (_is(str), "a text"),
@@ -159,7 +182,7 @@ def _taped_async(target: Target, options: StoreOptions) -> OpenedAsync:
     from isotone.backends.recording import AsyncRecorder, Player, TapeWriter
 
     if Path(tape).exists():
-        return OpenedAsync(opening.AtOnce(Player(tape)), _nothing)
+        return OpenedAsync(AtOnce(Player(tape)), _nothing)
     backend, close = opening.open_async_backend(target, **_of_address(options))
     writer = TapeWriter(tape)
     return OpenedAsync(AsyncRecorder(backend, writer), _both(writer.close, close))

@@ -53,11 +53,11 @@ class Observed:
         self._backend = backend
         self._observers = tuple(observers)
 
-    def execute(self, operation: str, request: Request) -> Response:
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Answer one action."""
         watch = _Watch(self._observers, operation, request)
         try:
-            response = self._backend.execute(operation, request)
+            response = self._backend.execute(operation, request, deadline)
         except BaseException as error:
             watch.failed(error)
             raise
@@ -74,11 +74,13 @@ class AsyncObserved:
         self._backend = backend
         self._observers = tuple(observers)
 
-    async def execute(self, operation: str, request: Request) -> Response:
+    async def execute(
+        self, operation: str, request: Request, deadline: float | None = None
+    ) -> Response:
         """Answer one action."""
         watch = _Watch(self._observers, operation, request)
         try:
-            response = await self._backend.execute(operation, request)
+            response = await self._backend.execute(operation, request, deadline)
         except BaseException as error:
             watch.failed(error)
             raise

@@ -1,31 +1,29 @@
-"""Calls without I/O: what a library call asks of its backend, one request after the other.
+"""Calls without I/O: what an operation asks of its backend, one request after the other.
 
-A library call is a generator that yields a `Call` for each request and is sent the response; what it
-returns is the result. It yields a `Pause` where it wants to wait (a throttled batch, a table that is
-being made) and is sent an empty response when the time is over. So there is one implementation, and two
-thin ways to run it.
+An operation is a generator that yields a `Call` for each request and is sent the response; what it returns
+is the result. It yields a `Pause` where it has to wait (a throttled batch, a table that is being created)
+and is sent an empty response when the time is over. So there is one implementation of each operation, and
+`Store.run` and `AsyncStore.run` are two thin ways to execute it.
 
     def describe(name: str) -> Steps[str]:
         response = yield Call("DescribeTable", {"TableName": name})
         return response["Table"]["TableStatus"]
+
+One deadline runs through all retries of an operation. It begins with the first pause of a row of failed
+attempts; the backend gets it with each request, so that its own retries share it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Generator
 from typing import Final, NamedTuple, TypeVar
 
-from isotone.backends import retry
-from isotone.backends.interface import AsyncBackend, Backend, Request, Response
+from isotone.backends.interface import Request, Response
 from isotone.errors import (
-    BatchIncomplete,
+    DeadlineExceeded,
     IsotoneError,
-    LimitExceededException,
     ResourceNotFoundException,
-    StorageBusy,
-    StorageFull,
     ValidationException,
 )
 
@@ -40,86 +38,66 @@ class Call(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Seconds to wait before the next request."""
+    """Seconds to wait before the next request.
+
+    `attempt` counts failed attempts since the last progress: 1, 2, … for a pause before a retry, which
+    the deadline ends, and 0 for waiting until something is ready.
+    """
 
     seconds: float
+    attempt: int = 0
 
 
 Steps = Generator[Call | Pause, Response, R]
+Batches = Generator[Steps[list[R]], list[R], None]
+"""An operation that is read bit by bit: it yields steps that read some results, and is sent these."""
 
-# Streams are throttled by this name.
-_PASSING: Final = (BatchIncomplete, LimitExceededException, StorageBusy, StorageFull)
+
+class Deadline:
+    """Until when the retries of one operation may go on."""
+
+    __slots__ = ("_patience", "until")
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self.until: float | None = None
+
+    def allow(self, pause: Pause) -> None:
+        """Raise `DeadlineExceeded` where a retry would begin too late."""
+        if pause.attempt == 0:
+            return
+        now = time.monotonic()
+        if pause.attempt == 1 or self.until is None:
+            self.until = now + self._patience
+        elif now + pause.seconds > self.until:
+            raise DeadlineExceeded(
+                f"{pause.attempt} attempts failed within {self._patience:g} seconds, and no more time is "
+                "left; try again later, or connect with a longer deadline="
+            )
+
+
 _OTHER_KEY: Final = "The provided key element does not match the schema"
 _ABOUT_TABLES: Final = frozenset({"DescribeTable", "DeleteTable", "UpdateTable"})
 
 
-def run(steps: Steps[R], backend: Backend) -> R:
-    """Run a library call to its end; an error is raised where the call made its request."""
-    execute = backend.execute
-    try:
-        step = next(steps)
-        while True:
-            if isinstance(step, Pause):
-                time.sleep(step.seconds)
-                step = steps.send({})
-                continue
-            try:
-                response = execute(*step)
-            except IsotoneError as error:
-                step = steps.throw(_explained(error, step))
-            else:
-                step = steps.send(response)
-    except StopIteration as end:
-        result: R = end.value
-        return result
-
-
-async def run_async(steps: Steps[R], backend: AsyncBackend) -> R:
-    """`run`, with answers and pauses that are awaited."""
-    try:
-        step = next(steps)
-        while True:
-            if isinstance(step, Pause):
-                await asyncio.sleep(step.seconds)
-                step = steps.send({})
-                continue
-            try:
-                response = await backend.execute(*step)
-            except IsotoneError as error:
-                step = steps.throw(_explained(error, step))
-            else:
-                step = steps.send(response)
-    except StopIteration as end:
-        result: R = end.value
-        return result
-
-
-def is_passing(error: Exception) -> bool:
-    """Whether the same call may succeed a moment later: no answer, too many requests, a busy file."""
-    return retry.is_passing(error) or isinstance(error, _PASSING)
-
-
-def _explained(error: IsotoneError, call: Call) -> IsotoneError:
-    """The error, in AWS's words, with a hint where these leave a newcomer alone."""
-    names = _tables_of(call.request)
+def with_hint(error: IsotoneError, call: Call) -> IsotoneError:
+    """The error in AWS's words, with a hint where these leave a newcomer alone."""
+    names = _table_names(call.request)
     if call.operation in _ABOUT_TABLES or not names:
         return error
     if isinstance(error, ResourceNotFoundException):
         error.hint = (
-            f"table {names} is not there, or an index of it; "
-            "store.create_tables(…) makes it, or create_table() of a structure"
+            f"table {names} or its index does not exist; create it with store.create_tables(…), or with "
+            "create_table() of a structure"
         )
     elif isinstance(error, ValidationException) and _OTHER_KEY in error.message:
-        error.hint = (
-            f"table {names} was made with other keys than are declared; "
-            "store.differences(…) tells which"
-        )
+        error.hint = f"table {names} has other keys than declared; store.differences(…) lists the differences"
     return error
 
 
-def _tables_of(request: Request) -> str:
-    """The tables that a request is about, for a message."""
+def _table_names(request: Request) -> str:
+    """The tables that a request names, for a message."""
     names = {request.get("TableName"), *request.get("RequestItems", ())}
     for entry in request.get("TransactItems", ()):
         names.update(members.get("TableName") for members in entry.values())
-    return " or ".join(repr(each) for each in sorted(filter(None, names)))
+    return " or ".join(repr(name) for name in sorted(filter(None, names)))

@@ -1,44 +1,49 @@
-"""The store: entities in and out of whatever answers the DynamoDB API.
+"""Stores: entities in and out of whatever answers the DynamoDB API.
 
     store = isotone.connect("shop.db")
     store.create_tables(shop)
     store.put(order)
     page = store.page(Order.by_status.where(Order.customer_id == "2b5a41c0"), size=25)
 
-Every method runs the steps of one library call (`steps`) and waits for their end. `AsyncStore` is the
-same with `await`. A store may be used from many threads at once.
+    async with isotone.aconnect("http://localhost:8000") as store:
+        await store.put(order)
+
+`Operations` has the body of every operation once (`operation` tells how). `Store` and `AsyncStore` are the
+two executors: each runs the steps of an operation against its backend. `Calls` gives the steps themselves,
+for operations that are made of others. A store may be used by many threads or tasks at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Never, Self, TypeVar, Unpack
+from typing import Any, Never, Self, TypeVar
 
 from isotone import limits
-from isotone.backends.interface import Backend
-from isotone.backends.opening import MEMORY, Target
+from isotone.backends.interface import AsyncBackend, Backend, Capabilities
 from isotone.clock import Clock
-from isotone.model import connecting
-from isotone.model.calls import Calls
-from isotone.model.connecting import StoreOptions
+from isotone.errors import IsotoneError
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
+from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.reading import scanning
 from isotone.model.reading.collections import Family, FamilyQuery
-from isotone.model.reading.queries import Read, Scan
-from isotone.model.reading.reader import FetchProgress, Page, Reader
+from isotone.model.reading.queries import Query, Read, Scan
+from isotone.model.reading.reader import FetchProgress, Page, Reader, Traversal
 from isotone.model.reading.snapshot import Snapshot
-from isotone.model.steps import Steps, run
-from isotone.model.tables import tables as tabling
+from isotone.model.steps import Batches, Deadline, Pause, Steps, with_hint
+from isotone.model.tables import streaming
+from isotone.model.tables import tables as table_admin
 from isotone.model.tables.events import Event
 from isotone.model.tables.tables import Difference, Throughput
-from isotone.model.writing import batches, widening
+from isotone.model.writing import batches, moving, saving, updating, upserting, widening
 from isotone.model.writing.stored import class_of
-from isotone.model.writing.transacting import StoreTransaction
+from isotone.model.writing.transactions import Transaction, get_together
 
 E = TypeVar("E", bound=Entity)
 P = TypeVar("P", bound=Entity)
@@ -46,180 +51,179 @@ C = TypeVar("C", bound=Entity)
 R = TypeVar("R")
 
 
-def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
-    """A store at an address: nothing is sent before it is used.
+class Operations(Host[M_co]):
+    """What every store can do: one body for each operation."""
 
-    `"shop.db"` is a file, `":memory:"` a database that goes with the store, `"http://localhost:8000"` a
-    server, `"dynamodb://eu-west-1"` Amazon's; an `isotone.Database`, a boto3 client and any object with
-    `execute(operation, request)` are used as they are. `StoreOptions` explains the options.
+    capabilities: Capabilities
 
-    >>> with connect() as store:
-    ...     store.create_tables(Table("shop"))
-    ['shop']
-
-    Raises `UsageError` for what is no address, `NoCredentials` where Amazon's needs some.
-    """
-    backend, close = connecting.backend_of(target, options)
-    clock = connecting.clock_of(target, options)
-    return Store(backend, connecting.reader_of(options, clock), clock, close)
-
-
-class Store:
-    """Entities in and out of one backend; made by `connect`."""
-
-    def __init__(
-        self, backend: Backend, reader: Reader, clock: Clock, close: Callable[[], None]
-    ) -> None:
-        self.backend = backend
+    def __init__(self, reader: Reader, clock: Clock) -> None:
+        self._reader = reader
         self.clock = clock
-        self.calls = Calls(reader, clock)
-        self._close = close
-
-    def run(self, steps: Steps[R]) -> R:
-        """Run the steps of a library call that has no method here."""
-        return run(steps, self.backend)
 
     # Tables
 
-    def create_tables(self, *tables: Table, throughput: Throughput | None = None) -> list[str]:
-        """Make the tables that are missing, with indexes and expiry; the names of those made.
+    @operation
+    def create_tables(
+        self, *tables: Table, throughput: Throughput | None = None
+    ) -> Steps[list[str]]:
+        """Create the missing tables with their indexes and expiry; return the names of those created.
 
-        On demand unless `throughput` provisions units. Raises `TableDiffers` where a table is there and
-        not as declared; it stays as it is.
+        Tables are on demand unless `throughput` provisions units. Raises `TableDiffers` where a table
+        exists with another declaration, and leaves it as it is, and `Unsupported` where the engine cannot
+        do what a table or its entities need.
         """
-        return self.run(self.calls.create_tables(*tables, throughput=throughput))
+        return table_admin.create_tables(tables, throughput)
 
-    def differences(self, *tables: Table) -> list[Difference]:
-        """Where tables are not as declared, each point in words; nothing is changed."""
-        return self.run(self.calls.differences(*tables))
+    @operation
+    def differences(self, *tables: Table) -> Steps[list[Difference]]:
+        """Compare tables with their declarations; one `Difference` for each point. Changes nothing."""
+        return table_admin.differences(tables)
 
+    @operation
     def add_indexes(
         self,
         *tables: Table,
         throughput: Throughput | None = None,
-        progress: tabling.Progress | None = None,
-    ) -> list[str]:
-        """Add the global indexes that tables lack, and wait until they are filled; their names."""
-        return self.run(self.calls.add_indexes(*tables, throughput=throughput, progress=progress))
+        progress: table_admin.Progress | None = None,
+    ) -> Steps[list[str]]:
+        """Add the declared global indexes that tables lack, and wait until they are filled; their names."""
+        return table_admin.add_indexes(tables, throughput, progress)
 
-    def drop_tables(self, *tables: Table) -> list[str]:
-        """Delete tables with all that they hold; the names of those that were there."""
-        return self.run(self.calls.drop_tables(*tables))
+    @operation
+    def drop_tables(self, *tables: Table) -> Steps[list[str]]:
+        """Delete tables with all their items; return the names of those that existed."""
+        return table_admin.drop_tables(tables)
 
     # Writing
 
-    def put(self, entity: E, *, when: Condition | None = None) -> E:
-        """Write an entity over whatever has its primary key. Cost: one write.
+    @operation
+    def put(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
+        """Write an entity, replacing whatever has its primary key. Cost: one write.
 
-        Raises `ConditionFailed`, `VersionConflict`, `NotUnique`.
+        Raises `ConditionFailed` where `when` does not hold, `VersionConflict` where the entity has a
+        version and was written by somebody else since it was read, `NotUnique` where a unique value is
+        taken. An entity with unique values costs a read and a transaction.
         """
-        return self.run(self.calls.put(entity, when=when))
+        return saving.put(entity, self.clock, when)
 
-    def create(self, entity: E) -> E:
-        """Write an entity that is not there yet; raises `AlreadyExists`. Cost: one write."""
-        return self.run(self.calls.create(entity))
+    @operation
+    def create(self, entity: E) -> Steps[E]:
+        """Write an entity that does not exist yet; raises `AlreadyExists`. Cost: one write."""
+        return saving.create(entity, self.clock)
 
-    def replace(self, entity: E, *, when: Condition | None = None) -> E:
-        """Write over an entity that is there; raises `NotFound` where it is not. Cost: one write."""
-        return self.run(self.calls.replace(entity, when=when))
+    @operation
+    def replace(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
+        """Replace an entity that exists; raises `NotFound` where it does not. Cost: one write."""
+        return saving.replace(entity, self.clock, when)
 
+    @operation
     def update(
         self, target: type[E] | E, /, *changes: Change, when: Condition | None = None, **key: Any
-    ) -> E:
-        """Change some fields of an entity, found by its key's fields or itself, and give it as it is then.
+    ) -> Steps[E]:
+        """Change some fields of an entity and return it as it is then.
 
-        Cost: one write, and one read where an index key depends on a value that is not known. Raises
-        `NotFound`, `ConditionFailed`, `VersionConflict`, `NotUnique`.
+        The target is an entity, or its class and the fields of its key. Cost: one write, and one read
+        where an index key or a computed field depends on a value that is not known. Raises `NotFound`,
+        `ConditionFailed`, `VersionConflict` (where an entity with a version is given), `NotUnique`.
 
             store.update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157)
         """
-        return self.run(self.calls.update(target, *changes, when=when, **key))
+        return updating.update(target, changes, key, self.clock, when)
 
+    @operation
     def upsert(
         self, entity: type[E], /, *changes: Change, when: Condition | None = None, **key: Any
-    ) -> E:
-        """Change some fields of an entity, which begins with its defaults where there is none.
+    ) -> Steps[E]:
+        """Change some fields of an entity; one that does not exist starts with its defaults.
 
-        Cost: one write, and one read where something that is not known decides. Raises what `update` does,
-        but `NotFound`.
+        Cost: one write, and one read where a value that is not known decides. Raises what `update`
+        raises, except `NotFound`.
 
             store.upsert(Counter, Counter.hits.add(1), page="/")
         """
-        return self.run(self.calls.upsert(entity, *changes, when=when, **key))
+        return upserting.upsert(entity, changes, key, self.clock, when)
 
+    @operation
     def delete(
         self, target: type[E] | E, /, *, when: Condition | None = None, **key: Any
-    ) -> E | None:
-        """Delete an entity, by its key's fields or itself; as it was, None where there was none.
+    ) -> Steps[E | None]:
+        """Delete an entity and return it as it was, or None where it did not exist.
 
+        The target is an entity, whose version is checked, or its class and the fields of its key.
         Cost: one write. Raises `ConditionFailed`, `VersionConflict`.
         """
-        return self.run(self.calls.delete(target, when=when, **key))
+        return saving.delete(target, key, self.clock, when)
 
+    @operation
     def move(
         self, target: type[E] | E, /, *changes: Change, when: Condition | None = None, **key: Any
-    ) -> E:
-        """Change fields of the primary key, and any others, in one transaction; the entity as it is then.
+    ) -> Steps[E]:
+        """Change fields of the primary key, and any others, in one transaction; return the new entity.
 
-        Cost: one read, and a transaction of two writes. Raises `NotFound`, `AlreadyExists` where the new
-        key is taken, and what an update does.
+        Cost: one read and a transaction of two writes. Raises `NotFound`, `AlreadyExists` where the new
+        key is taken, and what `update` raises.
         """
-        return self.run(self.calls.move(target, *changes, when=when, **key))
+        return moving.move(target, changes, key, self.clock, when)
 
+    @operation
     def put_many(
         self, entities: Iterable[Entity], *, progress: batches.WriteProgress | None = None
-    ) -> int:
-        """Put entities of any kinds, 25 to a request; their number. Cost: one write each.
+    ) -> Steps[int]:
+        """Put entities of any kinds, 25 to a request; return their number. Cost: one write each.
 
-        An entity that comes twice is written as it comes last. Raises `UsageError` for entities with a
-        version or unique values, which take conditions, and `BatchIncomplete` with what the service kept
-        refusing.
+        Of an entity given twice the last one counts. Raises `UsageError` for entities with a version or
+        unique values, which need conditions, and `BatchIncomplete` with what the service kept refusing;
+        the requests before it are written.
         """
-        return self.run(self.calls.put_many(entities, progress=progress))
+        return batches.put_many(entities, self.clock, progress)
 
+    @operation
     def delete_many(
         self,
         targets: type[Entity] | Iterable[Entity],
         keys: Iterable[Mapping[str, Any]] = (),
         *,
         progress: batches.WriteProgress | None = None,
-    ) -> int:
-        """Delete entities, or a class and the keys' fields; how many were asked for. Cost: one write each.
+    ) -> Steps[int]:
+        """Delete entities, or a class's entities by their keys; return how many were given.
 
-        Raises as `put_many` does.
+        Cost: one write each. Raises as `put_many` does.
         """
-        return self.run(self.calls.delete_many(targets, keys, progress=progress))
+        return batches.delete_many(targets, keys, progress)
 
-    def transaction(self) -> StoreTransaction:
-        """Writes to several entities that are made together at the end of the block, or not at all.
+    def transaction(self) -> Transaction[M_co]:
+        """Collect writes to several entities, made together at the end of the block or not at all.
 
         Cost: twice that of the writes by themselves. Raises `TransactionFailed` at the end of the block.
         """
-        return StoreTransaction(self.clock, self.run)
+        return Transaction(self, self.clock)
 
+    @operation
     def widen(
         self, entity: type[Entity], *, progress: widening.WideningProgress | None = None
-    ) -> widening.Widened:
-        """Rewrite all entities of a kind whose keys still have the width that `field(was=…)` declares.
+    ) -> Steps[widening.Widened]:
+        """Rewrite all entities of a class whose keys still have the width that `field(was=…)` declares.
 
-        Goes on where it was stopped. Cost: a scan of the table, and a transaction for each that is
-        rewritten.
+        Continues where it was stopped. Cost: a scan of the table, and a transaction for each entity that
+        is rewritten. Raises `UsageError` where no field of a key declares `was`.
         """
-        return self.run(self.calls.widen(entity, progress=progress))
+        return widening.widen(entity, self.clock, progress)
 
     # Reading
 
+    @operation
     def get(
         self, entity: type[E], /, *values: Never, consistent: bool = False, **key: Any
-    ) -> E | None:
-        """The entity with this primary key, or None. Cost: one read of its size.
+    ) -> Steps[E | None]:
+        """Return the entity with this primary key, or None. Cost: one read of its size.
 
-        >>> store.get(Order, customer_id="2b5a41c0", number=157)  # doctest: +SKIP
+        store.get(Order, customer_id="2b5a41c0", number=157)
         """
         if values or not isinstance(entity, type):
             class_of("get", entity, values)
-        return self.run(self.calls.get(entity, consistent=consistent, **key))
+        return self._reader.get(entity, key, consistent=consistent)
 
+    @operation
     def get_many(
         self,
         entity: type[E],
@@ -227,79 +231,154 @@ class Store:
         *,
         consistent: bool = False,
         progress: FetchProgress | None = None,
-    ) -> list[E | None]:
-        """The entities with these primary keys, in their order; None for each that is not there.
+    ) -> Steps[list[E | None]]:
+        """Return the entities with these primary keys, in the order of the keys; None for a missing one.
 
-        A hundred to a request; what the service leaves out is asked for again after a pause.
+        A hundred keys to a request; what the service leaves out is requested again after a pause. Raises
+        `BatchIncomplete` where it keeps leaving keys out.
         """
-        return self.run(self.calls.get_many(entity, keys, consistent=consistent, progress=progress))
+        return self._reader.get_many(entity, keys, consistent=consistent, progress=progress)
 
-    def get_together(self, *targets: tuple[type[Entity], Mapping[str, Any]]) -> list[Entity | None]:
-        """Up to a hundred entities of any kinds as they are at one moment; None for each that is not there.
+    @operation
+    def get_together(
+        self, *targets: tuple[type[Entity], Mapping[str, Any]]
+    ) -> Steps[list[Entity | None]]:
+        """Return up to a hundred entities of any classes as they are at one moment; None for a missing one.
 
         Cost: twice that of consistent reads.
         """
-        return self.run(self.calls.get_together(*targets))
+        return get_together(targets, self.clock)
 
-    def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Page[E]:
-        """So many results, and the cursors of the pages after and before."""
-        return self.run(self.calls.page(read, size=size, cursor=cursor))
+    @operation
+    def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
+        """Return `size` results, and the cursors of the next and the previous page.
 
-    def iterate(self, read: Read[E]) -> Iterator[E]:
-        """All results one after the other, read as they are asked for."""
-        traversal = self.calls.traverse(read)
+        Fewer only at the end of the data, or where the query's own bounds are reached.
+        """
+        return self._reader.page(read, size=size, cursor=cursor)
+
+    @iteration
+    def iterate(self, read: Read[E]) -> Batches[E]:
+        """Iterate over all results, read as they are needed."""
+        traversal = self._reader.traverse(read)
         while not traversal.is_over:
-            yield from self.run(traversal.step())
+            yield traversal.step()
 
-    def all(self, read: Read[E], *, at_most: int | None = None) -> list[E]:
-        """All results; raises `TooMany` where there are more than `at_most`."""
-        return self.run(self.calls.all(read, at_most=at_most))
+    @operation
+    def all(self, read: Read[E], *, at_most: int | None = None) -> Steps[list[E]]:
+        """Return all results; raises `TooMany` where there are more than `at_most`."""
+        return self._reader.all(read, at_most=at_most)
 
-    def first(self, read: Read[E]) -> E | None:
-        """The first result, or None."""
-        return self.run(self.calls.first(read))
+    @operation
+    def first(self, read: Read[E]) -> Steps[E | None]:
+        """Return the first result, or None."""
+        return self._reader.first(read)
 
-    def count(self, read: Read[E]) -> int:
-        """How many results there are; costs as much as reading them."""
-        return self.run(self.calls.count(read))
+    @operation
+    def count(self, read: Read[E]) -> Steps[int]:
+        """Count the results; costs as much as reading them."""
+        return self._reader.count(read)
 
-    def family(self, query: FamilyQuery[P, C], *, children: int | None = None) -> Family[P, C]:
-        """A parent and the children nearest to it, at most so many, in one read."""
-        return self.run(self.calls.family(query, children=children))
+    @operation
+    def family(
+        self, query: FamilyQuery[P, C], *, children: int | None = None
+    ) -> Steps[Family[P, C]]:
+        """Return a parent and the children nearest to it, at most `children` of them, in one read."""
+        return self._reader.family(query, children=children)
 
-    def load(self, read: Read[E], *, at_most: int = limits.MB) -> Snapshot[E]:
-        """A small collection as a whole, to be filtered and sorted in memory.
+    @operation
+    def load(self, read: Read[E], *, at_most: int = limits.MB) -> Steps[Snapshot[E]]:
+        """Load a small collection as a whole, to filter and sort it in memory.
 
         Raises `TooLarge` with its size where that is more than `at_most` bytes.
         """
-        return self.run(self.calls.load(read, at_most=at_most))
+        return self._reader.load(read, at_most=at_most)
+
+    @iteration
+    def changes(self, table: Table, *, since: datetime | None = None) -> Batches[Event[Entity]]:
+        """Iterate over what changed in a table, from a day ago up to now.
+
+        Changes of entities with one partition key come in order. `since` leaves out what is older. Needs
+        `Table(…, stream=…)`. To continue with changes to come, and for work that must not be lost, use
+        `isotone.structures.Worker`.
+        """
+        changes = streaming.Changes(table, since)
+        while not changes.is_over:
+            yield changes.step()
+
+
+class Store(Operations[Waits], Waits):
+    """Entities in and out of one backend; made by `connect`."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        reader: Reader,
+        clock: Clock,
+        close: Callable[[], None],
+        patience: float = 60.0,
+    ) -> None:
+        super().__init__(reader, clock)
+        self.backend = backend
+        self.calls = Calls(reader, clock)
+        self.patience = patience
+        self._close = close
+
+    def run(self, steps: Steps[R]) -> R:
+        """Run the steps of an operation to their end.
+
+        An error of the backend is raised inside the operation, where it made its request.
+        """
+        execute, deadline = self.backend.execute, Deadline(self.patience)
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, Pause):
+                    step = self._pause(steps, step, deadline)
+                    continue
+                try:
+                    response = execute(step.operation, step.request, deadline.until)
+                except IsotoneError as error:
+                    step = steps.throw(with_hint(error, step))
+                else:
+                    step = steps.send(response)
+        except StopIteration as end:
+            result: R = end.value
+            return result
+
+    @staticmethod
+    def _pause(steps: Steps[Any], pause: Pause, deadline: Deadline) -> Any:
+        try:
+            deadline.allow(pause)
+        except IsotoneError as error:
+            return steps.throw(error)
+        time.sleep(pause.seconds)
+        return steps.send({})
+
+    def run_batches(self, batches: Batches[R]) -> Iterator[R]:
+        """Run an iteration, one step after the other."""
+        try:
+            steps = next(batches)
+            while True:
+                results = self.run(steps)
+                yield from results
+                steps = batches.send(results)
+        except StopIteration:
+            return
 
     def scan(
         self, read: Scan[E], *, segments: int = 4, progress: scanning.Progress | None = None
     ) -> Iterator[E]:
-        """Everything of a scan, by several threads at once, in no order.
+        """Iterate over all results of a scan, read by several threads at once, in no order.
 
-        `progress` is told what was spent so far, after each request.
+        `progress` is called after each request with the cost so far.
 
             for order in store.scan(Order.primary.scan(), segments=8): ...
         """
-        return scanning.together(self.calls.segments(read, segments), self.backend, progress)
-
-    def changes(self, table: Table, *, since: datetime | None = None) -> Iterator[Event[Entity]]:
-        """What changed in a table, as far as its stream goes back (a day), up to now.
-
-        Changes of entities with one partition key come in order. `since` leaves out what is older. Needs
-        `Table(…, stream=…)`. To go on with what comes, and for work that must not be lost, see
-        `isotone.structures.Worker`.
-        """
-        reading = self.calls.changes(table, since=since)
-        while not reading.is_over:
-            yield from self.run(reading.step())
-
-    # The end
+        return scanning.together(self._reader.segments(read, segments), self.run, progress)
 
     def close(self) -> None:
-        """Close what `connect` opened: the file, the connections, the tape. Closing twice is harmless."""
+        """Close what `connect` opened: the file, the connections, the tape. Closing twice does nothing."""
         self._close()
 
     def __enter__(self) -> Self:
@@ -312,3 +391,129 @@ class Store:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class AsyncStore(Operations[Awaits], Awaits):
+    """A store whose operations are awaited; made by `aconnect`. It belongs to no event loop."""
+
+    def __init__(
+        self,
+        backend: AsyncBackend,
+        reader: Reader,
+        clock: Clock,
+        close: Callable[[], None],
+        patience: float = 60.0,
+    ) -> None:
+        super().__init__(reader, clock)
+        self.backend = backend
+        self.calls = Calls(reader, clock)
+        self.patience = patience
+        self._close = close
+
+    async def run(self, steps: Steps[R]) -> R:
+        """Run the steps of an operation to their end; see `Store.run`."""
+        execute, deadline = self.backend.execute, Deadline(self.patience)
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, Pause):
+                    step = await self._pause(steps, step, deadline)
+                    continue
+                try:
+                    response = await execute(step.operation, step.request, deadline.until)
+                except IsotoneError as error:
+                    step = steps.throw(with_hint(error, step))
+                else:
+                    step = steps.send(response)
+        except StopIteration as end:
+            result: R = end.value
+            return result
+
+    @staticmethod
+    async def _pause(steps: Steps[Any], pause: Pause, deadline: Deadline) -> Any:
+        try:
+            deadline.allow(pause)
+        except IsotoneError as error:
+            return steps.throw(error)
+        await asyncio.sleep(pause.seconds)
+        return steps.send({})
+
+    async def run_batches(self, batches: Batches[R]) -> AsyncIterator[R]:
+        """Run an iteration, one step after the other."""
+        try:
+            steps = next(batches)
+            while True:
+                results = await self.run(steps)
+                for result in results:
+                    yield result
+                steps = batches.send(results)
+        except StopIteration:
+            return
+
+    def scan(
+        self, read: Scan[E], *, segments: int = 4, progress: scanning.Progress | None = None
+    ) -> AsyncIterator[E]:
+        """Iterate over all results of a scan, read by several requests at once, in no order.
+
+        `progress` is called after each request with the cost so far.
+        """
+        return scanning.together_async(self._reader.segments(read, segments), self.run, progress)
+
+    async def close(self) -> None:
+        """Close what `aconnect` opened: the file, the connections, the tape."""
+        self._close()
+        await asyncio.sleep(0)  # connections end in the loop's next turn
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+class Calls(Operations[Composes], Composes):
+    """The operations of a store as steps, for operations that are made of others: `store.calls`.
+
+        def rename(calls: Calls, song: str, title: str) -> Steps[Song]:
+            current = yield from calls.get(Song, id=song)
+            ...
+            return (yield from calls.update(Song, Song.title.set(title), id=song))
+
+    `store.run(rename(store.calls, …))` runs them.
+    """
+
+    def run(self, steps: Steps[R]) -> Steps[R]:
+        """Give the steps as they are."""
+        return steps
+
+    def run_batches(self, batches: Batches[R]) -> Batches[R]:
+        """Give the batches as they are."""
+        return batches
+
+    def traverse(self, read: Read[E]) -> Traversal[E]:
+        """All results of a read, some with each `step()`."""
+        return self._reader.traverse(read)
+
+    def cursor_behind(self, query: Query[Any], /, **values: Any) -> str:
+        """The cursor of the page that follows a place in a query, whether or not an item is there.
+
+        `values` are the fields of the entity's primary key and of the key that is queried. With it, pages
+        of several queries can be merged, and each query continued after what was taken of it.
+        """
+        return self._reader.cursor_behind(query, values)
+
+    def seal(self, state: Any, /, **of: Any) -> str:
+        """Sign where a read of several queries ended, as JSON, in a cursor like the store's.
+
+        It opens only with the same `of`, which identifies the read.
+        """
+        return self._reader.signer.seal(state, of)
+
+    def unseal(self, cursor: str, /, **of: Any) -> Any:
+        """What was sealed; raises `InvalidCursor`."""
+        return self._reader.signer.unseal(cursor, of)

@@ -1,8 +1,4 @@
-"""One implementation of each structure, for stores that wait and for stores that are awaited.
-
-A structure has its operations as generators of requests (`isotone.model.steps`), marked by `@operation`.
-Over a `Store` such a method gives its result, over an `AsyncStore` something to await, and type checkers
-know which from the store that it was made with:
+"""What every structure is made of: a store, a table, and operations.
 
     class Counter(Structure[S]):
         @operation
@@ -12,104 +8,56 @@ know which from the store that it was made with:
     Counter(store).increment()              # int
     await Counter(async_store).increment()  # int
 
-An operation runs; a generator composes. Operations that are made of others call plain generators:
-`yield from self._add(…)`. `@iteration` is for what is read bit by bit: the method yields steps, is sent
-what they read, and its caller sees one result after the other, by `for` or by `async for`.
+`operation` and `iteration` are the model's, and check the types of arguments besides. An operation runs; a
+generator composes: operations that are made of others call plain generators, `yield from self._add(…)`.
 """
 
 from __future__ import annotations
 
-import functools
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Concatenate, Final, Generic, ParamSpec, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from typing_extensions import TypeVar
 
+from isotone import model
 from isotone.errors import UsageError
-from isotone.model import AsyncStore, Entity, Steps, Store, Table
+from isotone.model import AsyncStore, Batches, Entity, Host, Steps, Store, Table
 from isotone.structures.arguments import Parameters, checked
 
-P = ParamSpec("P")
-R = TypeVar("R")
 E = TypeVar("E", bound=Entity)
 S = TypeVar("S", bound=Store | AsyncStore, default=Store)
 """The kind of store that a structure is over: `Store` where nothing is said."""
 
-Batches = Generator[Steps[list[R]], list[R], None]
-"""What an iteration is: it yields steps that read some results, and is sent these."""
+__all__ = ["Batches", "Structure", "bind_entity", "iteration", "operation"]
+
+if TYPE_CHECKING:
+    from isotone.model import iteration, operation
+else:
+
+    def operation(function):
+        """Mark a method that gives steps as an operation of its structure."""
+        return model.operation(function, _argument_check(function))
+
+    def iteration(function):
+        """Mark a method that gives batches as an iteration of its structure."""
+        return model.iteration(function, _argument_check(function))
+
 
 _BINDING: Final = threading.Lock()
 
 
-class operation(Generic[P, R]):  # noqa: N801 - a decorator
-    """A method whose steps are run, or awaited, by the store of its structure."""
+def _argument_check(function: Callable[..., Any]) -> Callable[[Any, Any, Any], None]:
+    check, name = Parameters(function).check, function.__name__
 
-    def __init__(self, function: Callable[Concatenate[Any, P], Steps[R]]) -> None:
-        self._function = function
-        self._parameters = Parameters(function)
-        functools.update_wrapper(cast("Any", self), function)
+    def check_arguments(structure: Any, args: Any, kwargs: Any) -> None:
+        check(f"{type(structure).__name__}.{name}", args, kwargs)
 
-    def __call__(self, structure: Structure[Any], *args: P.args, **kwargs: P.kwargs) -> Any:
-        """The same as the method of the structure: `SortedSet.zadd(trending, …)`."""
-        bound: Any = self.__get__(structure, type(structure))
-        return bound(*args, **kwargs)
-
-    @overload
-    def __get__(self, structure: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, structure: Structure[Store], owner: type) -> Callable[P, R]: ...
-    @overload
-    def __get__(
-        self, structure: Structure[AsyncStore], owner: type
-    ) -> Callable[P, Coroutine[Any, Any, R]]: ...
-    def __get__(self, structure: Structure[Any] | None, owner: type) -> Any:
-        if structure is None:
-            return self
-        bind = _awaited_call if isinstance(structure.store, AsyncStore) else _call
-        name = f"{owner.__name__}.{self._function.__name__}"
-        bound = bind(structure, self._function, self._parameters, name)
-        return functools.update_wrapper(bound, self._function)
+    return check_arguments
 
 
-class iteration(Generic[P, R]):  # noqa: N801 - a decorator
-    """A method whose steps are run one by one, as the caller asks for more."""
-
-    def __init__(self, function: Callable[Concatenate[Any, P], Batches[R]]) -> None:
-        self._function = function
-        self._parameters = Parameters(function)
-        functools.update_wrapper(cast("Any", self), function)
-
-    def __call__(self, structure: Structure[Any], *args: P.args, **kwargs: P.kwargs) -> Any:
-        """The same as the method of the structure."""
-        bound: Any = self.__get__(structure, type(structure))
-        return bound(*args, **kwargs)
-
-    @overload
-    def __get__(self, structure: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, structure: Structure[Store], owner: type) -> Callable[P, Iterator[R]]: ...
-    @overload
-    def __get__(
-        self, structure: Structure[AsyncStore], owner: type
-    ) -> Callable[P, AsyncIterator[R]]: ...
-    def __get__(self, structure: Structure[Any] | None, owner: type) -> Any:
-        if structure is None:
-            return self
-        function, parameters, store = self._function, self._parameters, structure.store
-        call = f"{owner.__name__}.{function.__name__}"
-        go_through: Any = _awaited if isinstance(store, AsyncStore) else _waited
-
-        @functools.wraps(function)
-        def perform(*args: P.args, **kwargs: P.kwargs) -> Any:
-            parameters.check(call, args, kwargs)
-            return go_through(store, function(structure, *args, **kwargs))
-
-        return perform
-
-
-class Structure(Generic[S]):
+class Structure(Host[S]):
     """What every structure has: a store, its calls as steps, and the table in which it lives."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -128,6 +76,7 @@ class Structure(Generic[S]):
                 f"table={table!r} is no table; write table={type(self).__name__}.layout(…), or one of yours"
             )
         self.store: S = store
+        self.run, self.run_batches = store.run, store.run_batches
         self.calls = store.calls
         self.table = table
 
@@ -165,49 +114,3 @@ def bind_entity(table: Table, kind: type[E]) -> type[E]:
         if known is not None and issubclass(known.entity, kind):
             return known.entity
         return cast("type[E]", type(kind.__name__, (kind,), {}, table=table))
-
-
-def _call(
-    structure: Structure[Store], function: Callable[..., Steps[R]], expected: Parameters, name: str
-) -> Callable[..., R]:
-    def perform(*args: Any, **kwargs: Any) -> R:
-        expected.check(name, args, kwargs)
-        return structure.store.run(function(structure, *args, **kwargs))
-
-    return perform
-
-
-def _awaited_call(
-    structure: Structure[AsyncStore],
-    function: Callable[..., Steps[R]],
-    expected: Parameters,
-    name: str,
-) -> Callable[..., Coroutine[Any, Any, R]]:
-    async def perform(*args: Any, **kwargs: Any) -> R:
-        expected.check(name, args, kwargs)
-        return await structure.store.run(function(structure, *args, **kwargs))
-
-    return perform
-
-
-def _waited(store: Store, batches: Batches[R]) -> Iterator[R]:
-    try:
-        steps = next(batches)
-        while True:
-            found = store.run(steps)
-            yield from found
-            steps = batches.send(found)
-    except StopIteration:
-        return
-
-
-async def _awaited(store: AsyncStore, batches: Batches[R]) -> AsyncIterator[R]:
-    try:
-        steps = next(batches)
-        while True:
-            found = await store.run(steps)
-            for each in found:
-                yield each
-            steps = batches.send(found)
-    except StopIteration:
-        return

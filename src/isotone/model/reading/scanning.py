@@ -6,15 +6,14 @@ Each segment reads one request ahead at most, so that a slow consumer is not bur
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from isotone.backends.interface import AsyncBackend, Backend
 from isotone.model.entity import Entity
 from isotone.model.reading.cost import Stats
 from isotone.model.reading.reader import Traversal
-from isotone.model.steps import run, run_async
+from isotone.model.steps import Steps
 
 E = TypeVar("E", bound=Entity)
 
@@ -22,12 +21,14 @@ Progress = Callable[[Stats], None]
 
 
 def together(
-    segments: Sequence[Traversal[E]], backend: Backend, progress: Progress | None = None
+    segments: Sequence[Traversal[E]],
+    run: Callable[[Steps[list[E]]], list[E]],
+    progress: Progress | None = None,
 ) -> Iterator[E]:
     """What the segments read, as it arrives; `progress` is told of the whole cost after each request."""
     with ThreadPoolExecutor(len(segments), thread_name_prefix="isotone-scan") as pool:
         waiting: dict[Future[list[E]], Traversal[E]] = {
-            pool.submit(run, each.step(), backend): each for each in segments
+            pool.submit(run, each.step()): each for each in segments
         }
         try:
             while waiting:
@@ -35,7 +36,7 @@ def together(
                     segment = waiting.pop(done)
                     found = done.result()
                     if not segment.is_over:
-                        waiting[pool.submit(run, segment.step(), backend)] = segment
+                        waiting[pool.submit(run, segment.step())] = segment
                     _tell(segments, progress)
                     yield from found
         finally:
@@ -44,12 +45,14 @@ def together(
 
 
 async def together_async(
-    segments: Sequence[Traversal[E]], backend: AsyncBackend, progress: Progress | None = None
+    segments: Sequence[Traversal[E]],
+    run: Callable[[Steps[list[E]]], Coroutine[Any, Any, list[E]]],
+    progress: Progress | None = None,
 ) -> AsyncIterator[E]:
     """The same, awaited."""
 
     def begin(segment: Traversal[E]) -> asyncio.Task[list[E]]:
-        return asyncio.ensure_future(run_async(segment.step(), backend))
+        return asyncio.ensure_future(run(segment.step()))
 
     waiting = {begin(each): each for each in segments}
     try:

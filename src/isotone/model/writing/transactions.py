@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Never, TypeVar, cast
+
+from typing_extensions import TypeVar as TypeVarWithDefault
 
 from isotone import limits
 from isotone.backends.interface import Request, Response
@@ -23,6 +26,7 @@ from isotone.errors import Contended, TransactionCanceledException, UsageError, 
 from isotone.expressions import nodes
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
+from isotone.model.operation import Awaits, Host, Waits, operation
 from isotone.model.rendering import absent, unchanged
 from isotone.model.steps import Call, Steps
 from isotone.model.writing.carrying import (
@@ -35,7 +39,7 @@ from isotone.model.writing.carrying import (
 )
 from isotone.model.writing.moving import Move
 from isotone.model.writing.saving import Check, Delete, Put
-from isotone.model.writing.stored import entity_of, is_gone, key_of, schema_of
+from isotone.model.writing.stored import class_of, entity_of, is_gone, key_of, schema_of
 from isotone.model.writing.updating import Update
 from isotone.model.writing.upserting import Upsert
 from isotone.model.writing.writing import Write, read_item
@@ -46,12 +50,18 @@ if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")
+K_co = TypeVarWithDefault("K_co", covariant=True, default=Any)
 
 
-class Collected:
-    """Writes that are collected, and then made together or not at all; who reads and sends adds that."""
+class Transaction(Host[K_co]):
+    """Writes that are collected, then made together or not at all; made by `store.transaction()`.
 
-    def __init__(self, clock: Clock) -> None:
+    `get` and `commit` are operations: they wait, are awaited or give steps, as those of the store do. The
+    other methods only collect, and need no `await`.
+    """
+
+    def __init__(self, store: Host[K_co], clock: Clock) -> None:
+        self.run = store.run
         self._clock = clock
         self._writes: list[Write[Any]] = []
         self._read: dict[bytes, _Read] = {}
@@ -130,15 +140,19 @@ class Collected:
 
     # Reading
 
-    def _reading(self, entity: type[E], key: Mapping[str, Any]) -> Steps[E | None]:
+    @operation
+    def get(self, entity: type[E], /, *values: Never, **key: Any) -> Steps[E | None]:
+        """Return an entity, which must be unchanged at the commit. Cost: a consistent read."""
+        if values or not isinstance(entity, type):
+            class_of("get", entity, values)
         self._check_open()
         schema = schema_of(entity)
         where = key_of(entity, key)
         place = place_of(schema, where)
         if any(place == place_of(write.schema, write.key) for write in self._writes):
             raise UsageError(
-                f"the transaction has a write of this {schema.tag} already, which is made at its end, so get "
-                "would not see it: get first, and write then"
+                f"the transaction already has a write of this {schema.tag}, which get would not see; "
+                "call get before the write"
             )
         yield from bring(schema, where, self._clock)
         item = yield from read_item(schema, where)
@@ -147,7 +161,12 @@ class Collected:
 
     # The end
 
-    def _committing(self) -> Steps[None]:
+    @operation
+    def commit(self) -> Steps[None]:
+        """Make all writes or none; raises `TransactionFailed` with the error of each refused write.
+
+        Cost: twice that of the writes by themselves, and a read for each that has to know its item.
+        """
         self._check_open()
         self._is_over = True
         for write in self._writes:
@@ -172,20 +191,29 @@ class Collected:
             check.further = read.as_seen()
         return checks
 
+    def __enter__(self: Transaction[Waits]) -> Transaction[Waits]:
+        return self
 
-class Transaction(Collected):
-    """A transaction whose reads and end are steps, for what is built of them."""
+    def __exit__(
+        self: Transaction[Waits],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.commit()
 
-    def get(self, entity: type[E], key: Mapping[str, Any]) -> Steps[E | None]:
-        """An entity, which must be unchanged when the transaction is committed. Cost: a consistent read."""
-        return self._reading(entity, key)
+    async def __aenter__(self: Transaction[Awaits]) -> Transaction[Awaits]:
+        return self
 
-    def commit(self) -> Steps[None]:
-        """Make all writes or none; raises `TransactionFailed` with the error of each refused write.
-
-        Cost: twice that of the writes by themselves, and a read for each that has to know its item.
-        """
-        return self._committing()
+    async def __aexit__(
+        self: Transaction[Awaits],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            await self.commit()
 
 
 class _Read(NamedTuple):
