@@ -108,7 +108,7 @@ def test_every_name_for_tests_is_documented(name: str) -> None:
 
 @pytest.mark.parametrize("operation", ACTIONS)
 def test_every_operation_is_in_the_list(operation: str) -> None:
-    assert operation in page("docs/compatibility.md").section("What is there")
+    assert operation in page("docs/compatibility.md").section("Supported actions")
 
 
 def test_every_difference_names_a_test_that_exists() -> None:
