@@ -253,8 +253,8 @@ class Life(RuleBasedStateMachine):
 
     def order_of(self, group: str, revived: set[int]) -> list[int]:
         steps = self.store.all(
-            self.queue._messages.primary.where(
-                self.queue._messages.queue == "q", self.queue._messages.group == group
+            self.queue._plan.messages.primary.where(
+                self.queue._plan.messages.queue == "q", self.queue._plan.messages.group == group
             )
         )
         return [each.body for each in steps if each.body in revived]
@@ -354,10 +354,10 @@ def test_a_number_without_decimals_is_an_int(queue: Queue) -> None:
         ((1, 2), "is of type tuple, .*; put a list"),
         (datetime(2026, 1, 1, tzinfo=UTC), r"is of type datetime, .*; put its isoformat\(\)"),
         (date(2026, 1, 1), r"is of type date, .*; put its isoformat\(\)"),
-        ({1: "a"}, "texts as its keys, not 1; put '1'"),
+        ({1: "a"}, "keys of a dict in a body are texts, not 1; put '1'"),
         (set(), "is of type set, .*; put None, or a list"),
         ({"a", 1}, "cannot be a set"),
-        ("\ud800", "has half a character"),
+        ("\ud800", "has half of a surrogate"),
         (object(), "is of type object, .*; put texts, ints"),
     ],
 )
@@ -433,7 +433,7 @@ def test_what_nobody_acknowledges_is_a_dead_letter(queue: Queue, clock: ManualCl
     dead = list(queue.dead_letters())
     assert {each.body for each in dead} == {"bad", "worse"}
     assert {each.attempts for each in dead} == {3}
-    assert all(each.reason and "nobody acknowledged" in each.reason for each in dead)
+    assert all(each.reason and "no consumer acknowledged" in each.reason for each in dead)
     assert (queue.redrive(most=1), queue.counts().dead) == (1, 1)
 
 

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from isotone.structures.leaderboard.reading import Standings as Standings
     from isotone.structures.lock import Lock as Lock
     from isotone.structures.lock import LockHolder as LockHolder
-    from isotone.structures.queue.entities import Message as Message
-    from isotone.structures.queue.entities import QueueCounts as QueueCounts
-    from isotone.structures.queue.entities import QueueEntry as QueueEntry
-    from isotone.structures.queue.queue import Queue as Queue
+    from isotone.structures.messages import Message as Message
+    from isotone.structures.messages import QueueCounts as QueueCounts
+    from isotone.structures.messages import QueueEntry as QueueEntry
+    from isotone.structures.queue import Queue as Queue
     from isotone.structures.sorted_set.sorted_set import SortedSet as SortedSet
     from isotone.structures.time_series.entries import Point as Point
     from isotone.structures.time_series.entries import Summary as Summary
@@ -65,12 +65,12 @@ _HOMES: dict[str, str] = {
     "Leaderboard": "isotone.structures.leaderboard.leaderboard",
     "Lock": "isotone.structures.lock",
     "LockHolder": "isotone.structures.lock",
-    "Message": "isotone.structures.queue.entities",
+    "Message": "isotone.structures.messages",
     "Point": "isotone.structures.time_series.entries",
     "PointPage": "isotone.structures.time_series.reading",
-    "Queue": "isotone.structures.queue.queue",
-    "QueueCounts": "isotone.structures.queue.entities",
-    "QueueEntry": "isotone.structures.queue.entities",
+    "Queue": "isotone.structures.queue",
+    "QueueCounts": "isotone.structures.messages",
+    "QueueEntry": "isotone.structures.messages",
     "RelationalFollowers": "isotone.structures.feed.relational",
     "RunningWorker": "isotone.structures.worker.running",
     "ScoreEvent": "isotone.structures.leaderboard.leaderboard",

@@ -1,0 +1,688 @@
+"""A durable queue: one consumer at a time claims a message, and a message that fails is tried again.
+
+    mails = Queue(store, "mails")
+    mails.put({"to": "ann@example.com"})
+    for message in mails.consume():
+        with mails.handling(message):
+            send(**message.body)
+
+A message stays until it is acknowledged. A claim holds it for `hold` seconds; then any consumer may claim it
+again. After too many attempts it becomes a dead letter.
+
+Every write has what was read in its condition: a claim, that the entry is still due when it was seen to be;
+what follows a claim, that its receipt is still the last one. So a consumer that was too slow changes
+nothing, and a write that is sent twice because its answer was lost is recognized by what it left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import random
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from isotone.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    IsotoneError,
+    LeaseLost,
+    TransactionFailed,
+    UsageError,
+)
+from isotone.model import (
+    Change,
+    Global,
+    Query,
+    Steps,
+    Table,
+    Transaction,
+    Traversal,
+    uuid7,
+)
+from isotone.structures.arguments import require_non_negative, require_positive, validated
+from isotone.structures.leases import LeaseBlock
+from isotone.structures.messages import (
+    MAX_PRIORITIES,
+    MAX_SHARDS,
+    Message,
+    QueueCounts,
+    QueueEntry,
+    QueueMessage,
+    QueuePlan,
+    QueueToken,
+    check_body,
+    in_place,
+    message_of,
+    split_bodies,
+)
+from isotone.structures.operation import Batches, S, Structure, iteration, operation
+from isotone.structures.retries import poll_intervals, retry_on_conflict, wait
+
+R = TypeVar("R")
+
+_LOGGER: Final = logging.getLogger("isotone.queue")
+_IS_DEAD: Final = QueueEntry.state == "DEAD"
+_DEAD_PAGE: Final = 25  # dead letters to a query; they are read whole
+_MAX_REASON: Final = 1000  # characters, to fit into the item beside the body
+_UNACKNOWLEDGED: Final = "no consumer acknowledged it in any of its attempts"
+
+# Many consumers do not all fight for the first entry: who loses one chooses among more for a while.
+_SPARE: Final = 5  # further candidates that a claim reads
+_CONTENTION_STEP: Final = 8  # more to choose among after a lost race; one less after a won one
+_MAX_CONTENTION: Final = 64
+
+
+def _default_retry(attempts: int) -> float:
+    """Seconds before the next attempt: 1, 2, 4 … up to a quarter of an hour."""
+    return float(min(2 ** (attempts - 1), 900))
+
+
+def _layout(name: str = "queues") -> Table:
+    """A table for queues. Its index has what claims and counts need."""
+    projection = ("_type", "claim", "attempts", "pending")
+    return Table(name, indexes={"queue": Global("QPK", "QSK", projection=projection)})
+
+
+QUEUES: Final = _layout()
+
+
+class Queue(Structure[S]):
+    """Messages to be handled, each by one consumer at a time.
+
+    - `hold`: seconds for which a claim holds.
+    - `attempts`: deliveries after which a message becomes a dead letter.
+    - `retry_after`: seconds before the next attempt at a message that failed, by the number of attempts.
+    - `shards`: partitions over which the queue is spread; the same for all who use it.
+    - `priorities`: levels of priority that may be given to `put`.
+    - `remember`: seconds for which the tokens of `put` are kept.
+    """
+
+    def __init__(
+        self,
+        store: S,
+        name: str,
+        *,
+        hold: float = 60.0,
+        attempts: int = 5,
+        retry_after: Callable[[int], float] = _default_retry,
+        shards: int = 1,
+        priorities: int = 1,
+        remember: float = 300.0,
+        table: Table | None = None,
+    ) -> None:
+        super().__init__(store, table or QUEUES)
+        if not (1 <= shards <= MAX_SHARDS and 1 <= priorities <= MAX_PRIORITIES):
+            raise UsageError(
+                f"a queue has 1 to {MAX_SHARDS} shards and 1 to {MAX_PRIORITIES} priorities, not "
+                f"{shards} and {priorities}"
+            )
+        if attempts < 1:
+            raise UsageError(f"a message is tried once or more, not {attempts} times")
+        require_positive(hold=hold, remember=remember)
+        self.name = name
+        self.hold = hold
+        self.attempts = attempts
+        self.retry_after = retry_after
+        self.shards = shards
+        self.priorities = priorities
+        self.remember = remember
+        self._plan = QueuePlan(
+            name, shards, self.kept(QueueEntry), self.kept(QueueMessage), self.kept(QueueToken)
+        )
+        self._contention = 0  # how many entries beyond the first to choose among
+        self._levels = priorities  # or more, once a message shows that others declare more
+        self._candidates = functools.lru_cache(maxsize=256)(self._candidates_of)
+
+    layout = staticmethod(_layout)
+
+    # Putting
+
+    @operation
+    def put(
+        self,
+        body: Any,
+        *,
+        delay: float = 0.0,
+        priority: int = 0,
+        group: str | None = None,
+        token: str | None = None,
+    ) -> Steps[str]:
+        """Put a message; returns its id.
+
+        - `delay`: seconds before it can be claimed.
+        - `priority`: a higher one comes first.
+        - `group`: messages of a group are done one after the other, in the order of their `put`.
+        - `token`: where it was used before, nothing is put, and the earlier message's id is returned.
+
+        Cost: one write; in a group, a read and a transaction of two writes; with a token, a transaction of
+        one write more.
+        """
+        self._check_put(delay, priority, group)
+        if group is not None:
+            return (yield from self._append(group, [check_body(body)], token=token))[0]
+        entry = self._new_entry(body, delay, priority)
+        if token is None:
+            with contextlib.suppress(
+                AlreadyExists
+            ):  # ours: the answer to the first request was lost
+                yield from self.calls.create(entry)
+            return entry.entry
+        tx = self.calls.transaction()
+        tx.create(entry)
+        tx.create(self._token(token, entry.entry))
+        try:
+            yield from tx.commit()
+        except TransactionFailed as failed:
+            return _put_before(failed)
+        return entry.entry
+
+    @operation
+    def put_many(
+        self,
+        bodies: Iterable[Any],
+        *,
+        delay: float = 0.0,
+        priority: int = 0,
+        group: str | None = None,
+    ) -> Steps[list[str]]:
+        """Put messages; returns their ids. Where it fails, some may have been put.
+
+        Cost: a write for each, 25 to a request; in a group two, up to 90 messages to a transaction.
+        """
+        self._check_put(delay, priority, group)
+        if isinstance(bodies, str | bytes | dict):
+            raise UsageError(f"put_many takes a list of bodies, not {bodies!r}; put takes one body")
+        if group is None:
+            entries = [self._new_entry(body, delay, priority) for body in bodies]
+            yield from self.calls.put_many(entries)
+            return [entry.entry for entry in entries]
+        ids: list[str] = []
+        for chunk in list(
+            split_bodies(map(check_body, bodies))
+        ):  # all are checked before one is put
+            ids += yield from self._append(group, chunk)
+        return ids
+
+    # Claiming
+
+    @operation
+    def claim(self, most: int = 1, *, hold: float | None = None) -> Steps[list[Message]]:
+        """Claim up to `most` messages for `hold` seconds; an empty list where none is due.
+
+        Cost: a query for each shard and priority until there are enough, and a write for each message; of a
+        group, a read of its next message as well; another write where another consumer was faster.
+        """
+        require_positive(hold=hold)
+        return self._claim(most, self.hold if hold is None else hold)
+
+    @iteration
+    def consume(
+        self,
+        *,
+        batch: int = 1,
+        hold: float | None = None,
+        poll: float = 1.0,
+        idle: float | None = None,
+        until: Callable[[], bool] = lambda: False,
+    ) -> Batches[Message]:
+        """Claim messages as they come: `for message in queue.consume()`, or `async for`.
+
+        - `batch`: messages that are claimed at once. Those not yet worked on are held as well.
+        - `poll`: the longest pause, in seconds, after nothing was found.
+        - `idle`: end after so many seconds without a message.
+        - `until`: end when it returns true.
+        """
+        require_positive(hold=hold)
+        require_non_negative(poll=poll, idle=idle)
+        if batch < 1:
+            raise UsageError(f"a batch has one message or more, not {batch}")
+        seconds = self.hold if hold is None else hold
+        idled, intervals = 0.0, poll_intervals(poll)
+        while not until():
+            if (yield self._claim(batch, seconds)):
+                idled, intervals = 0.0, poll_intervals(poll)
+                continue
+            if idle is not None and idled >= idle:
+                return
+            interval = next(intervals)
+            yield _rest(interval)
+            idled += interval
+
+    # Handling a claimed message
+
+    @validated
+    def handling(
+        self, message: Message, *, keep: bool = False, raising: bool = False
+    ) -> LeaseBlock[Message, bool, S]:
+        """Handle a message in a `with` or `async with` block, and acknowledge it at the end.
+
+        Where the block raises, the message is given back, to be tried again after `retry_after`, with the
+        error as its reason. The error is logged to `isotone.queue` and goes no further, unless `raising`.
+        What is not an `Exception` (an interruption, a cancellation) always leaves the block.
+
+        With `keep`, the message is held for as long as the block runs: it is extended at the start, and then
+        three times within `hold`.
+        """
+        return LeaseBlock(
+            self.store,
+            begin=lambda: self._begin(message, keep),
+            end=lambda error: self._end(message, error, raising),
+            renew=(lambda: self._extend(message, self.hold)) if keep else None,
+            every=self.hold / 3,
+        )
+
+    @operation
+    def acknowledge(self, message: Message) -> Steps[None]:
+        """Delete a message that is done, or a dead letter unless it was redriven.
+
+        Cost: one write; of a group, a transaction of two. Raises `LeaseLost` where the claim ran out and
+        another consumer has the message.
+        """
+        return self._acknowledge(message)
+
+    @operation
+    def extend(self, message: Message, hold: float | None = None) -> Steps[Message]:
+        """Hold a message for `hold` seconds from now; returns it with the new time. Cost: one write."""
+        require_positive(hold=hold)
+        return self._extend(message, self.hold if hold is None else hold)
+
+    @operation
+    def give_back(
+        self, message: Message, *, delay: float = 0.0, reason: str | None = None
+    ) -> Steps[None]:
+        """Let a message be claimed again after `delay` seconds; its group waits for it. Cost: one write.
+
+        After its last attempt it becomes a dead letter.
+        """
+        require_non_negative(delay=delay)
+        return self._give_back(message, delay, reason)
+
+    @operation
+    def bury(self, message: Message, reason: str | None = None) -> Steps[None]:
+        """Make a message a dead letter. Cost: one write; of a group, a transaction of three."""
+        return self._bury(message, reason)
+
+    # Dead letters, and counts
+
+    @iteration
+    def dead_letters(self) -> Batches[Message]:
+        """The dead letters, of each shard by priority and age. Cost: a query for 25, and a read of each."""
+        for shard in range(self.shards):
+            traversal = self._dead_in(shard)
+            while not traversal.is_over:
+                yield self._next_letters(traversal)
+
+    @operation
+    def redrive(self, most: int | None = None) -> Steps[int]:
+        """Let dead letters be tried again; returns how many. Those of a group go to its end.
+
+        Cost: a query for 25, and a read and a write for each.
+        """
+        moved, began = 0, self.after(0)
+        for shard in range(self.shards):
+            traversal = self._dead_in(shard)
+            while not traversal.is_over:
+                for letter in (yield from self._next_letters(traversal)):
+                    if most is not None and moved >= most:
+                        return moved
+                    if letter.until <= began:  # otherwise it has failed again in the meantime
+                        moved += yield from self._redrive(letter)
+        return moved
+
+    @operation
+    def counts(self) -> Steps[QueueCounts]:
+        """Count the messages by state. Cost: a query of all of the index's small entries."""
+        counts = QueueCounts()
+        for shard in range(self.shards):
+            traversal = self.calls.traverse(self._plan.in_shard(shard, "READY"))
+            while not traversal.is_over:
+                entries, now = (yield from traversal.step()), self.after(0)
+                for entry in entries:
+                    counts.add(entry, now)
+            counts.dead += yield from self.calls.count(self._plan.in_shard(shard, "DEAD"))
+        return counts
+
+    # Steps: single messages
+
+    def _check_put(self, delay: float, priority: int, group: str | None) -> None:
+        require_non_negative(delay=delay)
+        if not 0 <= priority < self.priorities:
+            raise UsageError(
+                f"queue {self.name!r} has priorities 0 to {self.priorities - 1}, not {priority}; "
+                "declare Queue(priorities=…)"
+            )
+        if group is not None and (delay or priority):
+            raise UsageError(
+                "a message of a group follows those before it; it has no delay and no priority"
+            )
+
+    def _new_entry(self, body: Any, delay: float, priority: int) -> QueueEntry:
+        now, due = self.after(0), self.after(delay)
+        return self._plan.entry(str(uuid7()), check_body(body), now, priority=priority, due=due)
+
+    def _token(self, token: str, message: str) -> QueueToken:
+        gone_at = self.after(self.remember)
+        return self._plan.tokens(queue=self.name, token=token, message=message, gone_at=gone_at)
+
+    # Steps: groups
+
+    def _append(
+        self,
+        group: str,
+        bodies: Sequence[Any],
+        *,
+        token: str | None = None,
+        letter: Message | None = None,
+    ) -> Steps[list[str]]:
+        """Put messages, or a dead letter again, at the end of a group; returns their ids.
+
+        With a token that was used before, that is the earlier message's id; where the letter is gone, none.
+        """
+        plan = self._plan
+        ids = [str(uuid7()) for _ in bodies] if letter is None else [letter.id]
+        put_at = self.after(0) if letter is None else letter.put_at
+
+        def attempt() -> Steps[list[str]]:
+            entry = yield from self._group(group)
+            tx, last = self.calls.transaction(), 0
+            if entry is None:
+                tx.create(plan.group(group, self.after(0), len(bodies)))
+            else:
+                last = entry.last
+                more = QueueEntry.last.set(last + len(bodies)), QueueEntry.pending.add(len(bodies))
+                as_read = QueueEntry.last == last
+                tx.update(plan.entries, *more, when=as_read, **plan.key(group, "GROUP"))
+            if token is not None:
+                tx.create(self._token(token, ids[0]))
+            for number, (message, body) in enumerate(zip(ids, bodies, strict=True), start=last + 1):
+                key = plan.message_key(group, number)
+                tx.create(plan.messages(message=message, body=body, put_at=put_at, **key))
+            if letter is not None:
+                tx.delete(plan.entries, when=_IS_DEAD, **plan.key(letter.id))
+            try:
+                yield from tx.commit()
+            except TransactionFailed as failed:
+                if token is not None and 1 in failed.failures:
+                    return [_put_before(failed)]
+                if letter is not None and 0 not in failed.failures:
+                    return []
+                raise  # the entry has changed
+            return ids
+
+        return (yield from self._retry(group, attempt))
+
+    def _advance(self, message: Message, letter: QueueEntry | None = None) -> Steps[None]:
+        """Remove a message from its group, or make it a dead letter; the next one is due then.
+
+        The group's entry is deleted with its last message.
+        """
+        plan, group, pending = self._plan, str(message.group), message.pending
+
+        def attempt() -> Steps[None]:
+            nonlocal pending
+            tx = self.calls.transaction()
+            self._shorten(tx, message, pending)
+            tx.delete(plan.messages, **plan.message_key(group, message.number))
+            if letter is not None:
+                tx.put(letter)
+            try:
+                yield from tx.commit()
+            except TransactionFailed:
+                entry = yield from self._group(group)
+                if entry is None or entry.claim != message.receipt:
+                    raise self._lost(message) from None
+                pending = entry.pending
+                raise
+
+        return (yield from self._retry(group, attempt))
+
+    def _shorten(self, tx: Transaction, message: Message, pending: int) -> None:
+        """Count one message less in a group that has `pending`."""
+        entries, key = self._plan.entries, self._plan.key_of(message)
+        is_held = QueueEntry.claim == message.receipt
+        if pending == 1:
+            tx.delete(entries, when=is_held & (QueueEntry.pending == 1), **key)
+            return
+        changes = [QueueEntry.pending.add(-1), QueueEntry.due.set(self.after(0))]
+        changes += [
+            QueueEntry.claim.remove(),
+            QueueEntry.attempts.set(0),
+            QueueEntry.reason.remove(),
+        ]
+        has_more = in_place(message) & is_held & (QueueEntry.pending > 1)
+        tx.update(entries, *changes, when=has_more, **key)
+
+    def _group(self, group: str) -> Steps[QueueEntry | None]:
+        key = self._plan.key(group, "GROUP")
+        return self.calls.get(self._plan.entries, consistent=True, **key)
+
+    def _retry(self, group: str, attempt: Callable[[], Steps[R]]) -> Steps[R]:
+        what = f"to group {group!r} of {self.name!r}"
+        return retry_on_conflict(attempt, what, "try again later")
+
+    # Steps: claims
+
+    def _claim(self, most: int, hold: float) -> Steps[list[Message]]:
+        """Claim messages, of the highest priority first, from the shards in turn."""
+        claimed: list[Message] = []
+        begin, levels = random.randrange(self.shards), self._levels
+        try:
+            for priority in reversed(range(levels)):
+                for step in range(self.shards):
+                    shard = (begin + step) % self.shards
+                    yield from self._claim_in(shard, priority, most, hold, claimed)
+                    if len(claimed) >= most:
+                        return claimed
+            # Higher priorities than declared, not yet due, may have hidden the rest.
+            if self._levels > levels and not claimed:
+                return (yield from self._claim(most, hold))
+        except IsotoneError:
+            if not claimed:
+                raise  # otherwise the caller gets what was claimed
+        return claimed
+
+    def _claim_in(
+        self, shard: int, priority: int, most: int, hold: float, claimed: list[Message]
+    ) -> Steps[None]:
+        """Claim the first due entries of a shard; under contention, any of the first few."""
+        is_highest = priority == self._levels - 1
+        several = most - len(claimed) + max(_SPARE, self._contention)
+        query = self._candidates(shard, priority, is_highest, several)
+        now, entries = self.after(0), (yield from self.calls.all(query))
+        if entries:
+            self._levels = max(self._levels, entries[0].priority + 1)
+        candidates = [entry for entry in entries if entry.due <= now]
+        while candidates and len(claimed) < most:
+            place = random.randrange(min(self._contention + 1, len(candidates)))
+            message = yield from self._take(candidates.pop(place), hold)
+            if message is None:
+                self._contention = min(self._contention + _CONTENTION_STEP, _MAX_CONTENTION)
+                continue
+            self._contention = max(self._contention - 1, 0)
+            if message.attempts <= self.attempts:
+                claimed.append(message)
+                continue
+            with contextlib.suppress(LeaseLost):  # then another consumer buries it
+                yield from self._bury(message, message.reason or _UNACKNOWLEDGED)
+
+    def _candidates_of(
+        self, shard: int, priority: int, is_highest: bool, most: int
+    ) -> Query[QueueEntry]:
+        """The first entries of a priority; with the highest, those above it, which were not declared.
+
+        Cached, because making a query takes longer than a query in memory.
+        """
+        level = QueueEntry.priority
+        where = level >= priority if is_highest else level == priority
+        return self._plan.in_shard(shard, "READY", where).limit(most)
+
+    def _take(self, entry: QueueEntry, hold: float) -> Steps[Message | None]:
+        """Claim an entry; None where another consumer has claimed it."""
+        receipt = uuid.uuid4().hex
+        changes = [QueueEntry.due.set(self.after(hold)), QueueEntry.claim.set(receipt)]
+        as_read = in_place(entry) & (QueueEntry.due == entry.due)
+        key = self._plan.key(entry.entry, entry.kind)
+        try:
+            taken = yield from self.calls.update(
+                self._plan.entries, *changes, QueueEntry.attempts.add(1), when=as_read, **key
+            )
+        except ConditionFailed as refused:
+            if refused.current is None or refused.current.claim != receipt:
+                return None
+            taken = refused.current  # ours: the answer to the first request was lost
+        if taken.kind == "MESSAGE":
+            return message_of(taken)
+        head = yield from self.calls.first(self._plan.first_of(taken.entry))
+        return None if head is None else message_of(taken, head)
+
+    # Steps: outcomes
+
+    def _acknowledge(self, message: Message) -> Steps[None]:
+        is_claimed = message.receipt is not None
+        if message.group is not None and is_claimed:
+            yield from self._advance(message)
+            return
+        expected = QueueEntry.claim == message.receipt if is_claimed else _IS_DEAD
+        try:
+            yield from self.calls.delete(
+                self._plan.entries, when=expected, **self._plan.key(message.id)
+            )
+        except ConditionFailed as refused:
+            if is_claimed and refused.current is not None:  # None: deleted, maybe by us
+                raise self._lost(message) from None
+
+    def _extend(self, message: Message, hold: float) -> Steps[Message]:
+        until = self.after(hold)
+        yield from self._reschedule(message, until)
+        return replace(message, until=until)
+
+    def _give_back(self, message: Message, delay: float, reason: str | None) -> Steps[None]:
+        if message.attempts >= self.attempts:
+            yield from self._bury(message, reason)
+            return
+        changes = QueueEntry.claim.remove(), QueueEntry.reason.set(_storable(reason))
+        yield from self._reschedule(message, self.after(delay), *changes)
+
+    def _bury(self, message: Message, reason: str | None) -> Steps[None]:
+        now, attempts = self.after(0), min(message.attempts, self.attempts)
+        if message.group is None:
+            changes = [QueueEntry.state.set("DEAD"), QueueEntry.claim.remove()]
+            changes += [QueueEntry.reason.set(_storable(reason)), QueueEntry.attempts.set(attempts)]
+            yield from self._reschedule(message, now, *changes)
+            return
+        self._check_claimed(message)
+        letter = self._plan.entries(
+            state="DEAD",
+            shard=message.shard,
+            due=now,
+            put_at=message.put_at,
+            body=message.body,
+            attempts=attempts,
+            reason=_storable(reason),
+            group=message.group,
+            **self._plan.key(message.id),
+        )
+        yield from self._advance(message, letter)
+
+    def _redrive(self, letter: Message) -> Steps[bool]:
+        """Let a dead letter be tried again; returns whether it was still there."""
+        if letter.group is not None:
+            return bool((yield from self._append(letter.group, [letter.body], letter=letter)))
+        changes = [QueueEntry.state.set("READY"), QueueEntry.due.set(self.after(0))]
+        changes += [QueueEntry.attempts.set(0), QueueEntry.reason.remove()]
+        place = (QueueEntry.shard == letter.shard) & (QueueEntry.priority == letter.priority)
+        key = self._plan.key(letter.id)
+        try:
+            yield from self.calls.update(self._plan.entries, *changes, when=_IS_DEAD & place, **key)
+        except ConditionFailed:
+            return False
+        return True
+
+    def _reschedule(self, message: Message, due: datetime, *changes: Change) -> Steps[None]:
+        """Change when the entry of a message is due; raises `LeaseLost` where it is not held."""
+        self._check_claimed(message)
+        is_held = in_place(message) & (QueueEntry.claim == message.receipt)
+        changes = (QueueEntry.due.set(due), *changes)
+        key = self._plan.key_of(message)
+        try:
+            yield from self.calls.update(self._plan.entries, *changes, when=is_held, **key)
+        except ConditionFailed as refused:
+            # The same due time at the same attempt: it was written, and the answer was lost.
+            now, attempts = refused.current, min(message.attempts, self.attempts)
+            if now is None or (now.due, now.attempts) != (due, attempts):
+                raise self._lost(message) from None
+
+    def _begin(self, message: Message, keep: bool) -> Steps[Message]:
+        return (yield from self._extend(message, self.hold)) if keep else message
+
+    def _end(self, message: Message, error: BaseException | None, raising: bool) -> Steps[bool]:
+        """Acknowledge a message, or give it back; returns whether its block's error goes no further."""
+        if error is None:
+            yield from self._acknowledge(message)
+            return False
+        if not isinstance(error, Exception):  # not the message's fault, so it need not wait
+            yield from self._give_back(message, 0.0, f"interrupted by {type(error).__name__}")
+            return False
+        if not raising:
+            _LOGGER.warning(
+                "attempt %d at message %s of %r failed",
+                *(message.attempts, message.id, self.name),
+                exc_info=error,
+            )
+        delay, reason = self.retry_after(message.attempts), f"{type(error).__name__}: {error}"
+        require_non_negative(retry_after=delay)
+        with contextlib.suppress(LeaseLost):  # then another consumer has it
+            yield from self._give_back(message, delay, reason)
+        return not raising
+
+    def _check_claimed(self, message: Message) -> None:
+        if message.receipt is None:
+            raise UsageError(
+                f"message {message.id} of {self.name!r} is a dead letter and not claimed; redrive() lets it "
+                "be tried again, acknowledge() deletes it"
+            )
+
+    def _lost(self, message: Message) -> LeaseLost:
+        return LeaseLost(
+            f"message {message.id} of {self.name!r} was held until {message.until}, and another consumer has "
+            "claimed or finished it since; hold it longer, or extend it while it is worked on"
+        )
+
+    # Steps: dead letters
+
+    def _dead_in(self, shard: int) -> Traversal[QueueEntry]:
+        return self.calls.traverse(self._plan.in_shard(shard, "DEAD").page_size(_DEAD_PAGE))
+
+    def _next_letters(self, traversal: Traversal[QueueEntry]) -> Steps[list[Message]]:
+        """The next dead letters, read whole: the index has only their keys."""
+        keys = [self._plan.key(entry.entry) for entry in (yield from traversal.step())]
+        entries = yield from self.calls.get_many(self._plan.entries, keys, consistent=True)
+        return [
+            message_of(entry) for entry in entries if entry is not None and entry.state == "DEAD"
+        ]
+
+
+def _put_before(failed: TransactionFailed) -> str:
+    """The id of the message that was put with the token, the transaction's second write."""
+    failure = failed.failures.get(1)
+    if not isinstance(failure, AlreadyExists):
+        raise failed
+    earlier: str = failure.current.message
+    return earlier
+
+
+def _storable(reason: str | None) -> str | None:
+    """A reason as an item can hold it: not too long, and without halves of surrogate pairs."""
+    if reason is None:
+        return None
+    return reason[:_MAX_REASON].encode(errors="replace").decode()
+
+
+def _rest(seconds: float) -> Steps[list[Message]]:
+    yield from wait(seconds)
+    return []
