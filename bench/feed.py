@@ -10,7 +10,7 @@ import isotone
 from bench import peers
 from bench.measuring import Effort, Row, Target, alternately
 from isotone.structures import Feed
-from isotone.structures.feed.entities import FeedFollow, FeedFollower
+from isotone.structures.followers import FeedFollow, FeedFollower
 from isotone.structures.worker.member import Member
 
 FAN_OUT = "Feed: followers' entries written by one worker, in a file"

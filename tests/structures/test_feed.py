@@ -20,10 +20,8 @@ from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, InvalidCursor, NotFound, UsageError
 from isotone.model import Call, Steps
 from isotone.structures import Feed, FeedPost
-from isotone.structures.feed import fanout
-from isotone.structures.feed.entities import FeedFollow, FeedFollower
-from isotone.structures.feed.fanout import carry
-from isotone.structures.feed.reading import FeedReading
+from isotone.structures.followers import FeedFollow, FeedFollower
+from isotone.structures.timelines import Timelines
 from isotone.structures.worker.member import Member
 
 
@@ -40,12 +38,12 @@ def deliver(feed: Feed) -> None:
 
 def delivery(feed: Feed, post: FeedPost) -> Steps[int]:
     """The fan-out of a post, whoever does it, and when."""
-    return carry(feed._items, feed._following, post, "inserted")
+    return feed._fan_out(post, "inserted")
 
 
 def removal(feed: Feed, post: FeedPost) -> Steps[int]:
     """The same of its deletion."""
-    return carry(feed._items, feed._following, post, "removed")
+    return feed._fan_out(post, "removed")
 
 
 def contents(posts: Any) -> list[str]:
@@ -405,8 +403,8 @@ def test_a_mark_gets_past_much_that_is_hidden(feed: Feed, monkeypatch: pytest.Mo
     stale = [feed.post("ann", str(number)) for number in range(45)]
     for post in stale:
         feed.delete(post)
-    feed.store.put_many(feed._items.entry("READER", "bob", post) for post in stale)
-    monkeypatch.setattr(FeedReading, "_sweep", keep)  # as where others always come first
+    feed.store.put_many(feed._plan.entry("READER", "bob", post) for post in stale)
+    monkeypatch.setattr(Timelines, "_sweep", keep)  # as where others always come first
     mark, found = None, []
     last = feed.post("ann", "last")
     deliver(feed)
@@ -607,7 +605,7 @@ class World:
             post = known[place % len(known)]
             readers = [each for each in PEOPLE if each != post.author]
             if post in self.gone:
-                entries = [self.feed._items.entry("READER", each, post) for each in readers]
+                entries = [self.feed._plan.entry("READER", each, post) for each in readers]
                 self.feed.store.put_many(entries)
             elif post.spread == "write":
                 self.feed.store.run(delivery(self.feed, post))
@@ -790,7 +788,7 @@ def test_what_a_late_worker_wrote_is_not_read_and_goes(feed: Feed) -> None:
     post = feed.post("ann", "deleted")
     feed.delete(post)
     deliver(feed)
-    feed.store.put(feed._items.entry("READER", "bob", post))
+    feed.store.put(feed._plan.entry("READER", "bob", post))
     assert not feed.read("bob")
     assert not feed.store.all(feed.entries.primary.scan())
 
@@ -798,7 +796,7 @@ def test_what_a_late_worker_wrote_is_not_read_and_goes(feed: Feed) -> None:
 def test_an_entry_that_is_seen_before_its_post_stays(feed: Feed) -> None:
     post = feed.post("ann", "hello")
     entries = feed.store.all(feed.entries.primary.scan())
-    assert feed.store.run(without_posts(feed._reading._shown("ann", entries))) == []
+    assert feed.store.run(without_posts(feed._timelines._visible("ann", entries))) == []
     assert feed.read("ann").items == [post]
 
 
@@ -884,7 +882,7 @@ def test_a_read_costs_what_its_page_says(clock: ManualClock) -> None:
 def test_a_new_post_of_a_deleted_ones_tick_comes_to_all(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fanout, "_PAGE", 2)
+    monkeypatch.setattr("isotone.structures.feed._FAN_OUT_PAGE", 2)
     readers = [f"reader {number}" for number in range(5)]
     for reader in readers:
         feed.follow(reader, "ann")

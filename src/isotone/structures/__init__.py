@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from isotone.structures.counter import Counter as Counter
     from isotone.structures.counter import Sequence as Sequence
     from isotone.structures.counter import ShardedCounter as ShardedCounter
-    from isotone.structures.feed.entities import FeedPost as FeedPost
-    from isotone.structures.feed.feed import Feed as Feed
-    from isotone.structures.feed.followers import Followers as Followers
-    from isotone.structures.feed.reading import FeedPage as FeedPage
-    from isotone.structures.feed.relational import RelationalFollowers as RelationalFollowers
+    from isotone.structures.feed import Feed as Feed
+    from isotone.structures.followers import Followers as Followers
+    from isotone.structures.followers import RelationalFollowers as RelationalFollowers
     from isotone.structures.idempotency import Idempotency as Idempotency
     from isotone.structures.leaderboard.leaderboard import Leaderboard as Leaderboard
     from isotone.structures.leaderboard.leaderboard import ScoreEvent as ScoreEvent
@@ -42,6 +40,8 @@ if TYPE_CHECKING:
     from isotone.structures.time_series.entries import Summary as Summary
     from isotone.structures.time_series.reading import PointPage as PointPage
     from isotone.structures.time_series.time_series import TimeSeries as TimeSeries
+    from isotone.structures.timelines import FeedPage as FeedPage
+    from isotone.structures.timelines import FeedPost as FeedPost
     from isotone.structures.unique import Unique as Unique
     from isotone.structures.windows import Window as Window
     from isotone.structures.windows import Windows as Windows
@@ -57,10 +57,10 @@ _HOMES: dict[str, str] = {
     "AdjacencyEdge": "isotone.structures.adjacency",
     "Context": "isotone.structures.worker.handlers",
     "Counter": "isotone.structures.counter",
-    "Feed": "isotone.structures.feed.feed",
-    "FeedPage": "isotone.structures.feed.reading",
-    "FeedPost": "isotone.structures.feed.entities",
-    "Followers": "isotone.structures.feed.followers",
+    "Feed": "isotone.structures.feed",
+    "FeedPage": "isotone.structures.timelines",
+    "FeedPost": "isotone.structures.timelines",
+    "Followers": "isotone.structures.followers",
     "Idempotency": "isotone.structures.idempotency",
     "Leaderboard": "isotone.structures.leaderboard.leaderboard",
     "Lock": "isotone.structures.lock",
@@ -71,7 +71,7 @@ _HOMES: dict[str, str] = {
     "Queue": "isotone.structures.queue",
     "QueueCounts": "isotone.structures.messages",
     "QueueEntry": "isotone.structures.messages",
-    "RelationalFollowers": "isotone.structures.feed.relational",
+    "RelationalFollowers": "isotone.structures.followers",
     "RunningWorker": "isotone.structures.worker.running",
     "ScoreEvent": "isotone.structures.leaderboard.leaderboard",
     "Sequence": "isotone.structures.counter",
