@@ -1,0 +1,106 @@
+"""How many functions Python calls for one operation of the library, in a database in memory.
+
+A count does not depend on the machine, and is the same in every new process. `cProfile` counts functions in
+Python and those in C that Python calls, the one that makes the operation included; what a C function does
+inside is not counted. Each operation runs twenty times before it is counted, which fills most caches; the
+mean of the next twenty is the figure.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+
+import msgspec
+
+import isotone
+from bench.measuring import Effort, Row, Target
+from isotone import Attr, Entity, Global, Key, Table, field
+from isotone.structures import SortedSet
+
+MEASURE = "functions called"
+TIMES = 20
+WANTED = {
+    "store.get": 60,
+    "store.put": 130,
+    "store.update": 200,
+    "store.page of 25": 400,
+    "zscore": 90,
+    "zrank among 300": 300,
+    "zincrby with ranks among 300": 1800,
+    "PutItem with an index": 120,
+}
+TARGETS = tuple(Target(MEASURE, name, "at most", bound) for name, bound in WANTED.items())
+
+shop = Table("shop")
+music = Table("music", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+
+class Order(Entity, table=shop):
+    customer: Attr[str] = field()
+    number: Attr[int] = field(max=99_999)
+    status: Attr[str] = field(default="OPEN")
+    total: Attr[int] = field(default=0)
+
+    primary = Key("CUSTOMER", customer).sort("ORDER", number)
+
+
+@contextmanager
+def operations() -> Iterator[dict[str, Callable[[], object]]]:
+    """Every operation that is counted; each call of a write writes something new."""
+    with isotone.open() as database:
+        store = isotone.connect(database)
+        store.create_tables(shop, music)
+        for number in range(1, 60):
+            store.put(Order(customer="ann", number=number))
+        plain, ranked = SortedSet(store, "plain"), SortedSet(store, "ranked", ranked=True)
+        for each in (plain, ranked):
+            each.create_table()
+            each.zadd({f"song:{number}": number for number in range(300)})
+        query = Order.primary.where(Order.customer == "ann")
+        numbers = count(100)
+        songs = iter([_put_song(number) for number in range(4 * TIMES)])
+        yield {
+            "store.get": lambda: store.get(Order, customer="ann", number=5),
+            "store.put": lambda: store.put(Order(customer="bob", number=next(numbers))),
+            "store.update": lambda: store.update(
+                Order, Order.total.add(1), customer="ann", number=5
+            ),
+            "store.page of 25": lambda: store.page(query, size=25),
+            "zscore": lambda: plain.zscore("song:150"),
+            "zrank among 300": lambda: ranked.zrank("song:150"),
+            "zincrby with ranks among 300": lambda: ranked.zincrby(1, "song:150"),
+            "PutItem with an index": lambda: database.execute("PutItem", next(songs)),
+        }
+
+
+def _put_song(number: int) -> bytes:
+    """A request as it comes over HTTP."""
+    item = {
+        "PK": {"S": "ARTIST#a"},
+        "SK": {"S": f"SONG#{number:03}"},
+        "GSI1PK": {"S": "SONGS"},
+        "GSI1SK": {"S": f"{number:03}"},
+    }
+    return msgspec.json.encode({"TableName": music.name, "Item": item})
+
+
+def counted(operation: Callable[[], object]) -> float:
+    """The mean number of functions that one call of an operation calls."""
+    for _ in range(TIMES):
+        operation()
+    profile = cProfile.Profile()
+    profile.enable()
+    for _ in range(TIMES):
+        operation()
+    profile.disable()
+    total: int = pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+    return (total - 1) / TIMES  # one call ends the profile
+
+
+def run(effort: Effort) -> list[Row]:
+    with operations() as known:
+        return [Row(MEASURE, name, "", [counted(each)]) for name, each in known.items()]

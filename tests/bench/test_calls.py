@@ -1,0 +1,12 @@
+"""Every operation that is promised a number of function calls runs, and is counted."""
+
+from __future__ import annotations
+
+from bench import calls
+from bench.measuring import QUICK
+
+
+def test_every_operation_is_counted() -> None:
+    rows = {row.subject: row.value for row in calls.run(QUICK)}
+    assert rows.keys() == calls.WANTED.keys()
+    assert all(value > 20 for value in rows.values())
