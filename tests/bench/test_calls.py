@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bench import calls
 from bench.measuring import QUICK
+
+from bench import calls
 
 
 def test_every_operation_is_counted() -> None:
