@@ -317,7 +317,7 @@ class Page(Entity, table=other):
 
 
 def test_a_key_that_may_be_of_another_kind_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"could be that of a Page too: .*'PAGE_DATA'"):
+    with pytest.raises(UsageError, match=r"could also be that of Page: .*'PAGE_DATA'"):
 
         class Data(Entity, table=other):
             number: Attr[int] = field(max=99)
@@ -339,7 +339,7 @@ def test_a_key_that_may_be_of_another_kind_is_refused() -> None:
     [
         (lambda f: Key(f.name, f.number, separator="").sort("X"), "nothing tells where RawText ends"),
         (lambda f: Key("A", f.name, separator="\n").sort("X"), "is no separator"),
-        (lambda f: Key("A", raw(f.day)).sort("X"), r"raw\(day\) is a date; .* leave raw\(…\) out"),
+        (lambda f: Key("A", raw(f.day)).sort("X"), r"raw\(day\) is a date, .* leave raw\(…\) out"),
         (lambda f: Key("A", raw(f.share)).sort("X"), r"raw\(share\) is a float"),
         (lambda f: Key("A", desc(raw(f.number))).sort("X"), "a number that is not padded has no order"),
         (lambda f: Key("A", written(f.name, "%Y%m%d")).sort("X"), "neither a date nor a datetime"),
@@ -365,7 +365,7 @@ def test_what_cannot_be_meant_is_refused(key: Callable[[Any], Key], message: str
 
 def test_a_field_that_is_a_key_attribute_has_no_other_form() -> None:
     with pytest.raises(
-        UsageError, match="carries 'day' as it is, and not in another form; give the field"
+        UsageError, match="holds 'day' as it is, not in another form; give the field"
     ):
 
         class Wrong(Entity, table=Table("wrong", partition="day", sort=None)):

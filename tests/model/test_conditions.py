@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import pytest
@@ -81,17 +81,17 @@ ANY: Any = Parcel
     [
         (
             lambda: ANY.weight == ANY.number,
-            r"<field number>, which is no value.* read the entities",
+            r"<field number>, which is not a value.* read the entities",
         ),
-        (lambda: ANY.address["city"] == ANY.name, "which is no value"),
-        (lambda: ANY.grades.contains(ANY.name), "which is no value"),
-        (lambda: ANY.name.is_in([]), "1 to 100 values, not 0; nothing can satisfy it"),
+        (lambda: ANY.address["city"] == ANY.name, "which is not a value"),
+        (lambda: ANY.grades.contains(ANY.name), "which is not a value"),
+        (lambda: ANY.name.is_in([]), "1 to 100 values, not 0; no item can satisfy it"),
         (lambda: ANY.name.is_in(map(str, range(101))), r"not 101; join several by \|"),
         (lambda: ANY.name.is_in("abc"), r"write is_in\(\['abc'\]\)"),
         (lambda: ANY.address["city"].is_in([]), "not 0"),
-        (lambda: ANY.weight.begins_with("1"), r"kept as N, of which begins_with is never true"),
-        (lambda: ANY.is_open.contains(True), "kept as BOOL"),
-        (lambda: ANY.number.size, "kept as N"),
+        (lambda: ANY.weight.begins_with("1"), r"stored as N, for which begins_with is never true"),
+        (lambda: ANY.is_open.contains(True), "stored as BOOL"),
+        (lambda: ANY.number.size, "stored as N"),
         (lambda: ANY.name.size == "5", "compared with an int, not with '5'"),
         (lambda: ANY.name.size == ANY.number, "compared with an int"),
     ],
@@ -107,3 +107,33 @@ def test_python_s_own_in_and_for_are_refused(named: Any) -> None:
         assert "x" in named
     with pytest.raises(TypeError, match="not iterable"):
         list(named)
+
+
+# Literals
+
+choices = Table("choices")
+
+
+class Choice(Entity, table=choices):
+    kind: Attr[Literal["x", "y"]] = field()
+    rank: Attr[Literal[1, 2]] = field()
+    flag: Attr[Literal[True]] = field(default=True)
+
+    primary = Key("KIND", kind).sort("RANK", rank)
+
+
+@pytest.mark.parametrize("wrong", [["x"], {"x": 1}, {"x"}, "z", 1, True])
+def test_only_its_values_fit_a_literal(wrong: Any) -> None:
+    with pytest.raises(UsageError, match=r"field 'kind': .* one of 'x', 'y' is wanted"):
+        Choice.kind == wrong  # noqa: B015
+    with pytest.raises(UsageError, match=r"field 'kind': .* one of 'x', 'y' is wanted"):
+        Choice.kind.is_in([wrong])
+
+
+def test_a_flag_is_not_the_number_that_it_equals() -> None:
+    with pytest.raises(UsageError, match="field 'rank': True is a bool, but one of 1, 2 is wanted"):
+        Choice.rank == True  # noqa: B015, E712
+    wrong: Any = 1
+    with pytest.raises(UsageError, match="field 'flag': 1 is an int, but one of True is wanted"):
+        Choice.flag == wrong  # noqa: B015
+    assert repr(Choice.rank == 1) == "rank == 1"

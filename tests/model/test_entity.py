@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from datetime import date
+from typing import Any
 
 import pytest
 
@@ -59,7 +62,107 @@ def test_one_that_computes_nothing_is_not_written_either(store: Store) -> None:
     (part,) = store.all(Memo.primary.where(Memo.author == "ann").select(Memo.author))
     for write in (store.put, store.replace, lambda one: store.put_many([one])):
         with pytest.raises(
-            UsageError, match="Memo was read without its fields text; read it whole"
+            UsageError, match="Memo was read without its fields text; read all of them"
         ):
             write(part)
     assert store.get(Memo, author="ann") == memo
+
+
+# Bases and defaults
+
+
+class Dated(Entity):
+    """A base: fields, a key, a hook and a computed field for the entities derived from it."""
+
+    author: Attr[str] = field()
+    day: Attr[date] = field()
+    labels: Attr[list[str]] = field(default_factory=list)
+    year: Attr[int] = computed(lambda dated: dated.day.year)
+
+    def before_put(self) -> None:
+        self.labels = [*self.labels, "stored"]
+
+
+papers = Table("papers")
+
+
+class Letter(Dated, table=papers):
+    to: Attr[str] = field()
+
+    primary = Key("AUTHOR", Dated.author).sort("LETTER", Dated.day)
+
+
+class Diary(Dated, table=papers):
+    mood: Attr[str] = field(default="fine")
+
+    primary = Key("AUTHOR", Dated.author).sort("DIARY", Dated.day)
+
+
+def test_entities_share_the_fields_of_a_base_without_a_table() -> None:
+    day = date(2026, 2, 1)
+    with isotone.connect() as store:
+        store.create_tables(papers)
+        store.put(Letter(author="ann", day=day, to="bob"))
+        store.put(Diary(author="ann", day=day))
+        letter, diary = (store.get(kind, author="ann", day=day) for kind in (Letter, Diary))
+        assert letter == Letter(author="ann", day=day, to="bob", labels=["stored"])
+        assert isinstance(diary, Diary)
+        assert (diary.mood, diary.year, diary.labels) == ("fine", 2026, ["stored"])
+        assert store.all(Letter.primary.where(Letter.author == "ann", Dated.day == day)) == [letter]
+        assert store.update(diary, Diary.mood.set("grey")).mood == "grey"
+
+
+def test_an_entity_without_a_table_of_its_own_cannot_extend_another() -> None:
+    with pytest.raises(UsageError) as refused:
+
+        class Postcard(Letter):
+            picture: Attr[str] = field()
+
+    message = str(refused.value)
+    assert "class Postcard(Letter, table=…)" in message
+    assert "move the common fields to a base without table=" in message
+
+
+def test_an_entity_with_a_key_of_its_own_can_extend_another() -> None:
+    class Postcard(Letter, table=papers):
+        picture: Attr[str] = field()
+
+        primary = Key("AUTHOR", Letter.author).sort("POSTCARD", Letter.day)
+
+    card = Postcard(author="ann", day=date(2026, 2, 1), to="bob", picture="sea")
+    with isotone.connect() as store:
+        store.create_tables(papers)
+        store.put(card)
+        assert store.get(Postcard, author="ann", day=card.day) == card
+        assert store.get(Letter, author="ann", day=card.day) is None
+
+
+def test_a_base_is_not_an_entity() -> None:
+    with pytest.raises(UsageError, match=r"Dated has no table, .* class …\(Dated, table=…\)"):
+        Dated(author="ann", day=date(2026, 2, 1))
+
+
+@pytest.mark.parametrize(
+    ("default", "factory"),
+    [
+        ([], "default_factory=list"),
+        ({}, "default_factory=dict"),
+        (set(), "default_factory=set"),
+        (["a"], "default_factory=lambda: ['a']"),
+        (([],), "default_factory=lambda: ([],)"),
+        (bytearray(b"a"), "default_factory=lambda: bytearray(b'a')"),
+    ],
+)
+def test_a_default_that_entities_would_share_is_refused(default: object, factory: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(factory)):
+
+        class Base(Entity):
+            values: Attr[Any] = field(default=default)
+
+    with pytest.raises(UsageError, match="field 'values' has the mutable default"):
+
+        class Stored(Entity, table=Table("stored")):
+            key: Attr[str] = field()
+            values: Attr[Any] = field(default=default)
+
+            primary = Key("KEY", key).sort("STORED")

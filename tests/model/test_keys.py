@@ -34,7 +34,7 @@ KEY: dict[str, Any] = {"grade": Grade.NEW, "number": 1, "bought": date(2026, 1, 
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
-        ({"grade": "new"}, UsageError, "field 'grade': 'new' is no member of Grade"),
+        ({"grade": "new"}, UsageError, "field 'grade': 'new' is not a member of Grade"),
         ({"number": 1000}, OutOfRange, "field 'number': 1000 does not fit"),
         ({"number": "1"}, UsageError, "field 'number': '1' is a str"),
         ({"bought": "2026-01-01"}, UsageError, "field 'bought': '2026-01-01' is a str"),

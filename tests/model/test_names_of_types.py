@@ -53,7 +53,7 @@ class User(Entity, table=named):
     mood: Attr[Literal["GOOD", "BAD", None]] = field(default=None)
     ids: Attr[set[UserId]] = field(default_factory=set)
     by_id: Attr[dict[UserId, Number]] = field(default_factory=dict)
-    place: Attr[Place] = field(default=Place(street="a"))
+    place: Attr[Place] = field(default_factory=lambda: Place(street="a"))
     label: Attr[UserId] = computed(lambda user: UserId(f"{user.user_id}!"))
 
     primary = Key("USER", user_id, account).sort(desc(number), at, name, price)

@@ -58,7 +58,7 @@ def test_seconds_since_the_epoch_are_exact_whatever_the_decimal_context() -> Non
 
 
 def test_a_datetime_is_no_date() -> None:
-    with pytest.raises(UsageError, match=r"of a datetime, its \.date\(\)"):
+    with pytest.raises(UsageError, match=r"for a datetime, its \.date\(\)"):
         Event.day >= START  # type: ignore[operator] # noqa: B015 - what is refused
 
 
@@ -89,7 +89,7 @@ def test_a_datetime_without_a_zone_is_of_the_one_that_is_declared(
 
 
 def test_a_zone_is_of_a_datetime() -> None:
-    with pytest.raises(UsageError, match="a zone is that of a datetime"):
+    with pytest.raises(UsageError, match="is for a field of type datetime"):
         zoned_type(date, UTC)
 
 

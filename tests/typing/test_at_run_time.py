@@ -119,12 +119,15 @@ def two_primary_keys(table: Table) -> None:
         (unknown_index, "declares no index 'GSI2' (it has: GSI1); add it to Table(indexes={...})"),
         (undeclared_width, "10 would come before 2"),
         (missing_type, "field 'name' has no type; declare it as `name: Attr[…] = field(…)`"),
-        (missing_declaration, "field 'size' is not declared; write `= field()` behind its type"),
-        (plain_type, "'size' is no field, so it would not be stored; declare it as `size: Attr[…]"),
+        (missing_declaration, "field 'size' is not declared; write `= field()` after its type"),
+        (
+            plain_type,
+            "'size' is not a field, so it would not be stored; declare it as `size: Attr[…]",
+        ),
         (no_order_in_a_list, "cannot be part of a string key"),
         (no_sort_key, "key 'primary' has no sort parts; add .sort(…)"),
-        (no_primary_key, "it has no primary key, by which it would be found; declare one"),
-        (two_primary_keys, "an index is made by Index(…)"),
+        (no_primary_key, "it has no primary key to be found by; declare one"),
+        (two_primary_keys, "declare an index by Index(…)"),
     ],
 )
 def test_a_declaration_that_cannot_work_is_refused(
@@ -172,7 +175,7 @@ WRONG_CALLS: dict[str, tuple[Callable[[Shop], object], str]] = {
     ),
     "a misspelt key": (
         lambda shop: shop.store.get(shop.order, customer="a", number=1),
-        "Order is identified by customer_id, number: customer_id is missing and customer is no part of its key",
+        "Order is identified by customer_id, number: customer_id is missing and customer is not a part of its key",
     ),
     "half a key": (
         lambda shop: shop.store.get(shop.order, customer_id="a"),

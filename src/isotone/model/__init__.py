@@ -12,7 +12,7 @@ from isotone.model.declaring.fields import Attr, computed, created, expires, fie
 from isotone.model.declaring.keys import Index, Key, desc, in_order, raw, since_epoch, written
 from isotone.model.declaring.schema import EntitySchema
 from isotone.model.declaring.table import Binary, Global, Local, Number, Table
-from isotone.model.declaring.wire import named
+from isotone.model.declaring.wire import resolve_alias
 from isotone.model.entity import Entity, upgrade
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.ordering import escape, number_of, ordered_number, unescape
@@ -87,12 +87,12 @@ __all__ = [
     "is_passing",
     "is_transient",
     "iteration",
-    "named",
     "number_of",
     "operation",
     "ordered_number",
     "pause_after",
     "raw",
+    "resolve_alias",
     "shards_of",
     "since_epoch",
     "streams_of",

@@ -1,4 +1,4 @@
-"""Entities: what a program keeps in a table.
+"""Entities: the classes whose instances a table holds.
 
     class Order(Entity, table=shop):
         customer_id: Attr[str] = field()
@@ -6,7 +6,8 @@
 
         primary = Key("CUSTOMER", customer_id).sort("ORDER", desc(number))
 
-Everything that can be wrong with a declaration is found when the class statement runs.
+A declaration that cannot work is refused when the class statement runs. This is the top of the model:
+it gives each class its schema (`declaring`) and its keys as patterns (`reading`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ F = TypeVar("F", bound=Callable[..., Any])
     field_specifiers=(field, computed, version, expires, created, updated),
 )
 class Entity:
-    """The base of all entities. The constructor takes the fields by name and validates them."""
+    """The base of all entities. The constructor takes the fields by name and validates them.
+
+    A class without `table=` is a base: fields, keys and methods for the entities derived from it.
+    """
 
     __schema__: ClassVar[EntitySchema]
 
@@ -55,20 +59,26 @@ class Entity:
         **more: Any,
     ) -> None:
         super().__init_subclass__(**more)
-        if table is not None:
+        if table is None:
+            declaration.check_base(cls)
+        else:
             schema = declaration.declare(cls, table, tag or cls.__name__, version)
             schema.patterns = {name: Pattern(cls, schema, key) for name, key in schema.keys.items()}
             cls.__schema__ = schema
 
     def __init__(self, **values: Any) -> None:
-        self.__dict__.update(self.__schema__.validator.all(values))
-        self._compute()
+        schema: EntitySchema | None = getattr(self, "__schema__", None)
+        if schema is None:
+            raise declaration.no_table(type(self))
+        self.__dict__.update(schema.validator.all(values))
+        if schema.computations:
+            self._compute()
 
     @classmethod
     def find(cls, *conditions: Condition, **named: Never) -> Query[Self]:
-        """The query by whichever key answers all the conditions, the primary one before the indexes.
+        """The query by the first key that answers all conditions: the primary one, then the indexes.
 
-        Raises `Unanswerable` where no key does; nothing is ever scanned instead.
+        Raises `Unanswerable` if no key does; it never scans instead.
 
         >>> Order.find(Order.customer_id == "36ab", Order.status == "SHIPPED")  # doctest: +SKIP
         """
@@ -77,21 +87,21 @@ class Entity:
 
     @classmethod
     def from_trusted(cls, values: dict[str, Any]) -> Self:
-        """An entity of values that need no validation, all fields among them."""
+        """An entity with these values, which are not validated; all fields must be among them."""
         entity = cls.__new__(cls)
         entity.__dict__.update(values)
         return entity
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with some fields changed; raises `UsageError` where not all fields were read."""
+        """A copy with some fields changed; raises `UsageError` if not all fields were read."""
         return type(self)(**{**self._given(), **changes})
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields that were read, which is all unless some were selected, and their values."""
+        """The fields and their values; only those that were read, if some were selected."""
         values = self.__dict__
         return {name: values[name] for name in self.__schema__.fields if name in values}
 
-    # Hooks, for entities to override. None of them may do I/O.
+    # Hooks, for entities to override. They must not do I/O.
 
     def before_put(self) -> None:
         """Called before the entity is put, created or replaced; may change its fields."""
@@ -100,15 +110,15 @@ class Entity:
         """Called after the entity was put, created or replaced."""
 
     def before_delete(self) -> None:
-        """Called before the entity is deleted; not where only a key was given."""
+        """Called before the entity is deleted, but not if only its key was given."""
 
     @classmethod
     def before_update(cls, changes: Sequence[Change]) -> Sequence[Change]:
-        """Called with the changes of an update or a move; returns those to make."""
+        """Called with the changes of an update or a move; returns the changes to make."""
         return changes
 
     def _given(self) -> dict[str, Any]:
-        """The fields that the constructor takes: all but the computed ones."""
+        """The fields that the constructor takes: all but computed ones."""
         schema, values = self.__schema__, self.__dict__
         if not schema.fields.keys() <= values.keys():
             raise schema.partial(values)
@@ -123,7 +133,7 @@ class Entity:
         for name, compute in self.__schema__.computations.items():
             self.__dict__[name] = compute(self)
 
-    if not TYPE_CHECKING:  # who check that there is such a field, unless they see this
+    if not TYPE_CHECKING:  # hidden from type checkers, which would accept any attribute
 
         def __setattr__(self, name: str, value: Any) -> None:
             field = self.__schema__.fields.get(name)
@@ -143,9 +153,9 @@ class Entity:
 
 
 def upgrade(version: int) -> Callable[[F], F]:
-    """Mark a static function that brings an item of an older version to the next one.
+    """Mark a static method that turns an item of an older version into the next one.
 
-    It takes and gives a dict of plain Python values:
+    It takes and returns a dict of plain Python values:
 
         @staticmethod
         @upgrade(1)
@@ -153,7 +163,7 @@ def upgrade(version: int) -> Callable[[F], F]:
     """
 
     def mark(function: F) -> F:
-        function.__upgrades__ = version  # type: ignore[attr-defined] # a mark of our own
+        function.__upgrades__ = version  # type: ignore[attr-defined] # our own mark
         return function
 
     return mark

@@ -25,7 +25,7 @@ from typing import (
 )
 
 from isotone.errors import UsageError
-from isotone.model import named
+from isotone.model import resolve_alias
 
 M = TypeVar("M", bound=Callable[..., Any])
 
@@ -146,7 +146,7 @@ def _hints_of(method: Callable[..., Any]) -> Mapping[str, Any]:
 
 def _spelled(wanted: Any) -> str:
     """A type as in source code, with its aliases replaced."""
-    wanted = named(wanted)
+    wanted = resolve_alias(wanted)
     if get_origin(wanted) in (Union, UnionType):
         return " | ".join(map(_spelled, get_args(wanted)))
     if get_origin(wanted) is Literal:
@@ -160,7 +160,7 @@ def _spelled(wanted: Any) -> str:
 
 def _depends_on_value(wanted: Any) -> bool:
     """Whether the type accepts some values of a class and refuses others, as `Literal` does."""
-    wanted = named(wanted)
+    wanted = resolve_alias(wanted)
     return get_origin(wanted) is Literal or (
         get_origin(wanted) in (Union, UnionType) and any(map(_depends_on_value, get_args(wanted)))
     )
@@ -168,7 +168,7 @@ def _depends_on_value(wanted: Any) -> bool:
 
 def _fits(value: Any, wanted: Any) -> bool:
     """Whether a value has a type; the contents of containers are not checked."""
-    wanted = named(wanted)
+    wanted = resolve_alias(wanted)
     origin = get_origin(wanted)
     if origin is Literal:
         return value in get_args(wanted)

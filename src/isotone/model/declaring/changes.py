@@ -1,4 +1,4 @@
-"""Changes of fields: what `Order.total.add(1)` is, and how it becomes an update expression."""
+"""Changes of fields: what `Order.total.add(1)` makes, and how it becomes an update expression."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PathElements = tuple[str | int, ...]
 
 
 class Change(ABC):
-    """One change of one field, or of something inside it."""
+    """One change of one field, or of a place inside it."""
 
     field: Attr[Any]
     path: PathElements
@@ -28,12 +28,12 @@ class Change(ABC):
 
     @property
     def known(self) -> Any:
-        """The field's value after the change, where it follows from the change alone."""
-        raise UsageError(f"the new value of {self.field.name!r} is known only to the database")
+        """The field's value after the change, where the change alone determines it."""
+        raise UsageError(f"only the database knows the new value of {self.field.name!r}")
 
     @property
     def is_known(self) -> bool:
-        """Whether `known` can tell."""
+        """Whether the change alone determines the field's value."""
         return False
 
     def _path(self) -> nodes.Path:
@@ -66,7 +66,7 @@ class Set(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetDefault(Change):
-    """Set a field that is not there yet."""
+    """Set a field where the item does not have it yet."""
 
     field: Attr[Any]
     value: Any
@@ -79,7 +79,7 @@ class SetDefault(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Remove(Change):
-    """Take an attribute away."""
+    """Remove an attribute."""
 
     field: Attr[Any]
     path: PathElements = ()
@@ -114,7 +114,7 @@ class Add(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Discard(Change):
-    """Take members out of a set."""
+    """Remove members from a set."""
 
     field: Attr[Any]
     value: Any
@@ -126,7 +126,7 @@ class Discard(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extend(Change):
-    """Put elements at an end of a list."""
+    """Add elements at the end or the beginning of a list."""
 
     field: Attr[Any]
     values: Any

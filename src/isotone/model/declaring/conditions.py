@@ -1,8 +1,8 @@
-"""Conditions on fields: what `Order.total > 3` is.
+"""Conditions on fields: what `Order.total > 3` makes.
 
-A condition is a tree that can be looked at. Queries take those on key fields apart to compose bounds;
-filters and conditional writes turn them into the expression trees of `isotone.expressions`. A condition
-has no truth of its own: `bool()` refuses, because `a and b` would silently drop one of them.
+A condition is a tree. Queries take apart the conditions on key fields to compose bounds; filters and
+conditional writes turn conditions into the expression trees of `isotone.expressions`. A condition refuses
+`bool()`, because `a and b` would silently drop one of the two.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar
 
 from isotone import limits
 from isotone.errors import UsageError
@@ -21,54 +21,79 @@ from isotone.values.types import AttributeValue
 if TYPE_CHECKING:
     from isotone.model.declaring.fields import Attr
 
+T = TypeVar("T")
 PathElements = tuple[str | int, ...]
 
 
-class Named:
-    """What a condition is on: a field, something inside of one, a size. It is no value itself."""
+class Operand(Generic[T]):
+    """What a condition is about: a field, something inside a field, a size. It is not a value itself."""
 
     __slots__ = ()
 
-    __iter__: ClassVar[None] = None  # or `list(Order.lines)` would go on for ever by __getitem__
+    __iter__: ClassVar[None] = None  # or `list(Order.lines)` would loop for ever over __getitem__
 
     def __contains__(self, value: object) -> NoReturn:
         raise TypeError(
-            f"whether {value!r} is in {self!r} is known to the database alone; write .contains(…), or "
+            f"only the database knows whether {value!r} is in {self!r}; write .contains(…), or "
             "field.is_in(values) for the other way round"
         )
 
+    def _compare(self, operator: str, *values: Any) -> Condition:
+        """The condition that compares it with values; raises `UsageError` for wrong ones."""
+        raise NotImplementedError
+
+    def __eq__(self, other: T) -> Condition:  # type: ignore[override] # makes a condition
+        return self._compare("=", other)
+
+    def __ne__(self, other: T) -> Condition:  # type: ignore[override] # makes a condition
+        return self._compare("<>", other)
+
+    def __lt__(self, other: T) -> Condition:
+        return self._compare("<", other)
+
+    def __le__(self, other: T) -> Condition:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: T) -> Condition:
+        return self._compare(">", other)
+
+    def __ge__(self, other: T) -> Condition:
+        return self._compare(">=", other)
+
+    __hash__ = object.__hash__
+
 
 def place_in(field: Attr[Any], path: PathElements) -> str:
-    """A field, or what lies inside it, as it is written."""
+    """A field, or a place inside it, as a program writes it."""
     return field.name + "".join(f"[{element!r}]" for element in path)
 
 
-def checked(named: Named, *values: Any) -> tuple[Any, ...]:
-    """The values that something is compared with; raises `UsageError` where one is none."""
+def check_values(operand: Operand[Any], *values: Any) -> tuple[Any, ...]:
+    """The values that an operand is compared with; raises `UsageError` for another operand."""
     for value in values:
-        if isinstance(value, Named | Condition):
+        if isinstance(value, Operand | Condition):
             raise UsageError(
-                f"{named!r} is compared with {value!r}, which is no value: conditions compare a field with "
-                "values; to compare two fields, read the entities and compare those of each"
+                f"{operand!r} is compared with {value!r}, which is not a value: conditions compare a field "
+                "with values; to compare two fields, read the entities and compare their values"
             )
     return values
 
 
-def listed(named: Named, values: Any) -> tuple[Any, ...]:
-    """The values of `is_in`: some, and as many as DynamoDB takes."""
+def check_choices(operand: Operand[Any], values: Any) -> tuple[Any, ...]:
+    """The values of `is_in`: at least one, and no more than DynamoDB takes."""
     if isinstance(values, str | bytes):
-        raise UsageError(f"{named!r}: is_in takes several values; write is_in([{values!r}])")
-    found = tuple(values)
-    if not 1 <= len(found) <= limits.IN_OPERANDS:
+        raise UsageError(f"{operand!r}: is_in takes several values; write is_in([{values!r}])")
+    listed = tuple(values)
+    if not 1 <= len(listed) <= limits.IN_OPERANDS:
         raise UsageError(
-            f"{named!r}: is_in takes 1 to {limits.IN_OPERANDS} values, not {len(found)}; "
-            + ("join several by |" if found else "nothing can satisfy it, so do not ask")
+            f"{operand!r}: is_in takes 1 to {limits.IN_OPERANDS} values, not {len(listed)}; "
+            + ("join several by |" if listed else "no item can satisfy it, so leave the read out")
         )
-    return found
+    return listed
 
 
 class Condition(ABC):
-    """Something that an item either satisfies or not; join with `&`, `|` and `~`."""
+    """A test that an item passes or fails; join conditions with `&`, `|` and `~`."""
 
     __slots__ = ()
 
@@ -83,7 +108,7 @@ class Condition(ABC):
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            "a condition is neither true nor false before the database has judged it; "
+            "a condition is neither true nor false until the database evaluates it; "
             "join conditions with & | ~ (not with `and`, `or`, `not`), each in parentheses"
         )
 
@@ -93,11 +118,11 @@ class Condition(ABC):
 
     @abstractmethod
     def fields(self) -> Iterator[Attr[Any]]:
-        """The fields that the condition looks at."""
+        """The fields that the condition is about."""
 
     @abstractmethod
     def __repr__(self) -> str:
-        """The condition as it is written, without the name of the class."""
+        """The condition as a program writes it, without the name of the class."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -116,13 +141,13 @@ class Comparison(Condition):
             return nodes.Between(left, *right)
         if self.operator == "in":
             return nodes.In(left, right)
-        if self.operator in _FUNCTIONS:
-            return nodes.Call(self.operator, (left, *right))
+        if self.operator == "begins_with":
+            return nodes.Call("begins_with", (left, *right))
         return nodes.Comparison(self.operator, left, right[0])
 
     def wire(self, value: Any) -> AttributeValue:
-        """A value as the compared attribute has it; a beginning is a text or bytes of its own."""
-        if self.operator in _FUNCTIONS:
+        """A value as the compared attribute has it; the prefix of `begins_with` is written as it is."""
+        if self.operator == "begins_with":
             return to_wire(value)
         return self.field.encode_at(self.path, value)
 
@@ -133,18 +158,17 @@ class Comparison(Condition):
         place = place_in(self.field, self.path)
         if self.operator == "in":
             return f"{place}.is_in({list(self.values)!r})"
-        if self.operator == "between" or self.operator in _FUNCTIONS:
+        if self.operator in ("between", "begins_with"):
             return f"{place}.{self.operator}({', '.join(map(repr, self.values))})"
         return f"{place} {_SIGNS.get(self.operator, self.operator)} {self.values[0]!r}"
 
 
-_FUNCTIONS: Final = frozenset({"begins_with"})
-_SIGNS: Final = {"=": "==", "<>": "!="}  # of Python, for DynamoDB's
+_SIGNS: Final = {"=": "==", "<>": "!="}  # Python's sign for DynamoDB's
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Test(Condition):
-    """A function of a field: whether it exists, what it contains, of what type it is."""
+class FunctionTest(Condition):
+    """A function of a field: whether it exists, or what it contains."""
 
     field: Attr[Any]
     function: str
@@ -189,7 +213,7 @@ class SizeComparison(Condition):
 
 
 class _Joined(Condition):
-    """Several conditions joined; joining flattens, as `a & b & c` reads."""
+    """Several conditions joined; `a & b & c` makes one of three, not two of two."""
 
     __slots__ = ("operands",)
 
@@ -213,7 +237,7 @@ class _Joined(Condition):
 
 
 class All(_Joined):
-    """Every one of the operands."""
+    """True where all operands are."""
 
     __slots__ = ()
     sign = "&"
@@ -223,7 +247,7 @@ class All(_Joined):
 
 
 class AnyOf(_Joined):
-    """At least one of the operands."""
+    """True where an operand is."""
 
     __slots__ = ()
     sign = "|"
@@ -234,7 +258,7 @@ class AnyOf(_Joined):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Negation(Condition):
-    """Not the operand."""
+    """True where the operand is false."""
 
     operand: Condition
 

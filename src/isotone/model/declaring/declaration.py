@@ -1,11 +1,10 @@
-"""From a class statement to a schema: types resolved, keys bound, mistakes found."""
+"""From a class statement to a schema: resolve types, bind keys, refuse what cannot work."""
 
 from __future__ import annotations
 
 import inspect
 import sys
 import typing
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from isotone.errors import UsageError
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
 OWNER_ATTRIBUTE: Final = "_owner"
-"""The attribute of a unique value's marker item that holds the primary key of its entity."""
+"""In the marker item of a unique value: the primary key of the entity that has the value."""
 
 
 def declare(entity: type[Entity], table: Table, tag: str, version: int) -> EntitySchema:
     """The schema of an entity class; raises `UsageError` for a declaration that cannot work."""
     try:
         fields = _fields(entity, table)
-        keys = {key.name: bind_key(key, table) for key in _members(entity, Key).values()}
+        keys = {key.name: bind_key(key, table, tag) for key in _members(entity, Key).values()}
         _check_primary(keys)
         schema = EntitySchema(entity, table, tag, fields, keys, version, _upgrades(entity, version))
         _check_keys(schema)
@@ -39,35 +38,62 @@ def declare(entity: type[Entity], table: Table, tag: str, version: int) -> Entit
     return schema
 
 
+def check_base(base: type[Entity]) -> None:
+    """Refuse a class without `table=` that extends an entity of a table.
+
+    It would share its parent's items, and nothing would tell the two kinds apart.
+    """
+    if "__schema__" in vars(base):
+        return  # a view of an entity, which names the schema
+    schema: EntitySchema | None = getattr(base, "__schema__", None)
+    if schema is not None:
+        parent = schema.entity.__name__
+        raise UsageError(
+            f"{base.__name__} extends {parent}, an entity of {schema.table!r}, without a table of its own; "
+            f"write class {base.__name__}({parent}, table=…) with a key of its own, or move the common "
+            "fields to a base without table= and derive both from it"
+        )
+    for field in _members(base, Attr).values():
+        _check_default(field)
+
+
+def no_table(base: type[Entity]) -> UsageError:
+    """The error for an instance of a class that has no table."""
+    return UsageError(
+        f"{base.__name__} has no table, so it has no instances; derive an entity from it: "
+        f"class …({base.__name__}, table=…)"
+    )
+
+
 def _check_primary(keys: dict[str, BoundKey]) -> None:
     if all(key.index is not None for key in keys.values()):
         raise UsageError(
-            "it has no primary key, by which it would be found; declare one: "
+            "it has no primary key to be found by; declare one: "
             'primary = Key("CUSTOMER", customer_id).sort("ORDER", number)'
         )
 
 
 def _enter(schema: EntitySchema) -> None:
-    """Make the entity known to its table; refused where it would stand between a parent and its children."""
+    """Register the entity with its table; refused if its items would lie between a parent and its children."""
     entities = schema.table.entities
-    before = entities.get(schema.tag)
+    previous = entities.get(schema.tag)
     entities[schema.tag] = schema
     try:
         for collection in schema.table.collections.values():
             collection.check_places()
     except UsageError as error:
         del entities[schema.tag]
-        if before is not None:
-            entities[schema.tag] = before
+        if previous is not None:
+            entities[schema.tag] = previous
         raise UsageError(f"{schema.entity.__name__}: {error}") from None
 
 
 def _members(entity: type, kind: type[Any]) -> dict[str, Any]:
-    """The members of a kind that the class and its bases have, in the order of their definition."""
-    found: dict[str, Any] = {}
+    """The members of a kind in the class and its bases, in the order of their definition."""
+    members: dict[str, Any] = {}
     for base in reversed(entity.__mro__):
-        found.update({name: each for name, each in vars(base).items() if isinstance(each, kind)})
-    return found
+        members |= {name: each for name, each in vars(base).items() if isinstance(each, kind)}
+    return members
 
 
 def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
@@ -81,6 +107,7 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
             )
         if field.annotation is None:
             field.bind(get_args(hint)[0])
+        _check_default(field)
         if field.options.role == "expires":
             _check_expiry(field, table)
     undeclared = [
@@ -88,47 +115,60 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
     ]
     if undeclared:
         raise UsageError(
-            f"field {undeclared[0]!r} is not declared; write `= field()` behind its type"
+            f"field {undeclared[0]!r} is not declared; write `= field()` after its type"
         )
     _check_plain(entity, hints)
     return fields
 
 
 def _check_plain(entity: type[Entity], hints: dict[str, Any]) -> None:
-    """Refuse `total: int` and `total: int = 0`: what is no `Attr` would be kept nowhere."""
+    """Refuse `total: int` and `total: int = 0`: only an `Attr` is stored."""
     for name in inspect.get_annotations(entity):
         kind = get_origin(hints[name]) or hints[name]
         if kind not in (Attr, typing.ClassVar) and not name.startswith("_"):
             raise UsageError(
-                f"{name!r} is no field, so it would not be stored; declare it as "
-                f"`{name}: Attr[…] = field(…)`, or as a ClassVar[…] where it belongs to the class"
+                f"{name!r} is not a field, so it would not be stored; declare it as "
+                f"`{name}: Attr[…] = field(…)`, or as a ClassVar[…] if it belongs to the class"
             )
 
 
+def _check_default(field: Attr[Any]) -> None:
+    """Refuse a default that all entities would share and that one of them could change."""
+    default = field.options.default
+    try:
+        hash(default)
+    except TypeError:
+        factory = type(default).__name__ if default in ([], {}, set()) else f"lambda: {default!r}"
+        raise UsageError(
+            f"field {field.name!r} has the mutable default {default!r}, which all entities would share; "
+            f"write field(default_factory={factory})"
+        ) from None
+
+
 def _check_expiry(field: Attr[Any], table: Table) -> None:
-    """A table has one TimeToLive attribute, and the field that says when to expire lives there."""
+    """Put the field that expires items under the one TimeToLive attribute of the table."""
     declared = field.options.name is not None or field.attribute != field.name
-    if not declared:  # by this class, or by another one with the same base
+    if not declared:  # neither by this class nor by another one with the same base
         field.attribute = table.ttl
     elif field.attribute != table.ttl:
         raise UsageError(
-            f"field {field.name!r} expires items by {field.attribute!r}, as its name= or a class with the "
-            f"same base says, but the table by {table.ttl!r}; declare Table(ttl={field.attribute!r})"
+            f"field {field.name!r} expires items by {field.attribute!r}, which its name= or a class with the "
+            f"same base has set, but the table by {table.ttl!r}; declare Table(ttl={field.attribute!r})"
         )
 
 
 def _hints(entity: type[Entity]) -> dict[str, Any]:
-    """The annotations with their names resolved, also those of the function the class stands in."""
+    """The annotations with their names resolved, also names of the function around the class."""
     try:
         return typing.get_type_hints(entity, localns=_names_around(), include_extras=True)
     except NameError as error:
         raise UsageError(
-            f"a field's type is not known: {error}; import it, outside of `if TYPE_CHECKING`"
+            f"the type of a field is not known: {error}; import it, outside of `if TYPE_CHECKING`"
         ) from None
 
 
 def _names_around() -> dict[str, Any]:
-    """The local names where the class statement stands."""
+    """The local names around the class statement."""
     frame = sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
         "isotone.model."
@@ -138,25 +178,25 @@ def _names_around() -> dict[str, Any]:
 
 
 def _upgrades(entity: type[Entity], version: int) -> dict[int, Upgrade]:
-    found: dict[int, Upgrade] = {}
+    upgrades: dict[int, Upgrade] = {}
     for member in _members(entity, staticmethod).values():
         step = getattr(member.__func__, "__upgrades__", None)
         if step is not None:
-            found[step] = member.__func__
-    missing = [step for step in range(1, version) if step not in found]
+            upgrades[step] = member.__func__
+    missing = [step for step in range(1, version) if step not in upgrades]
     if missing:
         raise UsageError(
             f"version {version} has no upgrade from version {missing[0]}; "
             f"add a static method marked @upgrade({missing[0]})"
         )
-    return found
+    return upgrades
 
 
 def _check_keys(schema: EntitySchema) -> None:
     primary = [key.name for key in schema.keys.values() if key.index is None]
     if len(primary) > 1:
         raise UsageError(
-            f"{' and '.join(primary)} are both primary keys; an index is made by Index(…)"
+            f"{' and '.join(primary)} are both primary keys; declare an index by Index(…)"
         )
     used: dict[str | None, str] = {}
     for key in schema.keys.values():
@@ -170,7 +210,7 @@ def _check_keys(schema: EntitySchema) -> None:
 
 
 def _check_local(schema: EntitySchema, key: BoundKey) -> None:
-    """A local index shares the table's partition key, and what it is made of."""
+    """A local index has the partition key of the table, made of the same parts."""
     if key.index is None or schema.table.indexes[key.index].kind != "local":
         return
     if list(map(_form, key.partition)) != list(map(_form, schema.primary.partition)):
@@ -186,8 +226,8 @@ def _form(slot: Slot) -> tuple[object, list[str]]:
     return template, [component.field.name for component in slot.components]
 
 
-def _check_attribute(schema: EntitySchema, key: BoundKey, slot: Any) -> None:
-    """A key attribute may be a field of the same name only where it carries that field as it is."""
+def _check_attribute(schema: EntitySchema, key: BoundKey, slot: Slot) -> None:
+    """A key attribute may also be a field's attribute only if it holds that field as it is."""
     if not isinstance(slot, StringSlot):
         return
     for field in schema.fields.values():
@@ -214,22 +254,22 @@ def _check_unique(schema: EntitySchema) -> None:
         for each in (field, *field.unique_within):
             if each.wire.code not in ("S", "N", "B"):
                 raise UsageError(
-                    f"field {each.name!r} cannot be unique: it is no text, number or bytes"
+                    f"field {each.name!r} cannot be unique: only texts, numbers and bytes can"
                 )
     if schema.unique and any(key.type != "S" for key in schema.table.keys.attributes):
         raise UsageError(
             f"field {schema.unique[0].name!r} cannot be unique in {schema.table!r}: "
-            "the items that keep it so need a primary key of strings"
+            "its marker items need a primary key of strings"
         )
     if schema.unique and OWNER_ATTRIBUTE in _attributes_of(schema.table):
         raise UsageError(
-            f"field {schema.unique[0].name!r} cannot be unique in {schema.table!r}: the items that keep it "
-            f"so have an attribute {OWNER_ATTRIBUTE!r} of their own; give the table's another name"
+            f"field {schema.unique[0].name!r} cannot be unique in {schema.table!r}: its marker items have an "
+            f"attribute {OWNER_ATTRIBUTE!r} of their own; give the table's another name"
         )
 
 
 def _attributes_of(table: Table) -> set[str]:
-    """The attributes that have a meaning in each item of a table."""
+    """The attributes that mean the same in every item of a table."""
     layouts = [table.keys, *map(table.layout, table.indexes)]
     return {table.tag, table.ttl, *(each.name for layout in layouts for each in layout.attributes)}
 
@@ -238,23 +278,23 @@ def _check_neighbours(schema: EntitySchema) -> None:
     """Refuse a primary key that another entity of the table could write as well."""
     for tag, other in tuple(schema.table.entities.items()):  # other threads define entities as well
         if tag == schema.tag:
-            continue  # a class that is defined anew, in a notebook or a reloaded module
+            continue  # the class is defined again, in a notebook or a reloaded module
         reason = _collision(schema.primary, other.primary)
         if reason is not None:
             raise UsageError(
-                f"its primary key could be that of a {tag} too: {reason}; give one of them another "
-                "literal, in the place where they have the same"
+                f"its primary key could also be that of {tag}: {reason}; give one of them another literal "
+                "in the same place"
             )
         _check_overloading(schema, other)
 
 
 def _check_overloading(schema: EntitySchema, other: EntitySchema) -> None:
-    """Refuse a second kind in an index that was declared for one."""
+    """Refuse a second kind of entity in an index that was declared for one."""
     taken = {key.index for key in other.indexes}
     for key in schema.indexes:
         if key.index in taken and schema.table.indexes[str(key.index)].one_kind:
             raise UsageError(
-                f"index {key.index!r} is declared with one_kind=True and has {other.tag} already; "
+                f"index {key.index!r} is declared with one_kind=True and already has {other.tag}; "
                 "declare another index"
             )
 
@@ -262,7 +302,7 @@ def _check_overloading(schema: EntitySchema, other: EntitySchema) -> None:
 def _collision(one: BoundKey, other: BoundKey) -> str | None:
     """Why two keys can be the same, or None where some slot tells them apart."""
     reasons = []
-    for slot, its in _pairs(one, other):
+    for slot, its in zip(one.slots, other.slots, strict=False):
         if not (isinstance(slot, StringSlot) and isinstance(its, StringSlot)):
             continue
         reason = slot.template.is_ambiguous_with(its.template)
@@ -270,7 +310,3 @@ def _collision(one: BoundKey, other: BoundKey) -> str | None:
             return None
         reasons.append(reason)
     return "; ".join(reasons) or "nothing in the keys tells them apart"
-
-
-def _pairs(one: BoundKey, other: BoundKey) -> Iterator[tuple[Any, Any]]:
-    yield from zip(one.slots, other.slots, strict=False)

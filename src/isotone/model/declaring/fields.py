@@ -1,8 +1,8 @@
 """Fields: `total: Attr[Decimal] = field()` is a Decimal on an entity, and a name on its class.
 
-On an instance `order.total` is the value. On the class `Order.total` is the `Attr` itself, whose
-comparisons make conditions (`Order.total > 3`), whose methods make changes (`Order.total.add(1)`), and
-which keys are built from. Type checkers see all three through the descriptor's overloads.
+On an instance `order.total` is the value. On the class `Order.total` is the `Attr` itself: its
+comparisons make conditions (`Order.total > 3`), its methods make changes (`Order.total.add(1)`), and keys
+are built from it. Type checkers see all three through the overloads of `__get__`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import tzinfo
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overload
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
 
 from isotone.errors import UsageError
 from isotone.expressions import nodes
@@ -19,12 +20,12 @@ from isotone.model.declaring import changes
 from isotone.model.declaring.conditions import (
     Comparison,
     Condition,
-    Named,
+    FunctionTest,
+    Operand,
     PathElements,
     SizeComparison,
-    Test,
-    checked,
-    listed,
+    check_choices,
+    check_values,
     place_in,
 )
 from isotone.model.declaring.wire import (
@@ -72,12 +73,82 @@ class Options:
 
     @property
     def required(self) -> bool:
-        """Whether the constructor insists on a value."""
+        """Whether the constructor requires a value."""
         is_given = self.role in ("plain", "expires")
         return is_given and not self.has_default and self.default_factory is None
 
 
-class Attr(Named, Generic[T]):
+class _Place(Operand[T]):
+    """A field, or a place inside one."""
+
+    __slots__ = ()
+
+    _field: Attr[Any]
+    _path: PathElements
+
+    def between(self, low: T, high: T) -> Condition:
+        """Between two values, both included."""
+        return self._compare("between", low, high)
+
+    def is_in(self, values: Iterable[T]) -> Condition:
+        """Equal to one of up to a hundred values."""
+        return self._compare("in", *check_choices(self, values))
+
+    def begins_with(self, prefix: str | bytes) -> Condition:
+        """A text or bytes that begin with a prefix."""
+        if not isinstance(prefix, str | bytes):
+            raise UsageError(
+                f"{self!r}: begins_with takes a text or bytes, not {prefix!r}; for a range of other "
+                "values use between"
+            )
+        self._check_kind("begins_with", ("S", "B"), "between(…)")
+        return Comparison(self._field, "begins_with", (prefix,), self._path)
+
+    def contains(self, value: Any) -> Condition:
+        """A text that contains another, or a list or set that has a member."""
+        self._check_kind("contains", ("S", "B", "L", "SS", "NS", "BS"), "a comparison")
+        (value,) = check_values(self, value)
+        return self._test("contains", to_wire(plain(value)))
+
+    def exists(self) -> Condition:
+        """The item has the attribute."""
+        return self._test("attribute_exists")
+
+    def missing(self) -> Condition:
+        """The item does not have the attribute."""
+        return self._test("attribute_not_exists")
+
+    @property
+    def size(self) -> Size:
+        """The number of characters, bytes or members; compare it with a number."""
+        self._check_kind(
+            "size", ("S", "B", "L", "M", "SS", "NS", "BS"), "a comparison of the field"
+        )
+        return Size(self._field, self._path)
+
+    def __getitem__(self, element: str | int) -> Inner:
+        """A place inside: an element of a list, or a member of a map."""
+        return Inner(self._field, (*self._path, element))
+
+    def remove(self) -> changes.Change:
+        """Remove the attribute."""
+        return changes.Remove(self._field, self._path)
+
+    def add(self, value: T) -> changes.Change:
+        """Add to a number (counting from 0), or members to a set; one atomic write."""
+        return changes.Add(self._field, value, self._path)
+
+    def _test(self, function: str, *operands: AttributeValue) -> Condition:
+        return FunctionTest(self._field, function, operands, self._path)
+
+    def _check_kind(self, what: str, codes: Collection[str], instead: str) -> None:
+        """Raise where no value could satisfy the condition; DynamoDB would find nothing, silently."""
+
+    def __repr__(self) -> str:
+        return f"<field {place_in(self._field, self._path)}>"
+
+
+class Attr(_Place[T]):
     """A field of an entity.
 
     Made by `field()` and its siblings, never directly. `name` is the Python name, `attribute` the
@@ -89,7 +160,8 @@ class Attr(Named, Generic[T]):
         self.name = ""
         self.attribute = options.name or ""
         self.annotation: Any = None
-        self._wire: WireType | None = None
+        self._field = self
+        self._path = ()
 
     def __set_name__(self, owner: type, name: str) -> None:
         if not self.name:
@@ -120,8 +192,20 @@ class Attr(Named, Generic[T]):
     # The type
 
     def bind(self, annotation: Any) -> None:
-        """Take note of the declared type; called once, when the class is defined."""
+        """Take the declared type; called once, when the class is defined."""
         self.annotation = annotation
+
+    @cached_property
+    def wire(self) -> WireType:
+        """How values are written in an item."""
+        options = self.options
+        if options.role == "expires":
+            return expiry_type(self.annotation)
+        if options.epoch:
+            return epoch_type(self.annotation)
+        if options.zone is not None:
+            return zoned_type(self.annotation, options.zone)
+        return wire_type(self.annotation)
 
     @property
     def unique_within(self) -> tuple[Attr[Any], ...]:
@@ -130,29 +214,19 @@ class Attr(Named, Generic[T]):
         return () if isinstance(unique, bool) else unique
 
     @property
-    def wire(self) -> WireType:
-        """How values are written in an item."""
-        if self._wire is None:
-            self._wire = self._wire_type()
-        return self._wire
-
-    def _wire_type(self) -> WireType:
-        if self.options.role == "expires":
-            return expiry_type(self.annotation)
-        if self.options.epoch:
-            return epoch_type(self.annotation)
-        if self.options.zone is not None:
-            return zoned_type(self.annotation, self.options.zone)
-        return wire_type(self.annotation)
+    def writes_none(self) -> bool:
+        """Whether None is written, as NULL: where absence means another default."""
+        options = self.options
+        return options.default_factory is not None or options.default not in (MISSING, None)
 
     def encode(self, value: Any) -> AttributeValue:
         """A value as the item has it; raises `UsageError` that names the field."""
         try:
             return self.wire.encode(value)
         except UsageError as error:
-            raise self.named(error) from None
+            raise self.with_name(error) from None
 
-    def named(self, error: UsageError) -> UsageError:
+    def with_name(self, error: UsageError) -> UsageError:
         """The error with the field's name before it."""
         return UsageError(f"field {self.name!r}: {error}")
 
@@ -161,103 +235,33 @@ class Attr(Named, Generic[T]):
         return to_wire(plain(value)) if path else self.encode(value)
 
     def path(self, *inner: str | int) -> nodes.Path:
-        """Where the field lies in an item."""
+        """The path to the field in an item, or to a place inside it."""
         return nodes.Path((self.attribute, *inner))
-
-    def __repr__(self) -> str:
-        return f"<field {self.name}>"
 
     # Conditions
 
-    def __eq__(self, other: T) -> Condition:  # type: ignore[override] # makes a condition
-        return self._compare("=", other)
-
-    def __ne__(self, other: T) -> Condition:  # type: ignore[override] # makes a condition
-        return self._compare("<>", other)
-
-    def __lt__(self, other: T) -> Condition:
-        return self._compare("<", other)
-
-    def __le__(self, other: T) -> Condition:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: T) -> Condition:
-        return self._compare(">", other)
-
-    def __ge__(self, other: T) -> Condition:
-        return self._compare(">=", other)
-
-    __hash__ = object.__hash__
-
-    def between(self, low: T, high: T) -> Condition:
-        """Between two values, both included."""
-        return self._compare("between", low, high)
-
-    def is_in(self, values: Iterable[T]) -> Condition:
-        """Equal to one of up to a hundred values."""
-        return self._compare("in", *listed(self, values))
-
-    def begins_with(self, prefix: str | bytes) -> Condition:
-        """A text or bytes that begins so."""
-        if not isinstance(prefix, str | bytes):
-            raise UsageError(
-                f"field {self.name!r}: begins_with takes a text or bytes, not {prefix!r}; "
-                "for a range of other values use between"
-            )
-        self._check_kind("begins_with", ("S", "B"), "between(…)")
-        return Comparison(self, "begins_with", (prefix,))
-
-    def contains(self, value: Any) -> Condition:
-        """A text that contains another, or a list or set that has a member."""
-        self._check_kind("contains", ("S", "B", "L", "SS", "NS", "BS"), "a comparison")
-        return Test(self, "contains", (to_wire(plain(*checked(self, value))),))
-
-    def exists(self) -> Condition:
-        """The item has the attribute."""
-        return Test(self, "attribute_exists")
-
-    def missing(self) -> Condition:
-        """The item does not have the attribute."""
-        return Test(self, "attribute_not_exists")
-
-    @property
-    def size(self) -> Size:
-        """The field's size: characters, bytes or members; compare it with a number."""
-        self._check_kind("size", ("S", "B", "L", "M", "SS", "NS", "BS"), "a comparison of itself")
-        return Size(self)
-
-    def __getitem__(self, element: str | int) -> Inner:
-        """Something inside the field: a list's element or a map's member."""
-        return Inner(self, (element,))
-
-    @property
-    def _says_none(self) -> bool:
-        """Whether None is written, as NULL: where absence means another default."""
-        options = self.options
-        return options.default_factory is not None or options.default not in (MISSING, None)
-
     def _check_kind(self, what: str, codes: Collection[str], instead: str) -> None:
-        """Raise where no value of the field could satisfy what is asked, which DynamoDB calls no error."""
         code = None if self.annotation is None else self.wire.code
         if code is not None and code not in codes:
             raise UsageError(
-                f"field {self.name!r} is kept as {code}, of which {what} is never true; write {instead}"
+                f"field {self.name!r} is stored as {code}, for which {what} is never true; write {instead}"
             )
 
     def _compare(self, operator: str, *values: Any) -> Condition:
-        checked(self, *values)
+        check_values(self, *values)
         if any(value is None for value in values):
-            if operator in ("=", "<>") and self._says_none:
-                return Comparison(self, operator, values)
-            if operator == "=":
-                return self.missing()
-            if operator == "<>":
-                return self.exists()
-            raise UsageError(f"field {self.name!r} cannot be compared with None by {operator}")
+            return self._compare_with_none(operator, values)
         if self.annotation is not None:  # in the class statement itself the type is not known yet
             for value in values:
-                self.encode(value)  # a wrong type is the caller's mistake, and known here
+                self.encode(value)  # raises here for a wrong type
         return Comparison(self, operator, values)
+
+    def _compare_with_none(self, operator: str, values: tuple[Any, ...]) -> Condition:
+        if operator not in ("=", "<>"):
+            raise UsageError(f"field {self.name!r} cannot be compared with None by {operator}")
+        if self.writes_none:
+            return Comparison(self, operator, values)
+        return self.missing() if operator == "=" else self.exists()
 
     # Changes
 
@@ -271,29 +275,21 @@ class Attr(Named, Generic[T]):
         """Set the field where the item does not have it yet."""
         return changes.SetDefault(self, value)
 
-    def remove(self) -> changes.Change:
-        """Take the attribute away."""
-        return changes.Remove(self)
-
-    def add(self, value: T) -> changes.Change:
-        """Add to a number (counting from 0), or members to a set; one atomic write."""
-        return changes.Add(self, value)
-
     def discard(self, value: T) -> changes.Change:
-        """Take members out of a set."""
+        """Remove members from a set."""
         return changes.Discard(self, value)
 
     def append(self, values: T) -> changes.Change:
-        """Put elements at the end of a list, which is made where there is none."""
+        """Add elements at the end of a list, which is created if it is missing."""
         return changes.Extend(self, values, at_end=True)
 
     def prepend(self, values: T) -> changes.Change:
-        """Put elements at the beginning of a list, which is made where there is none."""
+        """Add elements at the beginning of a list, which is created if it is missing."""
         return changes.Extend(self, values, at_end=False)
 
 
 class DecimalAttr(Attr[T]):
-    """A field of Decimals as type checkers see it on its class: it goes together with whole numbers."""
+    """A field of Decimals as type checkers see it on its class: whole numbers are accepted, too."""
 
     if TYPE_CHECKING:
 
@@ -308,6 +304,42 @@ class DecimalAttr(Attr[T]):
         def set(self, value: T | int) -> changes.Change: ...
         def set_default(self, value: T | int) -> changes.Change: ...
         def add(self, value: T | int) -> changes.Change: ...
+
+
+class Inner(_Place[Any]):
+    """A place inside a field: `Order.address["city"]`, `Order.lines[0]["price"]`."""
+
+    __slots__ = ("_field", "_path")
+
+    def __init__(self, field: Attr[Any], path: PathElements) -> None:
+        self._field = field
+        self._path = path
+
+    def _compare(self, operator: str, *values: Any) -> Condition:
+        return Comparison(self._field, operator, check_values(self, *values), self._path)
+
+    def set(self, value: Any) -> changes.Change:
+        """Set this place; None is written as NULL."""
+        return changes.Set(self._field, value, self._path)
+
+
+class Size(Operand[int]):
+    """The size of a field, or of a place inside it; compare it with a number."""
+
+    __slots__ = ("_field", "_path")
+
+    def __init__(self, field: Attr[Any], path: PathElements) -> None:
+        self._field = field
+        self._path = path
+
+    def _compare(self, operator: str, *values: Any) -> Condition:
+        (size,) = values
+        if type(size) is not int:
+            raise UsageError(f"{self!r} is compared with an int, not with {size!r}")
+        return SizeComparison(self._field, operator, size, self._path)
+
+    def __repr__(self) -> str:
+        return f"<size of {place_in(self._field, self._path)}>"
 
 
 def field(
@@ -329,15 +361,14 @@ def field(
 ) -> Any:
     """Declare a field of an entity.
 
-    `default`, `default_factory`: what an entity has that was made without it. `name`: the attribute's
-    name in the item, where it is not the field's. `max` (and `min`, below 0): the range of a number,
-    from which its width in a string key follows; `scale`: its decimal places there. `alert`: the
-    share of `max` at which a number in a key is reported, while there is time to widen, or None. `precision`:
-    of a datetime in a key. `case`: how a text in a key is normalised; the field itself keeps the case
-    that it was given. `epoch`: write a datetime as seconds since the epoch, to
-    the microsecond. `zone`: that of texts without one, which items have already. `unique`: no two
-    entities of the kind have the same value, or, with a tuple of fields, none that agree in those
-    fields as well; items that are there already claim their values when they are moved to where they are.
+    `default`, `default_factory`: the value of an entity that is made without one. `name`: the attribute's
+    name in the item, if it is not the field's. `max` (and `min`, if below 0): the range of a number, which
+    determines its width in a string key; `scale`: its decimal places there. `alert`: the share of `max` at
+    which a number in a key is reported, while there is time to widen; None for never. `precision`: of a
+    datetime in a key. `case`: how a key normalises a text; the field itself keeps its case. `epoch`: write a
+    datetime as seconds since the epoch, to the microsecond. `zone`: the zone of existing texts that have
+    none. `unique`: no two entities of the kind have the same value; with a tuple of fields, no two that also
+    agree in those fields. An existing item claims its value when `store.move` moves it to its own key.
     `was`: the former `max`, while keys are being widened (`store.widen`).
     """
     return Attr(
@@ -363,17 +394,17 @@ def field(
 def computed(
     compute: Callable[[Any], Any], *, name: str | None = None, init: Literal[False] = False
 ) -> Any:
-    """Declare a field that is computed from the entity whenever it is written."""
+    """Declare a field that is computed from the entity's other fields."""
     return Attr(Options(role="computed", compute=compute, name=name))
 
 
 def version(*, name: str | None = None, init: Literal[False] = False) -> Any:
-    """Declare the field by which concurrent writes are noticed: each put raises it by one."""
+    """Declare the field that detects concurrent writes: each write raises it by one."""
     return Attr(Options(role="version", default=0, name=name))
 
 
 def expires(*, default: Any = MISSING, name: str | None = None) -> Any:
-    """Declare the datetime at which the item expires, to the second (the table's TimeToLive attribute)."""
+    """Declare the datetime at which the item expires, to the second: the table's TimeToLive attribute."""
     return Attr(Options(role="expires", default=default, name=name))
 
 
@@ -385,112 +416,3 @@ def created(*, name: str | None = None, init: Literal[False] = False) -> Any:
 def updated(*, name: str | None = None, init: Literal[False] = False) -> Any:
     """Declare the datetime at which the item was last written; set by the library."""
     return Attr(Options(role="updated", default=None, name=name))
-
-
-class Inner(Named):
-    """Something inside a field: `Order.address["city"]`, `Order.lines[0]["price"]`."""
-
-    __slots__ = ("_field", "_path")
-
-    def __init__(self, field: Attr[Any], path: PathElements) -> None:
-        self._field = field
-        self._path = path
-
-    def __getitem__(self, element: str | int) -> Inner:
-        return Inner(self._field, (*self._path, element))
-
-    def _compare(self, operator: str, *values: Any) -> Condition:
-        return Comparison(self._field, operator, checked(self, *values), self._path)
-
-    def __eq__(self, other: Any) -> Condition:  # type: ignore[override] # makes a condition
-        return self._compare("=", other)
-
-    def __ne__(self, other: Any) -> Condition:  # type: ignore[override] # makes a condition
-        return self._compare("<>", other)
-
-    def __lt__(self, other: Any) -> Condition:
-        return self._compare("<", other)
-
-    def __le__(self, other: Any) -> Condition:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Any) -> Condition:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Any) -> Condition:
-        return self._compare(">=", other)
-
-    __hash__ = object.__hash__
-
-    def between(self, low: Any, high: Any) -> Condition:
-        return self._compare("between", low, high)
-
-    def is_in(self, values: Iterable[Any]) -> Condition:
-        return self._compare("in", *listed(self, values))
-
-    def begins_with(self, prefix: str | bytes) -> Condition:
-        return self._compare("begins_with", prefix)
-
-    def contains(self, value: Any) -> Condition:
-        (value,) = checked(self, value)
-        return Test(self._field, "contains", (to_wire(plain(value)),), self._path)
-
-    @property
-    def size(self) -> Size:
-        return Size(self._field, self._path)
-
-    def exists(self) -> Condition:
-        return Test(self._field, "attribute_exists", (), self._path)
-
-    def missing(self) -> Condition:
-        return Test(self._field, "attribute_not_exists", (), self._path)
-
-    def set(self, value: Any) -> changes.Change:
-        return changes.Set(self._field, value, self._path)
-
-    def remove(self) -> changes.Change:
-        return changes.Remove(self._field, self._path)
-
-    def add(self, value: Any) -> changes.Change:
-        return changes.Add(self._field, value, self._path)
-
-    def __repr__(self) -> str:
-        return f"<field {place_in(self._field, self._path)}>"
-
-
-class Size(Named):
-    """The size of a field, or of something inside of it, to be compared."""
-
-    __slots__ = ("_field", "_path")
-
-    def __init__(self, field: Attr[Any], path: PathElements = ()) -> None:
-        self._field = field
-        self._path = path
-
-    def _compare(self, operator: str, size: int) -> Condition:
-        if type(size) is not int:
-            raise UsageError(f"{self!r} is compared with an int, not with {size!r}")
-        return SizeComparison(self._field, operator, size, self._path)
-
-    def __eq__(self, other: int) -> Condition:  # type: ignore[override] # makes a condition
-        return self._compare("=", other)
-
-    def __ne__(self, other: int) -> Condition:  # type: ignore[override] # makes a condition
-        return self._compare("<>", other)
-
-    def __lt__(self, other: int) -> Condition:
-        return self._compare("<", other)
-
-    def __le__(self, other: int) -> Condition:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: int) -> Condition:
-        return self._compare(">", other)
-
-    def __ge__(self, other: int) -> Condition:
-        return self._compare(">=", other)
-
-    __hash__ = object.__hash__
-
-    def __repr__(self) -> str:
-        return f"<size of {place_in(self._field, self._path)}>"

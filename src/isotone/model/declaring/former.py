@@ -83,15 +83,14 @@ def _former_slot(slot: Slot) -> Slot:
     if not isinstance(slot, StringSlot):
         return slot
     components = iter(slot.components)
-    former = copy.copy(slot)
-    former.template = readable.Template(
+    template = readable.Template(
         tuple(
             part if isinstance(part, str) else _former_codec(part, next(components))
             for part in slot.template.parts
         ),
         slot.template.separator,
     )
-    return former
+    return slot.with_template(template)
 
 
 def _former_codec(codec: readable.Codec[Any], component: Component) -> readable.Codec[Any]:

@@ -1,19 +1,20 @@
 """Keys: `Key("CUSTOMER", customer_id).sort("ORDER", desc(number))`.
 
-A key is declared from literals and fields and turned, when its entity is defined, into *slots*: one for
-each key attribute of the table or index. A string slot renders its parts joined by `#`, each in a form
-that sorts as its value does; a native slot carries one field as it is. What cannot sort rightly is
-refused at definition. Keys of tables that are there already may have another separator, or none.
+A key is declared from literals and fields. When its entity is defined it is bound to the table as *slots*,
+one for each key attribute. A string slot joins its parts by `#`, each in a form that sorts as its value
+does; a native slot holds one field as it is. Which codec writes a field follows from its type and its
+declaration; a field that could not sort correctly is refused. Keys of existing tables may have another
+separator, or none, and forms that `raw`, `written` and `since_epoch` declare.
 """
 
 from __future__ import annotations
 
-import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, get_origin
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from isotone import limits
 from isotone.codec import readable
 from isotone.codec.ids import KSUID, ULID
 from isotone.errors import OutOfRange, UsageError
+from isotone.expressions import Condition as CompiledCondition
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.table import KeyAttribute, KeyLayout, Table
@@ -35,14 +37,16 @@ if TYPE_CHECKING:
 
     E = TypeVar("E", bound=Entity)
 
+_SAFE_LENGTH: Final = limits.SORT_KEY_SIZE // 4  # characters; none has more than 4 bytes
+
 
 class Key:
     """The primary key of an entity: what groups it, then what orders it within its group.
 
     Parts are literals and fields. On the class it is a `Pattern`: `Order.primary.where(…)`.
 
-    `separator` joins them; `""` joins them by nothing, so that literals say it all. With another one
-    than `#`, texts stand in the key as they are, and are refused where they hold it.
+    `separator` joins the parts; with `""` only literals separate them. With a separator other than `#`,
+    texts are written as they are, and refused if they contain it.
     """
 
     index: str | None = None
@@ -56,7 +60,7 @@ class Key:
         self.name = ""
 
     def sort(self, *parts: Part, separator: str | None = None) -> Self:
-        """The sort key's parts, the most significant first; joined as the others, or by their own separator."""
+        """The parts of the sort key, the most significant first; `separator` replaces the key's own."""
         self.sorted_by = parts
         self.sort_separator = self.separator if separator is None else separator
         return self
@@ -65,7 +69,13 @@ class Key:
         self.name = name
 
     def __get__(self, instance: object, owner: type[E]) -> Pattern[E]:
-        pattern: Pattern[E] = owner.__schema__.patterns[self.name]
+        schema = getattr(owner, "__schema__", None)
+        if schema is None:
+            raise AttributeError(
+                f"{owner.__name__} has no table, so its key {self.name!r} reads nothing; use the key of an "
+                f"entity that is derived from it: class …({owner.__name__}, table=…)"
+            )
+        pattern: Pattern[E] = schema.patterns[self.name]
         return pattern
 
 
@@ -84,100 +94,92 @@ class Index(Key):
         self.when = when
 
 
-class Slot(typing.Protocol):
-    """One key attribute of an entity, and how its value is made."""
-
-    attribute: KeyAttribute
-
-    @property
-    def components(self) -> tuple[Component, ...]:
-        """The fields in it, the most significant first."""
-
-    def encode(self, values: Mapping[str, Any]) -> AttributeValue | None:
-        """The attribute's value; None where a field that it needs is None."""
-
-    def parse(self, value: AttributeValue) -> dict[str, Any]:
-        """The fields that a value of the attribute holds."""
-
-
 class StringSlot:
     """A string attribute: literals and components, joined by a separator."""
 
-    __slots__ = ("_converters", "attribute", "components", "template")
+    __slots__ = ("_decoders", "_encoders", "_start", "attribute", "components", "template")
 
     def __init__(
         self,
         attribute: KeyAttribute,
-        parts: tuple[Part, ...],
-        separator: str = readable.SEPARATOR,
+        template: readable.Template,
+        components: tuple[Component, ...],
     ) -> None:
         self.attribute = attribute
-        self.components = tuple(component_of(part) for part in parts if not isinstance(part, str))
-        self.template = readable.Template(
-            [
-                part if isinstance(part, str) else codec_of(component_of(part), separator)
-                for part in parts
-            ],
-            separator,
+        self.template = template
+        self.components = components
+        names = [component.field.name for component in components]
+        converters = [_converters(component) for component in components]
+        encoders = [codec.encode for codec in template.codecs]
+        self._start = template.literals[0]
+        # For each component: its field, to_codec, the codec's encode, and the literal after it.
+        self._encoders = tuple(
+            (name, to_codec, encode, literal)
+            for name, (to_codec, _), encode, literal in zip(
+                names, converters, encoders, template.literals[1:], strict=True
+            )
         )
-        self._converters = tuple(
-            (component.field.name, *conversion(component)) for component in self.components
+        self._decoders = tuple(
+            (name, from_codec) for name, (_, from_codec) in zip(names, converters, strict=True)
         )
 
+    @property
+    def is_short(self) -> bool:
+        """Whether its texts are so short that no key of such slots can be too long."""
+        width = self.template.width
+        return width is not None and width <= _SAFE_LENGTH // (2 * limits.INDEX_KEY_PARTS)
+
+    def with_template(self, template: readable.Template) -> StringSlot:
+        """The same slot in another form."""
+        return StringSlot(self.attribute, template, self.components)
+
     def encode(self, values: Mapping[str, Any]) -> AttributeValue | None:
-        found = []
-        for name, outward, _ in self._converters:
+        """The attribute's value; None where a field that it needs is None."""
+        text = self._start
+        for name, to_codec, encode, literal in self._encoders:
             value = values.get(name)
             if value is None:
                 return None
-            found.append(outward(value))
-        try:
-            return {"S": self.template.render(found)}
-        except UsageError:
-            self._name_the_field(found)
-            raise
-
-    def _name_the_field(self, found: list[Any]) -> None:
-        """Raise what is wrong with a value together with the name of its field."""
-        for (name, *_), codec, value in zip(
-            self._converters, self.template.codecs, found, strict=True
-        ):
             try:
-                codec.encode(value)
+                text += encode(value if to_codec is None else to_codec(value)) + literal
             except UsageError as error:
+                if any(values.get(other) is None for other, *_ in self._encoders):
+                    return None
                 kind = OutOfRange if isinstance(error, OutOfRange) else UsageError
                 raise kind(f"field {name!r}: {error}") from None
+        return {"S": text}
 
     def parse(self, value: AttributeValue) -> dict[str, Any]:
+        """The fields that a value of the attribute holds; raises `MalformedKey`."""
         parsed = self.template.parse(value["S"])
         return {
-            name: inward(each)
-            for (name, _, inward), each in zip(self._converters, parsed, strict=True)
+            name: part if from_codec is None else from_codec(part)
+            for (name, from_codec), part in zip(self._decoders, parsed, strict=True)
         }
 
     def can_hold(self, values: Mapping[str, Any]) -> bool:
-        """Whether a key can have these values, as far as they are given: none is beyond its width."""
-        given = [values.get(name) for name, *_ in self._converters]
+        """Whether there can be a key with the given values: none is beyond its width."""
         return all(
-            self.template.has_text(place, self.outward(place, value))
-            for place, value in enumerate(given)
-            if value is not None
+            self.template.has_text(place, self.to_codec(place, values[name]))
+            for place, (name, *_) in enumerate(self._encoders)
+            if values.get(name) is not None
         )
 
-    def outward(self, place: int, value: Any) -> Any:
+    def to_codec(self, place: int, value: Any) -> Any:
         """A field's value as its codec takes it."""
-        return self._converters[place][1](value)
+        to_codec = self._encoders[place][1]
+        return value if to_codec is None else to_codec(value)
 
 
 class NativeSlot:
-    """An attribute that carries one field as it is: a number, bytes, or a text of its own."""
+    """An attribute that holds one field as it is: a number, bytes, or a text of its own."""
 
     __slots__ = ("attribute", "components", "field")
 
     def __init__(self, attribute: KeyAttribute, component: Component) -> None:
         if component.descending:
             raise UsageError(
-                f"key attribute {attribute.name!r} carries {component.field.name!r} as it is, so it "
+                f"key attribute {attribute.name!r} holds {component.field.name!r} as it is, so it "
                 "cannot be stored in descending order; read it with newest_first() instead"
             )
         code = component.field.wire.code
@@ -188,42 +190,98 @@ class NativeSlot:
             )
         if component.codec is not None or component.form == "declared order":
             raise UsageError(
-                f"key attribute {attribute.name!r} carries {component.field.name!r} as it is, and not in "
-                "another form; give the field an attribute of its own: field(name=…)"
+                f"key attribute {attribute.name!r} holds {component.field.name!r} as it is, not in another "
+                "form; give the field an attribute of its own: field(name=…)"
             )
         self.attribute = attribute
         self.components = (component,)
         self.field = component.field
 
+    @property
+    def is_short(self) -> bool:
+        """Whether its texts are so short that no key of such slots can be too long."""
+        return self.attribute.type != "S"
+
     def encode(self, values: Mapping[str, Any]) -> AttributeValue | None:
+        """The attribute's value; None where the field is None."""
         value = values.get(self.field.name)
         return None if value is None else self.field.encode(value)
 
     def parse(self, value: AttributeValue) -> dict[str, Any]:
+        """The field that a value of the attribute holds."""
         return {self.field.name: self.field.wire.decode(value)}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+Slot = StringSlot | NativeSlot
+
+
+@dataclass(frozen=True, eq=False)
 class BoundKey:
-    """A key on its table: `index` is None for the primary key."""
+    """A key of an entity on its table: `index` is None for the primary key."""
 
     name: str
     index: str | None
     partition: tuple[Slot, ...]
     sort: tuple[Slot, ...]
-    when: Condition | None = None
+    when: Condition | None
+    tag: str
 
-    @property
+    @cached_property
     def slots(self) -> tuple[Slot, ...]:
         return self.partition + self.sort
 
-    @property
-    def components(self) -> Iterator[Component]:
-        for slot in self.slots:
-            yield from slot.components
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        return tuple(component for slot in self.slots for component in slot.components)
+
+    @cached_property
+    def fields(self) -> list[Attr[Any]]:
+        """The fields that the key is made of, and those that decide whether an entity has it."""
+        named = {component.field.name: component.field for component in self.components}
+        if self.when is not None:
+            named.update({field.name: field for field in self.when.fields()})
+        return list(named.values())
+
+    @cached_property
+    def applies(self) -> CompiledCondition | None:
+        """What an item of the entity must satisfy to be in a sparse index."""
+        return None if self.when is None else CompiledCondition.from_node(self.when.node())
+
+    @cached_property
+    def _encoders(self) -> tuple[tuple[str, Callable[[Any], AttributeValue | None], bool], ...]:
+        return tuple((slot.attribute.name, slot.encode, slot.is_short) for slot in self.slots)
+
+    def encode(self, values: Mapping[str, Any]) -> Item | None:
+        """The key's attributes; None where a field that they need is None.
+
+        Raises `UsageError` for values that do not fit, and for a key longer than DynamoDB takes.
+        """
+        attributes: Item = {}
+        text = ""
+        for name, encode, is_short in self._encoders:
+            value = encode(values)
+            if value is None:
+                return None
+            attributes[name] = value
+            if not is_short:
+                text += value["S"]
+        if len(text) > _SAFE_LENGTH:
+            self._check_size(self.partition, attributes, limits.PARTITION_KEY_SIZE)
+            self._check_size(self.sort, attributes, limits.SORT_KEY_SIZE)
+        return attributes
+
+    def _check_size(self, slots: tuple[Slot, ...], attributes: Item, limit: int) -> None:
+        texts = [attributes[slot.attribute.name].get("S", "") for slot in slots]
+        size = sum(len(text.encode()) for text in texts)
+        if size > limit:
+            names = ", ".join(repr(slot.attribute.name) for slot in slots)
+            raise UsageError(
+                f"{self.tag}: key {self.name!r} has {size} bytes in {names}, and DynamoDB takes {limit}; "
+                f"it begins with {texts[0][:60]!r}"
+            )
 
     def sorts_by(self, component: Component) -> bool:
-        """Whether items lie in the order of a component: of all but those that stand there as made by hand."""
+        """Whether items lie in the order of a component; not so for some that `raw` declares."""
         return not any(
             each is component and not slot.template.keeps_order(place)
             for slot in self.sort
@@ -231,17 +289,9 @@ class BoundKey:
             for place, each in enumerate(slot.components)
         )
 
-    @property
-    def fields(self) -> list[Attr[Any]]:
-        """The fields that the key is made of, and those that decide whether it is there at all."""
-        found = {component.field.name: component.field for component in self.components}
-        if self.when is not None:
-            found.update({field.name: field for field in self.when.fields()})
-        return list(found.values())
 
-
-def bind_key(key: Key, table: Table) -> BoundKey:
-    """Lay a declared key over the attributes of its table or index."""
+def bind_key(key: Key, table: Table, tag: str) -> BoundKey:
+    """A declared key, bound to the attributes of its table or index."""
     layout = table.layout(key.index)
     where = f"key {key.name!r}"
     if not key.partition:
@@ -257,6 +307,7 @@ def bind_key(key: Key, table: Table) -> BoundKey:
             _slots(layout, layout.partition, key.partition, key.separator),
             _slots(layout, layout.sort, key.sorted_by, key.sort_separator),
             key.when,
+            tag,
         )
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
@@ -277,7 +328,7 @@ def _slots(
     if len(attributes) > 1:
         if len(attributes) != len(parts):
             raise UsageError(
-                f"{len(attributes)} key attributes want a field each, but there are {len(parts)} parts"
+                f"{len(attributes)} key attributes need a field each, but there are {len(parts)} parts"
             )
         return tuple(
             _native(attribute, part) for attribute, part in zip(attributes, parts, strict=True)
@@ -291,9 +342,20 @@ def _slots(
         return (_native(attribute, parts[0]),)
     if attribute.type != "S":
         raise UsageError(
-            f"key attribute {attribute.name!r} is of type {attribute.type}, so it carries exactly one field"
+            f"key attribute {attribute.name!r} is of type {attribute.type}, so it holds exactly one field"
         )
-    return (StringSlot(attribute, parts, separator),)
+    return (_string(attribute, parts, separator),)
+
+
+def _string(attribute: KeyAttribute, parts: tuple[Part, ...], separator: str) -> Slot:
+    pieces = [part if isinstance(part, str) else component_of(part) for part in parts]
+    template = readable.Template(
+        [piece if isinstance(piece, str) else codec_of(piece, separator) for piece in pieces],
+        separator,
+    )
+    return StringSlot(
+        attribute, template, tuple(piece for piece in pieces if isinstance(piece, Component))
+    )
 
 
 def _is_native(layout: KeyLayout, attribute: KeyAttribute, part: Attr[Any] | Component) -> bool:
@@ -304,7 +366,7 @@ def _is_native(layout: KeyLayout, attribute: KeyAttribute, part: Attr[Any] | Com
 def _native(attribute: KeyAttribute, part: Part) -> Slot:
     if isinstance(part, str):
         raise UsageError(
-            f"key attribute {attribute.name!r} carries one field as it is, not the literal {part!r}"
+            f"key attribute {attribute.name!r} holds one field as it is, not the literal {part!r}"
         )
     return NativeSlot(attribute, component_of(part))
 
@@ -317,7 +379,7 @@ Form = Literal["value", "declared order", "raw"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Component:
-    """A field's place in a key: which way it sorts, and in which form it is written."""
+    """A field's place in a key: its direction, and the form in which it is written."""
 
     field: Attr[Any]
     descending: bool = False
@@ -340,17 +402,17 @@ def desc(part: Attr[Any] | Component) -> Component:
 def in_order(part: Attr[Any] | Component) -> Component:
     """An enum or Literal in the order in which its values are declared, not by their text.
 
-    It may be optional; as of any field, an index has no entry where the value is None.
+    The field may be optional: like any field, None means that an index has no entry.
     """
     return replace(component_of(part), form="declared order")
 
 
 def raw(part: Attr[Any] | Component) -> Component:
-    """A text as it is, and an int without zeros before it: for keys that were made by hand.
+    """A text as it is, and an int without leading zeros: for keys that were made by hand.
 
-    Such a text is refused where it holds the separator, unless it is the last part. Keys do not sort by
-    it where something follows it, nor by such a number: there it can be asked for what it equals, and a
-    text for what it begins with.
+    A text that contains the separator is refused, unless it is the last part. Keys do not sort by such a
+    number, nor by such a text if another part follows: conditions on them may use `==`, and on texts
+    `begins_with`.
 
     >>> Key("USER", raw(name)).sort("ORDER", raw(number))  # doctest: +SKIP
     """
@@ -358,9 +420,9 @@ def raw(part: Attr[Any] | Component) -> Component:
 
 
 def written(part: Attr[Any] | Component, pattern: str) -> Component:
-    """A date, or a datetime in UTC, in a form of your own, told as `strftime` does.
+    """A date, or a datetime in UTC, in a form of your own, given as for `strftime`.
 
-    The parts have to come in the order of their significance, or keys would not sort by them.
+    Its parts must come in the order of their significance, or keys would not sort by them.
 
     >>> Key("DAY", written(day, "%Y%m%d")).sort(written(at, "%Y-%m-%d %H:%M:%S"))  # doctest: +SKIP
     """
@@ -376,10 +438,10 @@ def since_epoch(
     *,
     digits: int | None = None,
 ) -> Component:
-    """A datetime as the number of seconds, or of what is smaller, since 1970.
+    """A datetime as the number of seconds, milliseconds or microseconds since 1970.
 
-    `digits` is what it is padded to; without it, what the years from 2001 to 2286 take: 10 for seconds,
-    13 for milliseconds, 16 for microseconds.
+    It is padded to `digits`; by default to those of the years 2001 to 2286: 10 for seconds, 13 for
+    milliseconds, 16 for microseconds.
 
     >>> Key("SENSOR", sensor).sort(since_epoch(at, "milliseconds"))  # doctest: +SKIP
     """
@@ -392,10 +454,10 @@ def component_of(part: Attr[Any] | Component) -> Component:
 
 
 def codec_of(component: Component, separator: str) -> readable.Codec[Any]:
-    """The codec of a component of a string key; raises `UsageError` where none could sort rightly.
+    """The codec of a component of a string key; raises `UsageError` if none could sort correctly.
 
-    Texts are escaped where `#` separates. Before another separator no escape could keep their order, so
-    they stand as they are, up to the separator.
+    Texts are escaped if `#` is the separator. With any other, no escape could keep their order, so they
+    are written as they are, up to the separator.
     """
     field = component.field
     if component.codec is not None:
@@ -418,12 +480,13 @@ def _raw(field: Attr[Any]) -> readable.Codec[Any]:
     if isinstance(python, type) and issubclass(python, str | Enum):
         return readable.RawText(field.options.case)
     raise UsageError(
-        f"raw({field.name}) is a {_name(python)}; a text or an int can stand in a key as it is: leave "
+        f"raw({field.name}) is a {_name(python)}, and only a text or an int can be written as it is: leave "
         "raw(…) out, or declare the field as str"
     )
 
 
 def _is_day(field: Attr[Any], what: str) -> bool:
+    """Whether a field is a date and not a datetime; raises `UsageError` for any other type."""
     python = _python_type(field.annotation)
     if isinstance(python, type) and issubclass(python, date):
         return not issubclass(python, datetime)
@@ -457,7 +520,7 @@ def _by_type(field: Attr[Any]) -> readable.Codec[Any]:
 
 
 def _python_type(annotation: Any) -> Any:
-    """The class behind an annotation: without None and other names, a Literal by its values' class."""
+    """The class of a field's values, None aside: that of a Literal is the class of its values."""
     present = present_type(annotation)
     if get_origin(present) is Literal:
         kinds = {type(choice) for choice in get_args(present)}
@@ -516,52 +579,30 @@ def _choices(field: Attr[Any]) -> tuple[Any, ...]:
 
 def declared_values(field: Attr[Any]) -> tuple[Any, ...]:
     """The values of an enum or a Literal in the order of their declaration; raises `UsageError`."""
-    found = choices(field.annotation)
-    if found is None:
+    values = choices(field.annotation)
+    if values is None:
         raise UsageError(
             f"in_order({field.name}) needs an enum or a Literal, whose values have an order"
         )
-    return found
+    return values
 
 
-def conversion(component: Component) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """Between a field's value and what its codec takes: an enum goes by its value."""
+Converter = Callable[[Any], Any] | None
+
+
+def _converters(component: Component) -> tuple[Converter, Converter]:
+    """From a field's value to what its codec takes, and back; None where both are the same."""
     python = _python_type(component.field.annotation)
     if isinstance(python, type) and issubclass(python, Enum):
         by_text = {str(member.value): member for member in python}
 
         def text_of(member: Any) -> str:
             if not isinstance(member, python):
-                name = component.field.name
-                raise UsageError(f"field {name!r}: {member!r} is no member of {python.__name__}")
+                raise UsageError(f"{member!r} is not a member of {python.__name__}")
             return str(member.value)
 
         return text_of, by_text.__getitem__
     if component.form == "declared order":
         by_text = {str(choice): choice for choice in _choices(component.field)}
         return str, by_text.__getitem__
-    return _same, _same
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def check_sizes(tag: str, key: BoundKey, attributes: Item) -> None:
-    """Raise `UsageError` for a key that is longer than DynamoDB takes. O(1) for short keys."""
-    length = sum([len(value.get("S", "")) for value in attributes.values()])
-    if 4 * length <= limits.SORT_KEY_SIZE:  # no character has more than 4 bytes
-        return
-    _check(tag, key, key.partition, attributes, limits.PARTITION_KEY_SIZE)
-    _check(tag, key, key.sort, attributes, limits.SORT_KEY_SIZE)
-
-
-def _check(tag: str, key: BoundKey, slots: tuple[Slot, ...], attributes: Item, limit: int) -> None:
-    texts = [attributes[slot.attribute.name].get("S", "") for slot in slots]
-    size = sum(len(text.encode()) for text in texts)
-    if size > limit:
-        names = ", ".join(repr(slot.attribute.name) for slot in slots)
-        raise UsageError(
-            f"{tag}: key {key.name!r} has {size} bytes in {names}, and DynamoDB takes {limit}; "
-            f"it begins with {texts[0][:60]!r}"
-        )
+    return None, None

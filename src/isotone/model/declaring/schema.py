@@ -1,18 +1,17 @@
-"""What a class statement declared, ready for use: how an entity becomes an item and an item an entity."""
+"""A declared entity, ready for use: how an entity becomes an item, and an item an entity."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from isotone.errors import InvalidEntity, MalformedKey, UsageError
-from isotone.expressions import Condition as CompiledCondition
 from isotone.model.declaring.fields import Attr
-from isotone.model.declaring.keys import BoundKey, Slot, check_sizes
+from isotone.model.declaring.keys import BoundKey, Slot
 from isotone.model.declaring.table import Table
 from isotone.model.declaring.validation import Validator, default_of
-from isotone.model.declaring.wire import NULL
+from isotone.model.declaring.wire import NULL, WireType
 from isotone.values.json import item_from_wire, item_to_wire
 from isotone.values.types import AttributeValue, Item
 
@@ -22,8 +21,12 @@ if TYPE_CHECKING:
 
 VERSION_ATTRIBUTE = "_v"
 _EMPTY: Final[set[Any]] = set()
+_new: Final[Any] = object.__new__
 
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+_Decoders = tuple[
+    tuple[str, str, str | None, Callable[[Any], Any], Callable[[AttributeValue], Any]], ...
+]
 
 
 class EntitySchema:
@@ -49,6 +52,8 @@ class EntitySchema:
         self.primary = next(key for key in keys.values() if key.index is None)
         self.identity = {field.name: field for field in self.primary.fields}
         self.indexes = [key for key in keys.values() if key.index is not None]
+        self.patterns: dict[str, Pattern[Any]] = {}
+        """What each key is on the class, by its name; `Entity` fills it."""
         self.by_role = {field.options.role: field for field in fields.values()}
         self.unique = [field for field in fields.values() if field.options.unique]
         self.computations: Mapping[str, Callable[[Any], Any]] = {
@@ -56,20 +61,14 @@ class EntitySchema:
             for name, field in fields.items()
             if field.options.compute is not None
         }
-        self.patterns: dict[str, Pattern[Any]] = {}
-        """What each key is on the class, by its name; filled by `Entity`."""
-        self._when = {
-            key.name: CompiledCondition.from_node(key.when.node())
-            for key in self.indexes
-            if key.when is not None
-        }
         self.marks: Item = {table.tag: {"S": tag}}
         if version > 1:
             self.marks[VERSION_ATTRIBUTE] = {"N": str(version)}
+        self._decoders_of: dict[frozenset[str] | None, _Decoders] = {}
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """The fields of which every entity is given a value."""
+        """The fields for which every entity has a value."""
         return frozenset(
             name
             for name, field in self.fields.items()
@@ -92,181 +91,206 @@ class EntitySchema:
     def to_item(self, values: Mapping[str, Any]) -> Item:
         """The item of an entity, with all key attributes; raises `UsageError` for what does not fit."""
         item: Item = {}
-        if not self.fields.keys() <= values.keys():
-            raise self.partial(values)
         for name, attribute, encode in self._encoders:
+            if name not in values:
+                raise self.partial(values)
             value = values[name]
             if not value and (value is None or value == _EMPTY):
-                item.update(self.encoded(self.fields[name], value))
+                item |= self.encoded(self.fields[name], value)
                 continue
             try:
                 item[attribute] = encode(value)
             except UsageError as error:
-                raise self.fields[name].named(error) from None
-        item.update(self.marks)
-        for key in self.keys.values():
-            item.update(self.key_attributes(key, values, item))
+                raise self.fields[name].with_name(error) from None
+        item |= self.marks
+        item |= self.primary_key(values)
+        for key in self.indexes:
+            item |= self.key_attributes(key, values, item)
         return item
 
     def partial(self, values: Mapping[str, Any]) -> UsageError:
-        """The error about an entity of which only some fields were read, where all are needed."""
+        """The error for an entity of which only some fields were read, where all are needed."""
         missing = ", ".join(name for name in self.fields if name not in values)
         return UsageError(
-            f"{self.entity.__name__} was read without its fields {missing}; read it whole, without "
+            f"{self.entity.__name__} was read without its fields {missing}; read all of them, without "
             "select(…), by its primary key or by an index that projects all attributes"
         )
 
     def encoded(self, field: Attr[Any], value: Any) -> Item:
-        """The attribute that says the value of a field; no attribute where absence says it."""
+        """The attribute of a field with this value; none where absence means the same value."""
         if value is not None and value != _EMPTY:
             return {field.attribute: field.encode(value)}
         if value is None and self.absent(field) is not None:
-            return {field.attribute: NULL}  # absence is the default's, so None has to be said
+            return {field.attribute: NULL}
         return {}
 
     @staticmethod
     def is_optional(field: Attr[Any]) -> bool:
-        """Whether an entity may be without a value for the field."""
+        """Whether an entity may have None in the field."""
         return field.wire.optional or field.options.role in ("expires", "created", "updated")
 
     @staticmethod
     def absent(field: Attr[Any]) -> Any:
-        """What an item without the attribute means. DynamoDB has no empty sets, so they are absence too."""
+        """The value that absence of the attribute means. DynamoDB has no empty sets: they are absent."""
         if field.wire.python in (set, frozenset) and not field.wire.optional:
             return field.wire.python()
         return default_of(field)
 
     def key_attributes(self, key: BoundKey, values: Mapping[str, Any], item: Item) -> Item:
         """The attributes of one key; none of them where the entity is not in the index."""
-        when = self._when.get(key.name)
-        if when is not None and not when.matches(item, {}):
+        if key.index is None:
+            return self.primary_key(values)
+        if key.applies is not None and not key.applies.matches(item, {}):
             return {}
-        found: Item = {}
-        for slot in key.slots:
-            value = slot.encode(values)
-            if value is None:
-                if key.index is None:
-                    missing = [
-                        c.field.name for c in slot.components if values.get(c.field.name) is None
-                    ]
-                    raise UsageError(
-                        f"{self.tag}: the primary key needs a value for {', '.join(missing)}"
-                    )
-                return {}
-            found[slot.attribute.name] = value
-        check_sizes(self.tag, key, found)
-        return found
+        return key.encode(values) or {}
 
     def primary_key(self, values: Mapping[str, Any]) -> Item:
         """The primary key's attributes, from the values of its fields."""
-        return self.key_attributes(self.primary, values, {})
+        key = self.primary.encode(values)
+        if key is None:
+            missing = dict.fromkeys(
+                component.field.name
+                for component in self.primary.components
+                if values.get(component.field.name) is None
+            )
+            raise UsageError(f"{self.tag}: the primary key needs a value for {', '.join(missing)}")
+        return key
+
+    def identify(self, values: Mapping[str, Any]) -> Item:
+        """The primary key of exactly these fields; raises `UsageError` for any other set of fields."""
+        if values.keys() != self._identifying:
+            raise self._other_fields(values)
+        return self.primary_key(values)
+
+    @cached_property
+    def _identifying(self) -> frozenset[str]:
+        return frozenset(self.identity)
+
+    def _other_fields(self, values: Mapping[str, Any]) -> UsageError:
+        missing = ", ".join(sorted(self.identity.keys() - values.keys()))
+        foreign = ", ".join(sorted(values.keys() - self.identity.keys()))
+        faults = [f"{missing} is missing"] if missing else []
+        faults += [f"{foreign} is not a part of its key"] if foreign else []
+        return UsageError(
+            f"{self.tag} is identified by {', '.join(self.identity) or 'no field at all'}: "
+            + " and ".join(faults)
+        )
 
     # From an item
 
-    @cached_property
-    def _decoders(self) -> tuple[tuple[str, str, Callable[[AttributeValue], Any]], ...]:
-        return tuple(
-            (name, field.attribute, field.wire.decode) for name, field in self.fields.items()
-        )
+    def _decoders(self, only: frozenset[str] | None) -> _Decoders:
+        """For each field: its name, attribute, type code, how to read the content, and the whole value."""
+        decoders = self._decoders_of.get(only)
+        if decoders is None:
+            decoders = self._decoders_of[only] = tuple(
+                (name, field.attribute, *_readers(field.wire))
+                for name, field in self.fields.items()
+                if only is None or name in only
+            )
+        return decoders
 
     def from_item(
         self,
         item: Item,
         *,
         validate: bool = False,
-        only: Collection[str] | None = None,
+        only: frozenset[str] | None = None,
         is_whole: bool = True,
-        insists: bool = False,
+        require_all_fields: bool = False,
     ) -> Entity:
         """The entity of an item. An item that the library wrote needs no validation.
 
-        `only` names the fields that were read; reading another one of the entity raises. What is not
-        whole, an entry of an index that lacks attributes, is not upgraded. Where it `insists`, computed
-        fields that a whole item lacks are computed, and other required ones raise `InvalidEntity`.
+        `only` names the fields that were read; reading another field of the entity raises. An item that
+        is not whole, an entry of an index that lacks attributes, is not upgraded. `require_all_fields`
+        applies to whole items: it computes computed fields that are missing, and raises `InvalidEntity`
+        for other required ones.
         """
-        insists = insists and is_whole and only is None
-        if is_whole:
+        if is_whole and self.version > 1:
             item = self.upgraded(item)
-        decoders = self._decoders
-        if only is not None:
-            decoders = tuple(each for each in decoders if each[0] in only)
-        values: dict[str, Any] = {}
-        missing = []
-        for name, attribute, decode in decoders:
-            value = item.get(attribute)
-            if value is None:
-                missing.append(name)
-            else:
-                values[name] = decode(value)
-        if missing:
-            values.update(self._told_otherwise(missing, item, is_whole, insists))
+        entity: Entity = _new(self.entity)
+        values = entity.__dict__
+        is_complete = True
+        for name, attribute, code, read, decode in (
+            self._all_decoders if only is None else self._decoders(only)
+        ):
+            if attribute not in item:
+                is_complete = False
+                continue
+            value = item[attribute]
+            values[name] = read(value[code]) if code in value else decode(value)
+        if not is_complete:
+            required = require_all_fields and is_whole and only is None
+            self._fill_missing(entity, item, only, is_whole, required)
         if validate:
-            values = self.validator.all(values)
-        entity = self.entity.from_trusted(values)
-        if insists and self.computations:
-            self._compute_missing(entity)
+            values.update(self.validator.all(values))
         return entity
 
-    def _told_otherwise(
-        self, names: list[str], item: Item, is_whole: bool, insists: bool
-    ) -> dict[str, Any]:
-        """The values of fields whose attributes an item does not have."""
+    @cached_property
+    def _all_decoders(self) -> _Decoders:
+        return self._decoders(None)
+
+    def _fill_missing(
+        self,
+        entity: Entity,
+        item: Item,
+        only: frozenset[str] | None,
+        is_whole: bool,
+        require_all_fields: bool,
+    ) -> None:
+        """Set the fields whose attributes an item does not have."""
+        values = entity.__dict__
         parsed: dict[Slot, dict[str, Any]] = {}
-        found = {name: self._missing(name, item, is_whole, parsed) for name in names}
-        for name, value in found.items() if insists else ():
-            if value is None:
-                self._check_missing(name, item)
-        return found
+        for name, *_ in self._decoders(only):
+            if name in values:
+                continue
+            values[name] = self._missing(name, item, is_whole, parsed)
+            if require_all_fields and values[name] is None and name in self.required:
+                raise self._lacking(name, item)
+        if require_all_fields:
+            for name, compute in self.computations.items():
+                if values[name] is None:
+                    values[name] = compute(entity)
 
-    def _compute_missing(self, entity: Entity) -> None:
-        for name, compute in self.computations.items():
-            if entity.__dict__[name] is None:
-                entity.__dict__[name] = compute(entity)
-
-    def _check_missing(self, name: str, item: Item) -> None:
-        """Raise where an item lacks what every entity has: it is older than the field, or of another program."""
-        field = self.fields[name]
-        if name not in self.required:
-            return
-        raise InvalidEntity(
-            f"{self.tag}: the item {self._told_key(item)} has no attribute {field.attribute!r}, and field {name!r} has no "
-            "default: declare one, or that the field may be None, or add it with @upgrade; until then, "
-            "select(…) reads the other fields",
+    def _lacking(self, name: str, item: Item) -> InvalidEntity:
+        """The error for an item that is older than a field, or was written by another program."""
+        return InvalidEntity(
+            f"{self.tag}: the item {self._describe_key(item)} has no attribute "
+            f"{self.fields[name].attribute!r}, and field {name!r} has no default: declare one, or that the "
+            "field may be None, or add it with @upgrade; until then, select(…) reads the other fields",
             [{"field": name, "error": "is missing"}],
         )
 
     def _missing(
         self, name: str, item: Item, is_whole: bool, parsed: dict[Slot, dict[str, Any]]
     ) -> Any:
-        """The value of a field whose attribute the item does not have: as a key tells it, or the default.
+        """The value of a field whose attribute the item does not have: from a key, or the default.
 
-        Of a whole item absence tells the default. An entry of an index has its attributes or not, whatever
-        their values, so there the keys are asked first. `parsed` remembers what they hold.
+        In a whole item absence means the default. An entry of an index may lack the attribute whatever its
+        value, so there the keys come first. `parsed` holds the keys that were read already.
         """
         field = self.fields[name]
         if field.options.required or not is_whole:
-            for slot in self._slots_of.get(name, ()):
+            for slot in self._slots_with.get(name, ()):
                 value = item.get(slot.attribute.name)
                 if value is not None:
                     if slot not in parsed:
-                        parsed[slot] = self._parsed(slot, value, item)
+                        parsed[slot] = self._parse(slot, value, item)
                     return parsed[slot][name]
         return self.absent(field)
 
-    def _parsed(self, slot: Slot, value: AttributeValue, item: Item) -> dict[str, Any]:
-        """The fields that a key attribute holds; raises `MalformedKey` that tells which item's it is."""
+    def _parse(self, slot: Slot, value: AttributeValue, item: Item) -> dict[str, Any]:
+        """The fields in a key attribute; raises `MalformedKey` that names the item."""
         try:
             return slot.parse(value)
         except MalformedKey as error:
             fields = ", ".join(component.field.name for component in slot.components)
             raise MalformedKey(
-                f"{self.tag}: the item {self._told_key(item)} has an attribute {slot.attribute.name!r} that "
-                f"{self.tag} does not write: {error}. Nothing else tells its {fields}: put that item anew, or "
-                "delete it; until then, select(…) of other fields reads on past it"
+                f"{self.tag}: the item {self._describe_key(item)} has an attribute {slot.attribute.name!r} "
+                f"that {self.tag} does not write: {error}. Nothing else holds its {fields}: put the item "
+                "again, or delete it; until then, select(…) of other fields reads past it"
             ) from None
 
-    def _told_key(self, item: Item) -> str:
-        """The primary key of an item, for a message."""
+    def _describe_key(self, item: Item) -> str:
         return ", ".join(
             f"{each.name}={next(iter(item[each.name].values()), None)!r}"
             for each in self.table.keys.attributes
@@ -274,17 +298,17 @@ class EntitySchema:
         )
 
     @cached_property
-    def _slots_of(self) -> dict[str, list[Slot]]:
+    def _slots_with(self) -> dict[str, list[Slot]]:
         """The key attributes that hold a field."""
-        found: dict[str, list[Slot]] = {}
+        slots: dict[str, list[Slot]] = {}
         for key in self.keys.values():
             for slot in key.slots:
                 for component in slot.components:
-                    found.setdefault(component.field.name, []).append(slot)
-        return found
+                    slots.setdefault(component.field.name, []).append(slot)
+        return slots
 
     def upgraded(self, item: Item) -> Item:
-        """The item as the present version of the entity has it; the same object where it is."""
+        """The item as the present version of the entity has it; the same object if it is of that version."""
         if self.version == 1:
             return item
         written = int(item.get(VERSION_ATTRIBUTE, {}).get("N", "1"))
@@ -297,3 +321,10 @@ class EntitySchema:
 
     def __repr__(self) -> str:
         return f"<schema of {self.tag} on {self.table.name}>"
+
+
+def _readers(wire: WireType) -> tuple[str | None, Callable[[Any], Any], Callable[[Any], Any]]:
+    """A type code, how to read the content under it, and how to decode a value of another code."""
+    if wire.read is None:
+        return None, wire.decode, wire.decode
+    return wire.code, wire.read, wire.decode

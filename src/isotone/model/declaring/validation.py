@@ -1,7 +1,7 @@
-"""pydantic's part: values that come from outside are validated against the declared types.
+"""Validation, by pydantic: values from outside are checked against the declared types.
 
-The validators are built when they are first needed, so that defining an entity costs little, and
-`import isotone` nothing.
+Validators are built when they are first needed, so that defining an entity costs little, and
+`import isotone` does not load pydantic.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Optional, get_args, get_origin
 
 from isotone.errors import InvalidEntity
-from isotone.model.declaring.wire import is_optional, named
+from isotone.model.declaring.wire import is_optional, resolve_alias
 
 if TYPE_CHECKING:
     from isotone.model.declaring.fields import Attr
@@ -30,13 +30,12 @@ class Validator:
         self._fields = fields
 
     def all(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Values for every field, validated; raises `InvalidEntity` that lists all that is wrong."""
+        """Values for every field, validated; raises `InvalidEntity` that lists every fault."""
         if not values.keys() <= self._fields.keys():
             raise self._unknown(sorted(values.keys() - self._fields.keys()))
-        missing = [name for name in self._required if name not in values]
-        if missing or len(values) == len(self._fields):
-            return self._validated(values, missing)
-        valid = self._validated(values, missing)
+        if not self._required <= values.keys():
+            return self._validated(values, [name for name in self._fields if name not in values])
+        valid = self._validated(values)
         for name, field in self._fields.items():
             if name not in valid:
                 valid[name] = default_of(field)
@@ -44,40 +43,38 @@ class Validator:
 
     def one(self, name: str, value: Any) -> Any:
         """One field's value, validated."""
-        return self._validated({name: value}, ())[name]
+        return self._validated({name: value})[name]
 
-    def _validated(self, values: Mapping[str, Any], missing: Sequence[str]) -> dict[str, Any]:
-        """The values as the declared types have them; complains of the missing ones as well."""
-        found: list[tuple[str, str]] = [(name, "is missing") for name in missing]
+    def _validated(self, values: Mapping[str, Any], absent: Sequence[str] = ()) -> dict[str, Any]:
+        """The values as the declared types have them; reports required fields among the absent, too."""
+        faults = [(name, "is missing") for name in absent if name in self._required]
         try:
             valid = self._validate(values)
         except _pydantic().ValidationError as error:
-            found += [_complaint(each, values) for each in error.errors()]
-        if not found:
+            faults += [_fault(each, values) for each in error.errors()]
+        if not faults:
             return valid
         order = list(self._fields)
-        found.sort(key=lambda each: order.index(each[0].partition("[")[0]))
+        faults.sort(key=lambda fault: order.index(fault[0].partition("[")[0]))
         raise InvalidEntity(
-            f"{self._entity}: " + "; ".join(f"{name} {what}" for name, what in found),
-            [{"field": name, "error": what} for name, what in found],
+            f"{self._entity}: " + "; ".join(f"{name} {what}" for name, what in faults),
+            [{"field": name, "error": what} for name, what in faults],
         )
 
     @cached_property
-    def _required(self) -> list[str]:
-        return [
+    def _required(self) -> frozenset[str]:
+        return frozenset(
             name
             for name, field in self._fields.items()
             if field.options.required and not is_optional(field.annotation)
-        ]
+        )
 
     @cached_property
     def _validate(self) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-        """pydantic's validator of all fields at once, any of which may be left out."""
+        """pydantic's validator of all fields at once; any of them may be left out."""
         import typing_extensions
 
-        shape: Any = (
-            typing_extensions.TypedDict
-        )  # made at run time, which type checkers do not follow
+        shape: Any = typing_extensions.TypedDict  # made at run time: Any for type checkers
         accepted = {name: _accepted(field) for name, field in self._fields.items()}
         adapter = _pydantic().TypeAdapter(shape(self._entity, accepted, total=False))
         validate: Callable[[Mapping[str, Any]], dict[str, Any]] = adapter.validator.validate_python
@@ -94,31 +91,31 @@ class Validator:
         )
 
 
-def _complaint(error: Any, values: Mapping[str, Any]) -> tuple[str, str]:
-    """Which field one of pydantic's errors is about, and what it says."""
+def _fault(error: Any, values: Mapping[str, Any]) -> tuple[str, str]:
+    """The field that one of pydantic's errors is about, and what is wrong with it."""
     name, *inner = error["loc"]
     place = name + "".join(f"[{part!r}]" for part in inner)
-    return place, f"is {values[name]!r}: {_OURS.get(error['type'], error['msg'])}"
+    return place, f"is {values[name]!r}: {_REWORDED.get(error['type'], error['msg'])}"
 
 
-# What we say instead of pydantic, by the type of its error.
-_OURS: Final = {
+# Our words instead of pydantic's, by the type of its error.
+_REWORDED: Final = {
     "timezone_aware": (
         "it has no time zone, so it names no instant; write datetime(…, tzinfo=UTC), "
-        "in a text a Z or an offset behind the time, and now as datetime.now(UTC)"
+        "in a text a Z or an offset after the time, and now as datetime.now(UTC)"
     )
 }
 
 
 def _pydantic() -> Any:
-    """pydantic, which is loaded when the first entity is made."""
+    """pydantic, loaded when the first entity is made."""
     import pydantic
 
     return pydantic
 
 
 def default_of(field: Attr[Any]) -> Any:
-    """What an entity has that was made without a value for the field."""
+    """The value of the field in an entity that is made without one."""
     options = field.options
     if options.default_factory is not None:
         return options.default_factory()
@@ -126,7 +123,7 @@ def default_of(field: Attr[Any]) -> Any:
 
 
 def _accepted(field: Attr[Any]) -> Any:
-    """The type that a field's values may have; None, where the library fills it in."""
+    """The type of a field's values; None is accepted, too, where the library sets the field."""
     accepted: Any = _aware(field.annotation)
     if field.options.role == "plain":
         return accepted
@@ -139,7 +136,7 @@ def _accepted(field: Attr[Any]) -> Any:
 
 
 def _to_the_second(value: datetime | None) -> datetime | None:
-    """An expiry as TimeToLive knows it, so that nothing follows from a part that is not stored."""
+    """An expiry as it is stored: TimeToLive has whole seconds."""
     return None if value is None else value.replace(microsecond=0)
 
 
@@ -157,10 +154,10 @@ def _exact(value: Any) -> Any:
 
 
 def _aware(annotation: Any) -> Any:
-    """The annotation with datetimes that name an instant and exact Decimals, also in what it has inside."""
+    """The annotation, with aware datetimes and exact Decimals at every depth."""
     from pydantic import AwareDatetime, BeforeValidator
 
-    annotation = named(annotation)
+    annotation = resolve_alias(annotation)
     if annotation is datetime:
         return AwareDatetime
     if annotation is Decimal:

@@ -1,9 +1,9 @@
-"""How a field's Python type is written in an item, and read back exactly.
+"""How the values of a Python type are written in an item, and read back exactly.
 
-A `WireType` is made once from an annotation. What DynamoDB has a type for is written as that type:
-numbers as N with all their digits, sets as SS, NS and BS. Times are strings of fixed width in UTC, so
-that they sort as text as well. Whatever else pydantic knows (models, dataclasses, discriminated unions)
-is written as a map and validated when it is read.
+`wire_type(annotation)` makes a `WireType` from a field's annotation. What DynamoDB has a type for is
+written as that type: numbers as N with all their digits, sets as SS, NS and BS. Times are strings of
+fixed width in UTC, so they also sort as text. Types that only pydantic knows (models, dataclasses,
+discriminated unions) are written as maps, and validated when they are read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Context, Decimal
 from enum import Enum
-from operator import itemgetter
 from typing import Any, Final, Literal, Optional, Union, get_args, get_origin
 from uuid import UUID
 
@@ -28,13 +27,17 @@ NULL: Final[AttributeValue] = {"NULL": True}
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EXACT: Final = Context(prec=38)  # whatever precision the program has set for its own sums
+_PLAIN_INT: Final = 10**37  # up to here an int's text is DynamoDB's normal form of it
+_UNIONS: Final = (Union, types.UnionType)
 
 
 class WireType(typing.NamedTuple):
-    """The two directions of one type; `code` is the DynamoDB type where there is exactly one.
+    """The two directions of one type.
 
-    `encode` raises `UsageError` for a value of another type. `optional` types write None as absence
-    at the top of an item, and as NULL inside of lists and maps.
+    `code` is the DynamoDB type, None where values have several. `encode` raises `UsageError` for a
+    value of another type. `read` decodes the content under `code`; it is None where decoding takes more
+    than that. `optional` types write None as absence at the top of an item, and as NULL inside lists
+    and maps.
     """
 
     code: str | None
@@ -42,18 +45,19 @@ class WireType(typing.NamedTuple):
     decode: Callable[[AttributeValue], Any]
     optional: bool = False
     python: Any = object
+    read: Callable[[Any], Any] | None = None
 
 
 def wire_type(annotation: Any) -> WireType:
-    """The wire type of an annotation; whatever is not known here is left to pydantic."""
-    known = _PLAIN.get(annotation) if isinstance(annotation, type) else None
+    """The wire type of an annotation; types that are not known here are left to pydantic."""
+    known = _SCALARS.get(annotation) if isinstance(annotation, type) else None
     if known is not None:
         return known
     inner = plain_type(annotation)
     if inner is not annotation:
         return wire_type(inner)
     origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin in (Union, types.UnionType):
+    if origin in _UNIONS:
         return _union(annotation, arguments)
     if origin is Literal:
         return _literal(arguments)
@@ -67,64 +71,80 @@ def wire_type(annotation: Any) -> WireType:
 
 def epoch_type(annotation: Any) -> WireType:
     """A datetime as seconds since the epoch, to the microsecond."""
-    return _in_place_of(annotation, WireType("N", _encode_epoch, _decode_epoch, python=datetime))
+    return _instead(annotation, _scalar("N", _encode_epoch, _read_epoch, datetime))
 
 
 def expiry_type(annotation: Any) -> WireType:
     """A datetime as whole seconds since the epoch, which is what TimeToLive reads."""
-    return _in_place_of(annotation, WireType("N", _encode_expiry, _decode_epoch, python=datetime))
+    return _instead(annotation, _scalar("N", _encode_expiry, _read_epoch, datetime))
 
 
 def zoned_type(annotation: Any, zone: tzinfo) -> WireType:
-    """A datetime of which an item may have texts without a zone: they are of the one given."""
+    """A datetime whose texts may lack a zone in the items; they are read as being in this one."""
     if wire_type(annotation).python is not datetime:
-        raise UsageError("a zone is that of a datetime; leave zone=… out")
+        raise UsageError("zone=… is for a field of type datetime; leave it out")
 
-    def decode(value: AttributeValue) -> datetime:
-        found = datetime.fromisoformat(value["S"])
-        return found.replace(tzinfo=zone) if found.tzinfo is None else found
+    def read(text: str) -> datetime:
+        instant = datetime.fromisoformat(text)
+        return instant.replace(tzinfo=zone) if instant.tzinfo is None else instant
 
-    return _in_place_of(annotation, WireType("S", _encode_datetime, decode, python=datetime))
+    return _instead(annotation, _scalar("S", _encode_datetime, read, datetime))
 
 
-def _in_place_of(annotation: Any, inner: WireType) -> WireType:
-    """Another wire type for an annotation, which may have None as it did."""
+def _instead(annotation: Any, inner: WireType) -> WireType:
+    """Another wire type for an annotation; optional if the annotation is."""
     return _optional(inner) if wire_type(annotation).optional else inner
 
 
-def _wrong(value: Any, expected: str) -> UsageError:
-    return UsageError(f"{value!r} is a {type(value).__name__}, but {expected} is wanted")
+def _wrong_type(value: Any, expected: str) -> UsageError:
+    kind = type(value).__name__
+    article = "an" if kind[0] in "aeiou" else "a"
+    return UsageError(f"{value!r} is {article} {kind}, but {expected} is wanted")
 
 
-def _checked(
+# Scalars
+
+
+def _scalar(
+    code: str,
+    encode: Callable[[Any], AttributeValue],
+    read: Callable[[Any], Any],
+    python: Any,
+) -> WireType:
+    """A type whose values are all written under one code."""
+    return WireType(code, encode, lambda value: read(value[code]), python=python, read=read)
+
+
+def _instances(
     kind: type, code: str, write: Callable[[Any], Any], read: Callable[[Any], Any]
 ) -> WireType:
-    """A type whose values are recognised by their class."""
+    """A scalar type whose values are recognised by their class."""
 
     def encode(value: Any) -> AttributeValue:
         if type(value) is kind or isinstance(value, kind):
             return {code: write(value)}
-        raise _wrong(value, f"a {kind.__name__}")
+        raise _wrong_type(value, f"a {kind.__name__}")
 
-    decode = itemgetter(code) if read in (str, bool) else lambda value: read(value[code])
-    return WireType(code, encode, decode, python=kind)
+    return _scalar(code, encode, read, kind)
 
 
 def _encode_int(value: Any) -> AttributeValue:
     if type(value) is not int:
-        raise _wrong(value, "an int")
+        raise _wrong_type(value, "an int")
+    if -_PLAIN_INT < value < _PLAIN_INT:
+        return {"N": str(value)}
     return {"N": canonical_number(str(value))}
 
 
 def _encode_decimal(value: Any) -> AttributeValue:
     if type(value) is not Decimal and type(value) is not int:
-        raise _wrong(value, "a Decimal")
+        raise _wrong_type(value, "a Decimal")
     return {"N": canonical_number(str(value))}
 
 
 def _encode_float(value: Any) -> AttributeValue:
     if type(value) is not float and type(value) is not int:
-        raise _wrong(value, "a float")
+        raise _wrong_type(value, "a float")
     return {"N": canonical_number(repr(value))}
 
 
@@ -134,28 +154,33 @@ def _encode_datetime(value: Any) -> AttributeValue:
 
 def instant_text(value: Any) -> str:
     """An aware datetime as text of fixed width that sorts by instant."""
+    _check_aware(value)
+    text: str = value.astimezone(UTC).isoformat("T", "microseconds")
+    return text[:26] + "Z"
+
+
+def _check_aware(value: Any) -> None:
     if not isinstance(value, datetime):
-        raise _wrong(value, "a datetime")
+        raise _wrong_type(value, "a datetime")
     if value.tzinfo is None:
         raise UsageError(
             f"{value!r} has no time zone, so it names no instant; write it with tzinfo, such as UTC"
         )
-    return value.astimezone(UTC).isoformat("T", "microseconds")[:26] + "Z"
 
 
-def _decode_datetime(value: AttributeValue) -> datetime:
-    found = datetime.fromisoformat(value["S"])
-    if found.tzinfo is None:
+def _read_datetime(text: str) -> datetime:
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None:
         raise UsageError(
-            f"an item has {value['S']!r}, which has no time zone, so it names no instant; say which one such "
-            "texts are of, as in field(zone=UTC)"
+            f"an item has {text!r}, which has no time zone, so it names no instant; declare the zone of "
+            "such texts, as in field(zone=UTC)"
         )
-    return found
+    return instant
 
 
 def _encode_date(value: Any) -> AttributeValue:
     if not isinstance(value, date) or isinstance(value, datetime):
-        raise _wrong(value, "a date (of a datetime, its .date())")
+        raise _wrong_type(value, "a date (for a datetime, its .date())")
     return {"S": value.isoformat()}
 
 
@@ -167,63 +192,82 @@ def _encode_expiry(value: Any) -> AttributeValue:
     return {"N": str(_since_epoch(value) // timedelta(seconds=1))}
 
 
-def _decode_epoch(value: AttributeValue) -> datetime:
-    return _EPOCH + _decode_span(value)
+def _read_epoch(seconds: str) -> datetime:
+    return _EPOCH + _read_span(seconds)
 
 
 def _since_epoch(value: Any) -> timedelta:
-    instant_text(value)
+    _check_aware(value)
     since: timedelta = value - _EPOCH
     return since
 
 
 def _encode_span(value: Any) -> AttributeValue:
     if not isinstance(value, timedelta):
-        raise _wrong(value, "a timedelta")
+        raise _wrong_type(value, "a timedelta")
     microseconds = value // timedelta(microseconds=1)
     return {"N": canonical_number(str(Decimal(microseconds).scaleb(-6, _EXACT)))}
 
 
-def _decode_span(value: AttributeValue) -> timedelta:
-    return timedelta(microseconds=int(Decimal(value["N"]).scaleb(6, _EXACT)))
+def _read_span(seconds: str) -> timedelta:
+    return timedelta(microseconds=int(Decimal(seconds).scaleb(6, _EXACT)))
 
 
-_PLAIN: Final[dict[type, WireType]] = {
-    str: _checked(str, "S", str, str),
-    bool: _checked(bool, "BOOL", bool, bool),
-    bytes: _checked(bytes, "B", text_of_bytes, a2b_base64),
-    int: WireType("N", _encode_int, lambda value: int(value["N"]), python=int),
-    Decimal: WireType("N", _encode_decimal, lambda value: Decimal(value["N"]), python=Decimal),
-    float: WireType("N", _encode_float, lambda value: float(value["N"]), python=float),
-    datetime: WireType("S", _encode_datetime, _decode_datetime, python=datetime),
-    date: WireType("S", _encode_date, lambda value: date.fromisoformat(value["S"]), python=date),
-    time: _checked(time, "S", lambda value: value.isoformat("microseconds"), time.fromisoformat),
-    timedelta: WireType("N", _encode_span, _decode_span, python=timedelta),
-    UUID: _checked(UUID, "S", str, UUID),
+_SCALARS: Final[dict[type, WireType]] = {
+    str: _instances(str, "S", str, str),
+    bool: _instances(bool, "BOOL", bool, bool),
+    bytes: _instances(bytes, "B", text_of_bytes, a2b_base64),
+    int: _scalar("N", _encode_int, int, int),
+    Decimal: _scalar("N", _encode_decimal, Decimal, Decimal),
+    float: _scalar("N", _encode_float, float, float),
+    datetime: _scalar("S", _encode_datetime, _read_datetime, datetime),
+    date: _scalar("S", _encode_date, date.fromisoformat, date),
+    time: _instances(time, "S", lambda value: value.isoformat("microseconds"), time.fromisoformat),
+    timedelta: _scalar("N", _encode_span, _read_span, timedelta),
+    UUID: _instances(UUID, "S", str, UUID),
 }
 
 
-_TEXT: Final = _PLAIN[str]
+# Classes of the program's own, and choices
 
 
 def _class(annotation: type) -> WireType:
-    """A class of the user's: an enum, a subclass of str or int, or something that pydantic knows."""
+    """An enum, a subclass of str, or a class that pydantic knows."""
     if issubclass(annotation, Enum):
         return _enum(annotation)
     if issubclass(annotation, str):
-        return _checked(annotation, "S", str, annotation)
+        return _instances(annotation, "S", str, annotation)
     return _by_pydantic(annotation)
 
 
 def _enum(annotation: type[Enum]) -> WireType:
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, annotation):
-            raise _wrong(value, f"a member of {annotation.__name__}")
+            raise _wrong_type(value, f"a member of {annotation.__name__}")
         return to_wire(value.value)
 
     code = _code_of([member.value for member in annotation])
-    read = _reader(code)
-    return WireType(code, encode, lambda value: annotation(read(value)), python=annotation)
+    if code == "S":
+        return _scalar(code, encode, annotation, annotation)
+    return WireType(code, encode, lambda value: annotation(_simplest(value)), python=annotation)
+
+
+def _literal(allowed: tuple[Any, ...]) -> WireType:
+    known = frozenset((isinstance(value, bool), value) for value in allowed)  # True == 1
+
+    def encode(value: Any) -> AttributeValue:
+        try:
+            is_allowed = (isinstance(value, bool), value) in known
+        except TypeError:  # not hashable, so none of them
+            is_allowed = False
+        if not is_allowed:
+            raise _wrong_type(value, f"one of {', '.join(map(repr, allowed))}")
+        return to_wire(value)
+
+    code = _code_of(allowed)
+    if code == "S":
+        return _scalar(code, encode, str, Literal)
+    return WireType(code, encode, _simplest, python=Literal)
 
 
 def _code_of(values: Iterable[Any]) -> str | None:
@@ -232,28 +276,15 @@ def _code_of(values: Iterable[Any]) -> str | None:
     return codes.pop() if len(codes) == 1 else None
 
 
-def _reader(code: str | None) -> Callable[[AttributeValue], Any]:
-    return itemgetter("S") if code == "S" else _natural
-
-
-def _natural(value: AttributeValue) -> Any:
+def _simplest(value: AttributeValue) -> Any:
     """A scalar as the simplest Python value: whole numbers as int."""
-    found = from_wire(value)
-    return (
-        int(found) if isinstance(found, Decimal) and found == found.to_integral_value() else found
-    )
+    simple = from_wire(value)
+    if isinstance(simple, Decimal) and simple == simple.to_integral_value():
+        return int(simple)
+    return simple
 
 
-def _literal(choices: tuple[Any, ...]) -> WireType:
-    allowed = frozenset(choices)
-
-    def encode(value: Any) -> AttributeValue:
-        if value not in allowed:
-            raise _wrong(value, f"one of {', '.join(map(repr, choices))}")
-        return to_wire(value)
-
-    code = _code_of(choices)
-    return WireType(code, encode, _reader(code), python=Literal)
+# Types made of other types
 
 
 def _union(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
@@ -264,13 +295,15 @@ def _union(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
 
 
 def _optional(inner: WireType) -> WireType:
+    encode_present, decode_present = inner.encode, inner.decode
+
     def encode(value: Any) -> AttributeValue:
-        return NULL if value is None else inner.encode(value)
+        return NULL if value is None else encode_present(value)
 
     def decode(value: AttributeValue) -> Any:
-        return None if "NULL" in value else inner.decode(value)
+        return None if "NULL" in value else decode_present(value)
 
-    return WireType(inner.code, encode, decode, optional=True, python=inner.python)
+    return inner._replace(encode=encode, decode=decode, optional=True)
 
 
 def _list(_annotation: Any, arguments: tuple[Any, ...]) -> WireType:
@@ -278,12 +311,10 @@ def _list(_annotation: Any, arguments: tuple[Any, ...]) -> WireType:
 
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, list):
-            raise _wrong(value, "a list")
+            raise _wrong_type(value, "a list")
         return {"L": [element.encode(each) for each in value]}
 
-    return WireType(
-        "L", encode, lambda value: [element.decode(each) for each in value["L"]], python=list
-    )
+    return _scalar("L", encode, lambda content: [element.decode(each) for each in content], list)
 
 
 def _dict(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
@@ -293,13 +324,13 @@ def _dict(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
 
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, dict):
-            raise _wrong(value, "a dict")
+            raise _wrong_type(value, "a dict")
         return {"M": {name: element.encode(each) for name, each in value.items()}}
 
-    def decode(value: AttributeValue) -> Any:
-        return {name: element.decode(each) for name, each in value["M"].items()}
+    def read(content: Any) -> Any:
+        return {name: element.decode(each) for name, each in content.items()}
 
-    return WireType("M", encode, decode, python=dict)
+    return _scalar("M", encode, read, dict)
 
 
 _SET_CODES: Final = {"S": "SS", "N": "NS", "B": "BS"}
@@ -314,15 +345,13 @@ def _set(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
 
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, set | frozenset):
-            raise _wrong(value, "a set")
+            raise _wrong_type(value, "a set")
         return {code: sorted(element.encode(each)[member_code] for each in value)}
 
-    def decode(value: AttributeValue) -> Any:
-        return kind([element.decode({member_code: each}) for each in value[code]])
+    def read(content: Any) -> Any:
+        return kind([element.decode({member_code: each}) for each in content])
 
-    return WireType(
-        code, encode, (lambda value: kind(value["SS"])) if element is _TEXT else decode, python=kind
-    )
+    return _scalar(code, encode, kind if element is _SCALARS[str] else read, kind)
 
 
 _CONTAINERS: Final[dict[Any, Callable[[Any, tuple[Any, ...]], WireType]]] = {
@@ -345,7 +374,7 @@ def _by_pydantic(annotation: Any) -> WireType:
             return to_wire(plain(adapter.dump_python(value, warnings="error")))
         except PydanticSerializationError:
             name = getattr(annotation, "__name__", None) or str(annotation)
-            raise _wrong(value, f"what fits {name}") from None
+            raise _wrong_type(value, f"a value of type {name}") from None
 
     return WireType(
         None, encode, lambda value: adapter.validate_python(from_wire(value)), python=annotation
@@ -353,7 +382,7 @@ def _by_pydantic(annotation: Any) -> WireType:
 
 
 def plain(value: Any) -> Any:
-    """A dumped value with everything that DynamoDB has no type for as its text or number."""
+    """A dumped value, with everything that DynamoDB has no type for as its text or number."""
     if isinstance(value, dict):
         return {str(plain(name)): plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -362,27 +391,31 @@ def plain(value: Any) -> Any:
         return plain(value.value)
     if isinstance(value, float):
         return Decimal(repr(value))
-    known = _PLAIN.get(type(value))
+    known = _SCALARS.get(type(value))
     return value if known is None else from_wire(known.encode(value))
 
 
-# What an annotation stands for
-
-
-_UNIONS = (typing.Union, types.UnionType)
+# Annotations: what type a name stands for
+#
+#     UserId = NewType("UserId", str)             is str
+#     Name = Annotated[str, MaxLen(80)]           is str; pydantic checks the rest
+#     type State = Literal["ON", "OFF"]           is the Literal
+#     Literal["ON", None]                         is Literal["ON"] | None
+#
+# An alias that is defined by itself stays as it is, and is left to pydantic.
 
 
 def plain_type(annotation: Any) -> Any:
-    """The type that an annotation is a name of, without what it was annotated with."""
+    """The type that an annotation stands for, without aliases and metadata."""
     while True:
-        inner = _behind(annotation)
+        inner = _unwrapped(annotation)
         if inner is annotation:
             return annotation
         annotation = inner
 
 
 def present_type(annotation: Any) -> Any:
-    """The same without None, which a field of it may have."""
+    """The plain type of the values that are not None."""
     plain = plain_type(annotation)
     rest = [each for each in get_args(plain) if each is not type(None)]
     if get_origin(plain) in _UNIONS and len(rest) == 1:
@@ -391,7 +424,7 @@ def present_type(annotation: Any) -> Any:
 
 
 def is_optional(annotation: Any) -> bool:
-    """Whether a field of this type may have None."""
+    """Whether a field of this type may be None."""
     plain = plain_type(annotation)
     return get_origin(plain) in _UNIONS and any(
         each is type(None) or is_optional(each) for each in get_args(plain)
@@ -399,48 +432,48 @@ def is_optional(annotation: Any) -> bool:
 
 
 def choices(annotation: Any) -> tuple[Any, ...] | None:
-    """The values of an enum or a Literal in the order of their declaration; None of any other type."""
+    """The values of an enum or a Literal in the order of their declaration; None for other types."""
     present = present_type(annotation)
     if get_origin(present) is Literal:
         return get_args(present)
     return tuple(present) if isinstance(present, type) and issubclass(present, Enum) else None
 
 
-def named(annotation: Any) -> Any:
-    """What a NewType or an alias stands for; the annotation itself where it is none, or holds itself."""
+def resolve_alias(annotation: Any) -> Any:
+    """The type that a NewType or an alias stands for; anything else, and a recursive alias, as it is."""
     if isinstance(annotation, typing.NewType):
         return annotation.__supertype__
-    # There are two classes of this name, Python's from 3.12 on and that of typing_extensions.
-    if type(annotation).__name__ == "TypeAliasType" and not _holds(
-        annotation.__value__, annotation
-    ):
+    # Python (from 3.12 on) and typing_extensions each have a class of this name.
+    if type(annotation).__name__ == "TypeAliasType" and not _is_recursive(annotation):
         return annotation.__value__
     return annotation
 
 
-def _behind(annotation: Any) -> Any:
+def _unwrapped(annotation: Any) -> Any:
+    """The annotation with its outermost alias or metadata taken off."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is typing.Annotated:
         return arguments[0]
     if origin is Literal and None in arguments and len(arguments) > 1:
         rest = tuple(each for each in arguments if each is not None)
         return Optional[Literal[rest]]  # noqa: UP045 - made at run time
-    return named(annotation)
+    return resolve_alias(annotation)
 
 
-def _holds(annotation: Any, alias: Any) -> bool:
+def _is_recursive(alias: Any) -> bool:
+    """Whether an alias names itself, or a type that is not known yet."""
     return any(
         each is alias or isinstance(each, str | typing.ForwardRef)
-        for each in _parts(annotation, ())
+        for each in _walk(alias.__value__, ())
     )
 
 
-def _parts(annotation: Any, within: tuple[Any, ...]) -> Iterator[Any]:
-    """An annotation and all that it is made of, aliases followed once."""
+def _walk(annotation: Any, within: tuple[Any, ...]) -> Iterator[Any]:
+    """An annotation and all that it is made of; each alias is followed once."""
     yield annotation
     if get_origin(annotation) is Literal:
         return
     if type(annotation).__name__ == "TypeAliasType" and annotation not in within:
-        yield from _parts(annotation.__value__, (*within, annotation))
+        yield from _walk(annotation.__value__, (*within, annotation))
     for each in get_args(annotation)[: 1 if get_origin(annotation) is typing.Annotated else None]:
-        yield from _parts(each, within)
+        yield from _walk(each, within)

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from isotone.errors import Unanswerable, UsageError
 from isotone.expressions import nodes
-from isotone.model.declaring.conditions import All, Comparison, Condition, Test
+from isotone.model.declaring.conditions import All, Comparison, Condition, FunctionTest
 from isotone.model.declaring.keys import BoundKey, Component, NativeSlot, Slot, StringSlot
 from isotone.values.json import text_of_bytes
 from isotone.values.order import sort_key
@@ -125,7 +125,7 @@ def _comparison(key: BoundKey, condition: Condition, own: set[str]) -> Compariso
     if not isinstance(condition, Condition):
         raise UsageError(f"{condition!r} is no condition; write one such as Order.number == 157")
     names = ", ".join(dict.fromkeys(field.name for field in condition.fields()))
-    if isinstance(condition, Test) and condition.function in _PRESENCE and names in own:
+    if isinstance(condition, FunctionTest) and condition.function in _PRESENCE and names in own:
         raise Unanswerable(
             f"{key.name}: everything in it has a value for {names!r}, and what has none is not in it, so "
             "leave this condition out; to find what has none, use another key and .filter(…)"
@@ -215,13 +215,13 @@ def _restriction(
         return _native(slot, asked, condition)
     assert isinstance(slot, StringSlot)
     leading = [
-        slot.outward(place, asked.equal[component.field.name])
+        slot.to_codec(place, asked.equal[component.field.name])
         for place, component in enumerate(slot.components[:equal])
     ]
     operator: Any = None if condition is None else condition.operator
     operands: Sequence[Any] = () if condition is None else condition.values
     if operator != "begins_with":  # whose operand is a text, whatever the field is
-        operands = [slot.outward(equal, value) for value in operands]
+        operands = [slot.to_codec(equal, value) for value in operands]
     try:
         selection = slot.template.select(leading, operator, operands)
     except Unanswerable as error:

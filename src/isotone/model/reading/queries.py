@@ -349,7 +349,12 @@ class Selection:
             schema = self._schema_of(item)
             if schema is not None:
                 only = self._only[schema.tag]
-                yield schema.from_item(item, only=only, is_whole=self.is_whole, insists=True), item
+                yield (
+                    schema.from_item(
+                        item, only=only, is_whole=self.is_whole, require_all_fields=True
+                    ),
+                    item,
+                )
 
     def _schema_of(self, item: Item) -> EntitySchema | None:
         tag = item.get(self._table.tag)
@@ -387,7 +392,7 @@ def _wanted(
 ) -> frozenset[str] | None:
     """The fields to be read of an item; None for all."""
     if read.selected is not None:
-        return read.selected & schema.fields.keys()
+        return read.selected.intersection(schema.fields)
     return available
 
 

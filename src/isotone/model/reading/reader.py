@@ -114,7 +114,7 @@ class Reader:
             return None
         if item.get(schema.table.tag, {"S": schema.tag}) != {"S": schema.tag}:
             return None
-        return cast(E, schema.from_item(item, insists=True))
+        return cast(E, schema.from_item(item, require_all_fields=True))
 
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
         """Exactly `size` results, fewer only at the end or where the query's bounds are reached."""

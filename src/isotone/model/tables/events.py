@@ -143,7 +143,7 @@ class Event(Generic[E]):
         image: Item | None = self._change.get(member)
         if image is None or self.schema is None:
             return None
-        return cast("E", self.schema.from_item(_mended(image), insists=True))
+        return cast("E", self.schema.from_item(_mended(image), require_all_fields=True))
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.keys!r} at {self.sequence}>"

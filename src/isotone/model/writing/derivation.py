@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from isotone.model.declaring.conditions import All, Comparison, Condition, Test
+from isotone.model.declaring.conditions import All, Comparison, Condition, FunctionTest
 from isotone.model.declaring.keys import BoundKey, NativeSlot
 from isotone.model.declaring.schema import EntitySchema
 from isotone.values.types import Item
@@ -75,7 +75,11 @@ def told_by(condition: Condition | None) -> dict[str, Any]:
     for each in _conjuncts(condition):
         if isinstance(each, Comparison) and each.operator == "=" and not each.path:
             found[each.field.name] = each.values[0]
-        elif isinstance(each, Test) and each.function == "attribute_not_exists" and not each.path:
+        elif (
+            isinstance(each, FunctionTest)
+            and each.function == "attribute_not_exists"
+            and not each.path
+        ):
             found[each.field.name] = EntitySchema.absent(each.field)
     return found
 
@@ -164,6 +168,8 @@ def _watched(schema: EntitySchema) -> type[Any]:
     # The base is known at run time only, which type checkers do not follow.
     class Watched(schema.entity):  # type: ignore[misc, name-defined]
         """Values that are known, looked at by a computation."""
+
+        __schema__ = schema
 
         def __init__(self) -> None: ...
 

@@ -117,7 +117,7 @@ def _gauges(schema: EntitySchema) -> tuple[Gauge, ...]:
         Gauge(
             key.name,
             component.field.name,
-            partial(slot.outward, place),
+            partial(slot.to_codec, place),
             codec,
             component.field.options.alert,
             component.field.options.max,

@@ -190,12 +190,16 @@ def key_of(target: type[Entity] | Entity, key: Mapping[str, Any]) -> Item:
     return schema.primary_key(target.__dict__)
 
 
-def entity_of(schema: EntitySchema, item: Item | None, *, insists: bool = False) -> Entity | None:
+def entity_of(
+    schema: EntitySchema, item: Item | None, *, require_all_fields: bool = False
+) -> Entity | None:
     """The entity that an item is, of whatever kind; None without an item."""
     if item is None:
         return None
     tag = item.get(schema.table.tag, {}).get("S", schema.tag)
-    return schema.table.entities.get(tag, schema).from_item(item, insists=insists)
+    return schema.table.entities.get(tag, schema).from_item(
+        item, require_all_fields=require_all_fields
+    )
 
 
 def values_of(schema: EntitySchema, item: Item | None) -> dict[str, Any] | None:

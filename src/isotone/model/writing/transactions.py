@@ -236,7 +236,7 @@ class _Read(NamedTuple):
 def _alive(schema: EntitySchema, item: Item | None, clock: Clock) -> Entity | None:
     """The entity of an item; None where it has expired."""
     gone = is_gone(schema, item, datetime.fromtimestamp(clock.now(), UTC))
-    return None if gone else entity_of(schema, item, insists=True)
+    return None if gone else entity_of(schema, item, require_all_fields=True)
 
 
 _READS: Final = limits.TRANSACTION_ITEMS

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
-from isotone.errors import UsageError, WriteRefused
+from isotone.errors import WriteRefused
 from isotone.expressions import nodes
 from isotone.model.steps import Call, Steps
 from isotone.values.types import Item
@@ -92,14 +92,4 @@ def read_item(schema: EntitySchema, key: Item) -> Steps[Item | None]:
 
 def identify(schema: EntitySchema, values: Mapping[str, Any]) -> Item:
     """The primary key that these fields make; raises `UsageError` for any other set of fields."""
-    wanted = schema.identity
-    if values.keys() != wanted.keys():
-        missing = ", ".join(sorted(wanted.keys() - values.keys()))
-        foreign = ", ".join(sorted(values.keys() - wanted.keys()))
-        faults = [f"{missing} is missing"] if missing else []
-        faults += [f"{foreign} is no part of its key"] if foreign else []
-        raise UsageError(
-            f"{schema.tag} is identified by {', '.join(wanted) or 'no field at all'}: "
-            + " and ".join(faults)
-        )
-    return schema.primary_key(values)
+    return schema.identify(values)
