@@ -342,7 +342,7 @@ def test_scanning_an_index_of_one_kind_reads_that_kind(store: Store) -> None:
 
 
 def test_an_index_of_one_kind_takes_no_second_one() -> None:
-    with pytest.raises(UsageError, match="one_kind=True and has Customer already"):
+    with pytest.raises(UsageError, match="one_kind=True and already has Customer"):
 
         class Supplier(Entity, table=shop):
             name: Attr[str] = field()

@@ -224,11 +224,7 @@ class Attr(_Place[T]):
         try:
             return self.wire.encode(value)
         except UsageError as error:
-            raise self.with_name(error) from None
-
-    def with_name(self, error: UsageError) -> UsageError:
-        """The error with the field's name before it."""
-        return UsageError(f"field {self.name!r}: {error}")
+            raise UsageError(f"field {self.name!r}: {error}") from None
 
     def encode_at(self, path: PathElements, value: Any) -> AttributeValue:
         """A value somewhere inside the field, where only its own type is known."""

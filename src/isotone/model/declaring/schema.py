@@ -101,7 +101,7 @@ class EntitySchema:
             try:
                 item[attribute] = encode(value)
             except UsageError as error:
-                raise self.fields[name].with_name(error) from None
+                raise UsageError(f"field {name!r}: {error}") from None
         item |= self.marks
         item |= self.primary_key(values)
         for key in self.indexes:
