@@ -96,6 +96,16 @@ def test_errors_are_botos(database: isotone.Database) -> None:
         client.exceptions.ConditionalCheckFailedException  # noqa: B018
 
 
+def test_has_neither_paginators_nor_waiters(database: isotone.Database) -> None:
+    client = database.streams_client()
+    assert not client.can_paginate("get_records")
+    assert client.waiter_names == []
+    with pytest.raises(ValueError, match="Operation cannot be paginated: get_records"):
+        client.get_paginator("get_records")
+    with pytest.raises(ValueError, match="Waiter does not exist: table_exists"):
+        client.get_waiter("table_exists")
+
+
 @pytest.mark.parametrize(
     ("method", "request_"),
     [

@@ -18,10 +18,10 @@ import msgspec
 
 _decode: Final = msgspec.json.decode
 
-# Only binary values are text or a list under "B" or "BS", and only times are numbers under "…Time": under
-# the names that users give stand objects.
+# Only binary values are text or a list under "B" or "BS". Only times are numbers under "…Time": user-given
+# names have objects as values.
 _has_binary: Final = re.compile(rb'"BS?":').search
-_has_times: Final = re.compile(rb'Time":\s*[\d-]').search
+_has_times: Final = re.compile(rb'Time":[^{]').search
 
 _PROCESS: Final = "".join(choice(ascii_uppercase + digits) for _ in range(40))
 _SERIAL: Final = count()
