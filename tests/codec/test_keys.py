@@ -1,4 +1,4 @@
-"""Order and round trip against a definition of order that knows nothing of bytes."""
+"""Bytes of keys; order and round trip against a definition of order that knows nothing of bytes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.codec.reader import descending, read_component, read_key
 
 from isotone.codec import (
     after,
-    decode,
-    decode_key,
-    descending,
-    encode_key_value,
+    decode_number,
+    encode_binary,
     encode_number,
+    encode_text,
+    encoder_for,
+    partition_prefix,
     prefix_range,
+    segment_range,
 )
-from isotone.errors import StorageCorrupt, UsageError
+from isotone.errors import MalformedKey, UsageError
 from isotone.values.number import canonical_number
 
 Value = dict[str, Any]
@@ -67,7 +70,7 @@ def order(left: Any, right: Any) -> int:
 
 
 def encode(*key: Value) -> bytes:
-    return b"".join(map(encode_key_value, key))
+    return b"".join(encoder_for(code)(content) for value in key for code, content in value.items())
 
 
 @pytest.mark.parametrize(
@@ -87,7 +90,6 @@ def encode(*key: Value) -> bytes:
 )
 def test_bytes(value: Value, encoded: str) -> None:
     assert encode(value) == bytes.fromhex(encoded)
-    assert descending(encode(value)) == bytes(255 - byte for byte in bytes.fromhex(encoded))
 
 
 @given(pairs)
@@ -121,17 +123,17 @@ def test_no_component_begins_another(left: Value, right: Value) -> None:
             assert not form(encode(left)).startswith(form(encode(right)))
 
 
-@given(st.lists(st.tuples(values, st.booleans()), max_size=5), st.binary(max_size=8))
-def test_keys_read_back(components: list[tuple[Value, bool]], head: bytes) -> None:
-    key = head
+@given(st.lists(st.tuples(values, st.booleans()), max_size=5))
+def test_keys_read_back(components: list[tuple[Value, bool]]) -> None:
+    key = b""
     for value, reverse in components:
         key += descending(encode(value)) if reverse else encode(value)
-    assert decode_key(key, len(head)) == tuple(value for value, _ in components)
+    assert read_key(key) == [value for value, _ in components]
 
 
 @given(values, values)
 def test_reading_one_component_stops_where_it_ends(value: Value, other: Value) -> None:
-    assert decode(encode(value, other)) == (value, len(encode(value)))
+    assert read_component(encode(value, other)) == (value, len(encode(value)))
 
 
 @given(values, st.lists(values, max_size=2), pairs)
@@ -176,25 +178,126 @@ def test_small_numbers_are_short() -> None:
 
 def test_types_without_a_place_in_a_key() -> None:
     with pytest.raises(UsageError, match="type BOOL"):
-        encode_key_value({"BOOL": True})
+        encoder_for("BOOL")
     with pytest.raises(UsageError, match="type N has no beginning"):
         prefix_range({"N": "1"})
 
 
 @pytest.mark.parametrize(
-    "damaged", [b"\x00", b"\x20a", b"\x20\xc3\x00", b"\xcf\x00", b"\x30", b"\x40"]
+    ("text", "encoded"),
+    [
+        ("0", "11"),
+        ("1", "12 80 02"),
+        ("5", "12 80 0a"),
+        ("10", "12 80 14"),
+        ("99", "12 80 c6"),
+        ("100", "12 81 02"),
+        ("101", "12 81 03 02"),
+        ("1234", "12 81 19 44"),
+        ("12345", "12 82 03 2f 5a"),
+        ("10001", "12 82 03 01 02"),
+        ("1700000000", "12 84 22"),
+        ("0.5", "12 7f 64"),
+        ("0.05", "12 7f 0a"),
+        ("0.005", "12 7e 64"),
+        ("1.5", "12 80 03 64"),
+        ("12.345", "12 80 19 45 64"),
+        ("-1", "10 7f fd"),
+        ("-1.5", "10 7f fc 9b"),
+        ("-100", "10 7e fd"),
+        ("1e-130", "12 3f 02"),
+        ("1e125", "12 be 14"),
+        ("9.9e125", "12 be c6"),
+        ("-9.9e125", "10 41 39"),
+        ("9" * 38, "12 92" + " c7" * 18 + " c6"),
+        ("1" + "2" * 37 + "e1", "12 93 03" + " 2d" * 18 + " 28"),
+    ],
 )
-def test_damage(damaged: bytes) -> None:
-    with pytest.raises(StorageCorrupt):
-        decode_key(damaged)
+def test_bytes_of_numbers(text: str, encoded: str) -> None:
+    normal = canonical_number(text)
+    assert encode_number(normal) == bytes.fromhex(encoded)
+    assert decode_number(bytes.fromhex(encoded)) == normal
+    assert read_key(bytes.fromhex(encoded)) == [{"N": normal}]
 
 
-@given(
-    st.binary(max_size=12)
-    | st.lists(st.sampled_from(b"\x10\x11\x12\x20\x30\x00\x01\x80\x02")).map(bytes)
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "",
+        "12",
+        "12 80",
+        "12 80 01 02",
+        "12 80 01",
+        "12 00 02",
+        "12 ff 02",
+        "12 80" + " 03" * 38 + " 02",
+        "12 80 03",
+        "12 80 00",
+        "12 80 ff c8",
+        "12 80 03 c8",
+        "12 80 02 02",
+        "11 00",
+        "10 7f",
+        "10 7f fc",
+        "ed 7f fd",
+        "20 00",
+    ],
 )
-def test_any_bytes_are_a_key_or_damage(data: bytes) -> None:
-    try:
-        decode_key(data)
-    except StorageCorrupt:
-        return
+def test_bytes_of_no_number(damaged: str) -> None:
+    with pytest.raises(MalformedKey, match="not a number"):
+        decode_number(bytes.fromhex(damaged))
+
+
+@given(numbers)
+def test_numbers_are_decoded(value: Value) -> None:
+    assert decode_number(encode(value)) == value["N"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "body"),
+    [
+        ("", ""),
+        ("61", "61"),
+        ("00", "0101"),
+        ("01", "0102"),
+        ("02", "02"),
+        ("0001", "01010102"),
+        ("0100", "01020101"),
+        ("ff00ff", "ff0101ff"),
+    ],
+)
+def test_bytes_of_binary_values(raw: str, body: str) -> None:
+    assert encode_binary(bytes.fromhex(raw)).hex() == f"30{body}00"
+
+
+def test_bytes_of_a_partition() -> None:
+    # BLAKE2b with a digest of eight bytes, which is not a cut of a longer digest: `b2sum -l 64`.
+    key = bytes.fromhex("cee007238b409620") + encode_text("a")
+    assert partition_prefix(encode_text("a")) == key
+
+
+@given(st.integers(1, 1_000_000), st.data())
+def test_segments_meet_and_do_not_overlap(total: int, data: st.DataObject) -> None:
+    segment = data.draw(st.integers(0, total - 1))
+    low, high = segment_range(segment, total)
+    assert (low == bytes(8)) == (segment == 0)
+    if segment + 1 == total:
+        assert high is None
+    else:
+        assert high == segment_range(segment + 1, total)[0]
+        assert low < high
+
+
+@given(st.binary(), st.integers(1, 50))
+def test_each_key_is_in_one_segment(key: bytes, total: int) -> None:
+    prefix = partition_prefix(key)
+    ranges = [segment_range(segment, total) for segment in range(total)]
+    assert sum(low <= prefix and (high is None or prefix < high) for low, high in ranges) == 1
+
+
+def test_segments_get_even_shares() -> None:
+    hashes = [partition_prefix(encode_text(f"user#{i}")) for i in range(8000)]
+    for segment in range(8):
+        low, high = segment_range(segment, 8)
+        share = sum(low <= hash_ and (high is None or hash_ < high) for hash_ in hashes)
+        assert 850 < share < 1150

@@ -250,13 +250,13 @@ def test_a_write_goes_where_the_other_program_looks(database: isotone.Database) 
     [
         (
             lambda: Order(user_id=7, day=date(2020, 1, 1), shop="a|b", number=1),
-            r"field 'shop': 'a\|b' holds '\|'.*declare another separator",
+            r"field 'shop': 'a\|b' contains '\|'.*declare another separator",
         ),
         (
             lambda: Order(user_id=7, day=date(2020, 1, 1), shop="a:", number=1),
-            "field 'shop': 'a:' holds '::', or the beginning of it at its end",
+            "field 'shop': 'a:' contains '::' or ends as it begins",
         ),
-        (lambda: Reading(sensor="a#b", at=START), "field 'sensor': 'a#b' holds '#'"),
+        (lambda: Reading(sensor="a#b", at=START), "field 'sensor': 'a#b' contains '#'"),
         (lambda: User(user_id=-7), "field 'user_id': -7 is negative.*declare a minimum"),
         (lambda: Reading(sensor="a", at=START.replace(microsecond=1)), "field 'at': .* is finer"),
     ],
@@ -337,17 +337,17 @@ def test_a_key_that_may_be_of_another_kind_is_refused() -> None:
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        (lambda f: Key(f.name, f.number, separator="").sort("X"), "nothing tells where RawText ends"),
-        (lambda f: Key("A", f.name, separator="\n").sort("X"), "is no separator"),
+        (lambda f: Key(f.name, f.number, separator="").sort("X"), "nothing marks where RawText ends"),
+        (lambda f: Key("A", f.name, separator="\n").sort("X"), "is not a separator"),
         (lambda f: Key("A", raw(f.day)).sort("X"), r"raw\(day\) is a date, .* leave raw\(…\) out"),
         (lambda f: Key("A", raw(f.share)).sort("X"), r"raw\(share\) is a float"),
         (lambda f: Key("A", desc(raw(f.number))).sort("X"), "a number that is not padded has no order"),
         (lambda f: Key("A", written(f.name, "%Y%m%d")).sort("X"), "neither a date nor a datetime"),
-        (lambda f: Key("A", written(f.day, "%d.%m.%Y")).sort("X"), "is no form that sorts"),
+        (lambda f: Key("A", written(f.day, "%d.%m.%Y")).sort("X"), "does not sort"),
         (lambda f: Key("A", since_epoch(f.day)).sort("X"), "since_epoch.day. is a date; declare"),
         (
             lambda f: Key("A", in_order(f.state), "B", separator="_").sort("X"),
-            "Choice can hold '_', which comes behind it",
+            "Choice can contain '_', which follows it",
         ),
     ],
 )  # fmt: skip

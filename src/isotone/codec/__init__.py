@@ -1,35 +1,29 @@
-"""Order-preserving bytes: `encode(a) < encode(b)` exactly when `a < b`, alone and inside a key.
+"""Order-preserving keys: `encode(a) < encode(b)` exactly when `a < b`, alone and inside a longer key.
 
-The bytes themselves are described in docs/design/format.md, and that page is the system of record: a
-file written today is read by it tomorrow. `keys` has the table of type codes and what is done with
-whole keys, `texts` and `numbers` the bodies, `partition` the hash that a key begins with.
+`keys` encodes the keys of the database's store as bytes, `readable` the string keys of the modelling
+library, and `ids` makes ids that sort by time. The formats are described in docs/design/format.md, which
+is the system of record: a file written by one version is read by the next.
 """
 
 from isotone.codec.keys import (
     after,
-    decode,
-    decode_key,
-    descending,
+    decode_number,
     encode_binary,
-    encode_key_value,
     encode_number,
     encode_text,
     encoder_for,
+    partition_prefix,
     prefix_range,
+    segment_range,
 )
-from isotone.codec.partition import partition_hash, partition_prefix, segment_range
 
 __all__ = [
     "after",
-    "decode",
-    "decode_key",
-    "descending",
+    "decode_number",
     "encode_binary",
-    "encode_key_value",
     "encode_number",
     "encode_text",
     "encoder_for",
-    "partition_hash",
     "partition_prefix",
     "prefix_range",
     "segment_range",

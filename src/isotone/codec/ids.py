@@ -6,33 +6,100 @@
     UUIDv7   a millisecond    74 bits  36 characters of base 16
 
 An id is one number: the tick in its upper bits, random bits below. The first id of a tick takes new
-random bits from the operating system; each following one is the number after its predecessor, and so
-is every id that is made while the clock stands still, or stands before the last tick after a step
-back. The number may thus carry over into the next tick; it never goes back.
+random bits from the operating system. Each following id is the previous number plus one, also while the
+clock stands still or has stepped back. So the number may run ahead into the next tick; it never decreases.
 
-Generators are safe between threads. A forked child starts from new random bits, and so repeats none
-of its parent's ids.
+Generators are thread-safe. A forked child starts from new random bits, so it repeats none of its parent's
+ids.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from threading import Lock
 from typing import Any, Final, Generic, Self, TypeVar
 from uuid import UUID
 
 from isotone.clock import Clock, SystemClock
-from isotone.codec.alphabets import BASE62, CROCKFORD, Alphabet
 from isotone.errors import MalformedKey, OutOfRange
 
-_KSUID_EPOCH: Final = 1_400_000_000  # 13 May 2014, where KSUIDs begin to count
+_KSUID_EPOCH: Final = 1_400_000_000  # 13 May 2014, the first second of a KSUID
 _SYSTEM: Final = SystemClock()
 
 
+@dataclass(frozen=True, slots=True)
+class Alphabet:
+    """The digits of a base in ascending order, for numbers of one width.
+
+    Texts of one width sort as their numbers do.
+    """
+
+    characters: str
+    width: int
+    bits: int
+    greatest: str = field(init=False, repr=False, compare=False)
+    _values: dict[str, int] = field(init=False, repr=False, compare=False)
+    _reversal: dict[int, int] = field(init=False, repr=False, compare=False)
+    _next: dict[str, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        digits = self.characters
+        values = {character: value for value, character in enumerate(digits)}
+        object.__setattr__(self, "_values", values)
+        object.__setattr__(self, "_reversal", str.maketrans(digits, digits[::-1]))
+        object.__setattr__(self, "_next", dict(pairwise(digits)))
+        object.__setattr__(self, "greatest", self.text((1 << self.bits) - 1))
+
+    def text(self, number: int) -> str:
+        """The number in this alphabet, padded to the width."""
+        base, digits = len(self.characters), []
+        for _ in range(self.width):
+            number, digit = divmod(number, base)
+            digits.append(self.characters[digit])
+        return "".join(reversed(digits))
+
+    def holds(self, text: str) -> bool:
+        """Whether the text is a number of this width and of at most this many bits."""
+        return (
+            len(text) == self.width and self._values.keys() >= set(text) and text <= self.greatest
+        )
+
+    def number(self, text: str) -> int:
+        """The number of a text for which `holds` is true."""
+        number, base = 0, len(self.characters)
+        for character in text:
+            number = number * base + self._values[character]
+        return number
+
+    def moved(self, text: str, by: int) -> str | None:
+        """The text of the number plus `by`; None below zero and above the greatest."""
+        number = self.number(text) + by
+        return None if number < 0 or number >> self.bits else self.text(number)
+
+    def reversed(self, text: str) -> str:
+        """The text with each digit replaced by its difference from the greatest. Its own inverse."""
+        return text.translate(self._reversal)
+
+    def successor(self, text: str) -> str | None:
+        """The text of the next number if only the last digit differs, else None. Faster than `moved`."""
+        digit = self._next.get(text[-1])
+        return None if digit is None else text[:-1] + digit
+
+
+_DIGITS = "0123456789"
+_UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+BASE62 = Alphabet(_DIGITS + _UPPER + _UPPER.lower(), width=27, bits=160)
+CROCKFORD = Alphabet("0123456789ABCDEFGHJKMNPQRSTVWXYZ", width=26, bits=128)
+BASE16 = Alphabet("0123456789abcdef", width=32, bits=128)
+
+
 class _Id(str):
-    """A string that is known to be an id of its kind."""
+    """A string that is a valid id of its kind."""
 
     __slots__ = ()
 
@@ -46,14 +113,14 @@ class _Id(str):
             return text
         if not (isinstance(text, str) and cls._alphabet.holds(text)):
             raise MalformedKey(
-                f"{text!r} is no {cls.__name__}: {cls._alphabet.width} characters from "
-                f"{cls._alphabet.characters}, {cls._alphabet.greatest} at the most"
+                f"{text!r} is not a {cls.__name__}, which has {cls._alphabet.width} characters of "
+                f"{cls._alphabet.characters} and is at most {cls._alphabet.greatest}"
             )
         return str.__new__(cls, text)
 
     @property
     def time(self) -> datetime:
-        """When the id was made, to its tick."""
+        """When the id was made, rounded down to its tick."""
         tick = self._alphabet.number(self) >> self._random_bits
         return _instant(self._epoch * self._ticks + tick, self._ticks)
 
@@ -109,7 +176,7 @@ class ULID(_Id):
 
 
 class _Sequence:
-    """Ever greater numbers: a tick, and so many random bits below it."""
+    """Increasing numbers: a tick, and random bits below it."""
 
     __slots__ = ("__weakref__", "_bits", "_clock", "_epoch", "_lock", "_number", "_ticks", "_total")
 
@@ -124,15 +191,15 @@ class _Sequence:
         _SEQUENCES.add(self)
 
     def _advance(self) -> int:
-        """The next number; the caller holds the lock."""
+        """The next number. The caller holds the lock."""
         now = int((self._clock.now() - self._epoch) * self._ticks)
         floor = now << self._bits
         fresh = floor > self._number or self._number < 0
         number = floor | self._random() if fresh else self._number + 1
         if number >> self._total:  # also where it is negative
             raise OutOfRange(
-                f"the clock says {self._clock.now()}, a time before or after all that such an id "
-                "can hold"
+                f"the clock says {self._clock.now()}, which is outside the range of times that "
+                "such an id can hold"
             )
         self._number = number
         return number
@@ -142,7 +209,7 @@ class _Sequence:
         return int.from_bytes(os.urandom(size)) >> (8 * size - self._bits)
 
     def restart(self) -> None:
-        """Go on in a forked child: after all that the parent made, and apart from all it will."""
+        """Continue in a forked child: after the parent's ids, and apart from its future ones."""
         self._lock = Lock()
         if self._number >= 0:
             following = (self._number >> self._bits) + 1
@@ -164,7 +231,7 @@ _AnyId = TypeVar("_AnyId", bound=_Id)
 
 
 class _TextSequence(_Sequence, Generic[_AnyId]):
-    """A sequence whose numbers are written in the alphabet of their kind."""
+    """A sequence of ids in the alphabet of their kind."""
 
     __slots__ = ("_kind", "_text", "_written")
 
@@ -179,7 +246,7 @@ class _TextSequence(_Sequence, Generic[_AnyId]):
         self._written = -2
 
     def new(self) -> _AnyId:
-        """The next id, about 1 µs. Raises `OutOfRange` where the clock is beyond all ids."""
+        """The next id, about 1 µs. Raises `OutOfRange` for a time that no id can hold."""
         alphabet = self._kind._alphabet
         with self._lock:
             number = self._advance()
@@ -190,7 +257,7 @@ class _TextSequence(_Sequence, Generic[_AnyId]):
 
 
 class Ksuids(_TextSequence[KSUID]):
-    """A generator of KSUIDs by a clock of its own."""
+    """A generator of KSUIDs with its own clock."""
 
     __slots__ = ()
 
@@ -199,7 +266,7 @@ class Ksuids(_TextSequence[KSUID]):
 
 
 class Ulids(_TextSequence[ULID]):
-    """A generator of ULIDs by a clock of its own."""
+    """A generator of ULIDs with its own clock."""
 
     __slots__ = ()
 
@@ -208,7 +275,7 @@ class Ulids(_TextSequence[ULID]):
 
 
 class Uuid7s(_Sequence):
-    """A generator of UUIDs of version 7 by a clock of its own."""
+    """A generator of UUIDs of version 7 with its own clock."""
 
     __slots__ = ()
 
@@ -216,7 +283,7 @@ class Uuid7s(_Sequence):
         super().__init__(clock, ticks=1000, epoch=0, tick_bits=48, bits=74)
 
     def new(self) -> UUID:
-        """The next id, about 1.5 µs. Raises `OutOfRange` where the clock is beyond all ids."""
+        """The next id, about 1.5 µs. Raises `OutOfRange` for a time that no id can hold."""
         with self._lock:
             number = self._advance()
         # 48 bits of time, 4 of version, 12 of the number, 2 of variant, 62 of the number
@@ -236,9 +303,9 @@ def uuid7() -> UUID:
 
 
 def time_of(id: KSUID | ULID | UUID) -> datetime:  # noqa: A002
-    """When an id was made, to its tick: a second for a KSUID, a millisecond for the others.
+    """When an id was made, rounded down: a KSUID to the second, the others to the millisecond.
 
-    Raises `MalformedKey` for a UUID of another version, which holds no time of this kind.
+    Raises `MalformedKey` for a UUID of another version, which does not contain a time of this kind.
 
     >>> time_of(UUID("018bcfe5-6800-7000-8000-000000000000")).isoformat()
     '2023-11-14T22:13:20+00:00'

@@ -1,12 +1,11 @@
-"""Keys: components one after another, each a type code and a body.
+"""Keys as bytes: a hash of the partition, then components, each a type code and a body.
 
     0x10  negative number    0x11  zero    0x12  positive number
     0x20  string
     0x30  binary
 
-A component says itself where it ends, and none begins another, so components that are written one
-after another sort by the first, then by the second, and so on. A descending component is the bitwise
-complement of an ascending one, code and all, and can stand beside others.
+Each component marks its own end, and none begins another. So components written one after another sort by
+the first, then by the second, and so on.
 
 With `prefix`, the components of a partition, and `e`, the component of a sort key value, the ranges
 `low <= key < high` that a store reads for each key condition are
@@ -21,19 +20,14 @@ With `prefix`, the components of a partition, and `e`, the component of a sort k
 
 from __future__ import annotations
 
-from binascii import a2b_base64, b2a_base64
+from binascii import a2b_base64
 from collections.abc import Callable
+from functools import lru_cache
+from hashlib import blake2b
 from typing import Final
 
-from isotone.codec.numbers import (
-    COMPLEMENT,
-    negative_body,
-    positive_body,
-    read_negative,
-    read_positive,
-)
-from isotone.codec.texts import END, escape, read_body
-from isotone.errors import StorageCorrupt, UsageError
+from isotone.errors import MalformedKey, UsageError, ValidationException
+from isotone.values.number import canonical_number
 from isotone.values.types import AttributeValue
 
 NEGATIVE: Final = b"\x10"
@@ -41,13 +35,18 @@ ZERO: Final = b"\x11"
 POSITIVE: Final = b"\x12"
 TEXT: Final = b"\x20"
 BINARY: Final = b"\x30"
+END: Final = b"\x00"
+
+HASH_SIZE: Final = 8
+_HASHES: Final = 1 << 8 * HASH_SIZE
+_COMPLEMENT: Final = bytes(reversed(range(256)))
 
 
 def encode_text(text: str) -> bytes:
     """A string as a component; it sorts by UTF-8 bytes, which is by code points."""
     if "\x00" in text or "\x01" in text:
-        return TEXT + escape(text.encode()) + END
-    return f"\x20{text}\x00".encode()  # the same, made in one go
+        return TEXT + _escape(text.encode()) + END
+    return f"\x20{text}\x00".encode()  # the same, faster
 
 
 def encode_number(text: str) -> bytes:
@@ -59,13 +58,28 @@ def encode_number(text: str) -> bytes:
     if text == "0":
         return ZERO
     if text[0] == "-":
-        return NEGATIVE + negative_body(text)
-    return POSITIVE + positive_body(text)
+        return NEGATIVE + _positive_body(text[1:]).translate(_COMPLEMENT)
+    return POSITIVE + _positive_body(text)
+
+
+def decode_number(encoded: bytes) -> str:
+    """The number in normal form of a component. Raises `MalformedKey` for bytes of anything else."""
+    plain = encoded[1:].translate(_COMPLEMENT) if encoded[:1] == NEGATIVE else encoded[1:]
+    digits = plain[1:].translate(_UNPACK).hex()
+    sign = "-" if encoded[:1] == NEGATIVE else ""
+    try:
+        exponent = 2 * (plain[0] - _UNITS + 1) - len(digits) if digits else 0
+        text = canonical_number(f"{sign}{digits}e{exponent}") if plain else "0"
+        if encode_number(text) == encoded:
+            return text
+    except (ValidationException, IndexError):
+        pass
+    raise MalformedKey(f"the bytes {encoded.hex()} are not a number")
 
 
 def encode_binary(raw: bytes) -> bytes:
     """Bytes as a component; they sort as unsigned bytes."""
-    return BINARY + escape(raw) + END
+    return BINARY + _escape(raw) + END
 
 
 def _encode_base64(base64: str) -> bytes:
@@ -79,17 +93,11 @@ _ENCODERS: Final[dict[str, Callable[[str], bytes]]] = {
 }
 
 
-def encode_key_value(value: AttributeValue) -> bytes:
-    """A value in normal form, of a type that a key may have, as a component.
-
-    Raises `UsageError` for a type that a key may not have.
-    """
-    ((code, content),) = value.items()
-    return encoder_for(code)(content)
-
-
 def encoder_for(code: str) -> Callable[[str], bytes]:
-    """What makes a component of a value's content, for callers that know the type beforehand."""
+    """The function that encodes the content of values of a type, in normal form.
+
+    Raises `UsageError` for a type that a key cannot have.
+    """
     try:
         return _ENCODERS[code]
     except KeyError:
@@ -97,92 +105,95 @@ def encoder_for(code: str) -> Callable[[str], bytes]:
 
 
 def prefix_range(value: AttributeValue) -> tuple[bytes, bytes]:
-    """Between which bytes, `low <= component < high`, all values beginning with this one lie."""
+    """The range `low <= component < high` of all values that begin with this one."""
     ((code, content),) = value.items()
-    try:
-        component_code, raw = _PREFIXES[code](content)
-    except KeyError:
-        raise UsageError(f"a value of type {code} has no beginning; only S and B have") from None
-    low = component_code + escape(raw)
+    if code not in ("S", "B"):
+        raise UsageError(f"a value of type {code} has no beginning; only S and B have")
+    low = _ENCODERS[code](content).removesuffix(END)
     return low, after(low)
 
 
-_PREFIXES: Final[dict[str, Callable[[str], tuple[bytes, bytes]]]] = {
-    "S": lambda text: (TEXT, text.encode()),
-    "B": lambda base64: (BINARY, a2b_base64(base64)),
-}
-
-
 def after(encoded: bytes) -> bytes:
-    """The smallest bytes that are greater than everything which begins with `encoded`.
+    """The smallest bytes greater than everything that begins with `encoded`.
 
-    There are some wherever not all bytes are 0xFF, and no component consists of those.
+    They exist unless all bytes are 0xFF, and no component consists of those alone.
     """
     head = encoded.rstrip(b"\xff")
     return head[:-1] + bytes((head[-1] + 1,))
 
 
-def descending(encoded: bytes) -> bytes:
-    """One component, or several, that sort the other way round; applied twice, as they were."""
-    return encoded.translate(COMPLEMENT)
+@lru_cache(maxsize=1024)
+def partition_prefix(encoded: bytes) -> bytes:
+    """What all keys of an item collection begin with: the hash of the partition key, then its components.
 
-
-def decode(data: bytes, start: int = 0) -> tuple[AttributeValue, int]:
-    """The component that begins at `start`, ascending or descending, and where it ends.
-
-    Raises `StorageCorrupt` where there is none.
+    The hash is the 64-bit BLAKE2b digest of the components. Collisions do no harm, because the components
+    follow. It spreads keys evenly, so that scan segments are equal, and it scatters neighbours, so that
+    nobody relies on the order of a Scan.
     """
-    code = data[start : start + 1]
-    read = _READERS.get(code)
-    if read is not None:
-        return read(data, start + 1)
-    read = _READERS.get(code.translate(COMPLEMENT))
-    if read is None:
-        raise StorageCorrupt(f"the key {data.hex()} has no type code at byte {start}")
-    value, length = read(data[start:].translate(COMPLEMENT), 1)
-    return value, start + length
+    return blake2b(encoded, digest_size=HASH_SIZE).digest() + encoded
 
 
-def decode_key(data: bytes, start: int = 0) -> tuple[AttributeValue, ...]:
-    """The values of all components from `start` on, in normal form."""
-    values = []
-    while start < len(data):
-        value, start = decode(data, start)
-        values.append(value)
-    return tuple(values)
+def segment_range(segment: int, total: int) -> tuple[bytes, bytes | None]:
+    """The keys `low <= key < high` of one segment of a scan; None is the end of the table.
+
+    The segments of one total contain every key once, and are as equal as hashes allow.
+    """
+    low = (segment * _HASHES // total).to_bytes(HASH_SIZE)
+    if segment + 1 == total:
+        return low, None
+    return low, ((segment + 1) * _HASHES // total).to_bytes(HASH_SIZE)
 
 
-def _read_text(data: bytes, start: int) -> tuple[AttributeValue, int]:
-    raw, end = read_body(data, start)
-    try:
-        return {"S": raw.decode()}, end
-    except UnicodeDecodeError:
-        raise StorageCorrupt(f"the key {data.hex()} has text that is not UTF-8") from None
+# The bodies of strings and binary values: their bytes, and an end that no body contains.
+#
+#     0x00        ends the body
+#     0x01 0x01   stands for the byte 0x00
+#     0x01 0x02   stands for the byte 0x01
+#     other       stands for itself
+#
+# The end sorts before everything that could follow, so `a` comes before `ab`. The codes sort as the bytes
+# that they stand for, so bodies sort as their contents.
 
 
-def _read_binary(data: bytes, start: int) -> tuple[AttributeValue, int]:
-    raw, end = read_body(data, start)
-    return {"B": b2a_base64(raw, newline=False).decode()}, end
+def _escape(raw: bytes) -> bytes:
+    """The body without its end; the bodies of all values that begin with `raw` begin with it."""
+    if b"\x01" in raw or b"\x00" in raw:
+        return raw.replace(b"\x01", b"\x01\x02").replace(b"\x00", b"\x01\x01")
+    return raw
 
 
-def _read_positive(data: bytes, start: int) -> tuple[AttributeValue, int]:
-    text, end = read_positive(data, start)
-    return {"N": text}, end
+# The bodies of numbers: a byte for the magnitude, then the digits in base 100.
+#
+# A positive number is  d₀.d₁d₂… × 100ᵉ  with every dᵢ from 0 to 99, and neither the first nor the last of
+# them 0. Its body is
+#
+#     0x80 + e       from 0x3F (e = -65, 1E-130) to 0xBE (e = 62, 9.99…E+125)
+#     2 dᵢ + 1       for each digit but the last
+#     2 dₙ           for the last; it is even, so it ends the body
+#
+# A number that ends where another one continues sorts first, and it is the smaller one. The body of a
+# negative number is the bitwise complement of its positive counterpart's. Zero has no body.
+
+_UNITS: Final = 0x80  # the first byte of a number from 1 to 99
+# A base-100 digit as `bytes.fromhex` reads two decimal digits: one in each half of a byte.
+_PACKED: Final = bytes(16 * (digit // 10) + digit % 10 for digit in range(100))
+_MORE_FOLLOW: Final = bytes.maketrans(_PACKED, bytes(range(1, 200, 2)))
+_LAST: Final = {packed: bytes((2 * digit,)) for digit, packed in enumerate(_PACKED)}
+_UNPACK: Final = bytes.maketrans(
+    bytes(range(200)), bytes(packed for packed in _PACKED for _ in range(2))
+)
 
 
-def _read_negative(data: bytes, start: int) -> tuple[AttributeValue, int]:
-    text, end = read_negative(data, start)
-    return {"N": text}, end
-
-
-def _read_zero(_data: bytes, start: int) -> tuple[AttributeValue, int]:
-    return {"N": "0"}, start
-
-
-_READERS: Final[dict[bytes, Callable[[bytes, int], tuple[AttributeValue, int]]]] = {
-    NEGATIVE: _read_negative,
-    ZERO: _read_zero,
-    POSITIVE: _read_positive,
-    TEXT: _read_text,
-    BINARY: _read_binary,
-}
+def _positive_body(text: str) -> bytes:
+    """The body of a positive number in normal form."""
+    whole, _, fraction = text.partition(".")
+    if len(whole) % 2:
+        whole = "0" + whole
+    if len(fraction) % 2:
+        fraction += "0"
+    padded = bytes.fromhex(whole + fraction)
+    digits = padded.lstrip(b"\x00")
+    exponent = len(whole) // 2 - 1 - (len(padded) - len(digits))
+    digits = digits.rstrip(b"\x00")
+    first = bytes((_UNITS + exponent,))
+    return first + digits[:-1].translate(_MORE_FOLLOW) + _LAST[digits[-1]]

@@ -17,8 +17,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from isotone import codec
-from isotone.codec.readable.text import escape, unescape
-from isotone.errors import MalformedKey, StorageCorrupt
+from isotone.codec.readable import escape, unescape
+from isotone.errors import MalformedKey
 from isotone.values.number import canonical_number
 
 __all__ = ["escape", "number_of", "ordered_number", "unescape"]
@@ -32,9 +32,6 @@ def ordered_number(number: Decimal | int) -> str:
 def number_of(text: str) -> Decimal:
     """The number of a text that `ordered_number` made; raises `MalformedKey` for any other text."""
     try:
-        value, end = codec.decode(bytes.fromhex(text))
-        if 2 * end == len(text):
-            return Decimal(value["N"])
-    except (StorageCorrupt, ValueError, KeyError, IndexError):
-        pass
-    raise MalformedKey(f"{text!r} is no number as ordered_number writes it")
+        return Decimal(codec.decode_number(bytes.fromhex(text)))
+    except (MalformedKey, ValueError):
+        raise MalformedKey(f"{text!r} is not a number as ordered_number writes it") from None

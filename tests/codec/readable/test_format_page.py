@@ -64,5 +64,5 @@ def test_escapes() -> None:
 def test_every_kind_is_on_the_page() -> None:
     for name in readable.__all__:
         codec = getattr(readable, name)
-        if isinstance(codec, type) and hasattr(codec, "specimens") and name != "Codec":
+        if isinstance(codec, type) and hasattr(codec, "samples") and name != "Codec":
             assert f"`{name}" in PAGE

@@ -47,7 +47,9 @@ def test_other_texts_are_refused(text: str) -> None:
 
 
 def test_bounds_are_in_order() -> None:
-    with pytest.raises(UsageError, match="a minimum below its maximum, not 3 and 3"):
+    with pytest.raises(
+        UsageError, match="minimum of an Integer must be below its maximum, not 3 and 3"
+    ):
         Integer(3, 3)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.codec.readable.kinds import DELIMITED, KINDS, Kind, order, utf8
 
-from isotone.codec.readable import Beginning, Measured
+from isotone.codec.readable import HasPrefixes, Measured
 from isotone.errors import MalformedKey
 
 every = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -115,7 +115,7 @@ def test_neighbours_are_next_to_each_other(kind: Kind, data: st.DataObject) -> N
     "kind", [each for each in KINDS if each.codec.width is not None], ids=lambda kind: kind.name
 )
 def test_values_of_a_fixed_width_have_neighbours_up_to_the_ends(kind: Kind) -> None:
-    texts = sorted(kind.codec.specimens())
+    texts = sorted(kind.codec.samples())
     if not kind.codec.ascending:
         texts.reverse()
     least, greatest = kind.codec.decode(texts[0]), kind.codec.decode(texts[-1])
@@ -126,14 +126,14 @@ def test_values_of_a_fixed_width_have_neighbours_up_to_the_ends(kind: Kind) -> N
 
 
 @every
-def test_specimens_are_texts_of_the_codec(kind: Kind) -> None:
-    for text in kind.codec.specimens():
+def test_samples_are_texts_of_the_codec(kind: Kind) -> None:
+    for text in kind.codec.samples():
         assert kind.codec.encode(kind.codec.decode(text)) == text
 
 
 @pytest.mark.parametrize(
     "kind",
-    [each for each in KINDS if isinstance(each.codec, Beginning)],
+    [each for each in KINDS if isinstance(each.codec, HasPrefixes)],
     ids=lambda kind: kind.name,
 )
 @settings(max_examples=20)
@@ -142,12 +142,12 @@ def test_texts_begin_as_values_do(kind: Kind, data: st.DataObject) -> None:
     value = data.draw(kind.values)
     prefix = data.draw(kind.values | st.integers(0, len(value)).map(lambda end: value[:end]))
     wanted = kind.meaning(value)[: len(kind.meaning(prefix))] == kind.meaning(prefix)
-    assert isinstance(kind.codec, Beginning)
-    assert kind.codec.encode(value).startswith(kind.codec.beginning(prefix)) == wanted
+    assert isinstance(kind.codec, HasPrefixes)
+    assert kind.codec.encode(value).startswith(kind.codec.encode_prefix(prefix)) == wanted
 
 
 def test_text_and_bytes_alone_have_beginnings() -> None:
-    kinds = {type(kind.codec).__name__ for kind in KINDS if isinstance(kind.codec, Beginning)}
+    kinds = {type(kind.codec).__name__ for kind in KINDS if isinstance(kind.codec, HasPrefixes)}
     assert kinds == {"Text", "RawText", "Hex"}
 
 

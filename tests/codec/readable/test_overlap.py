@@ -26,7 +26,7 @@ from isotone.codec.readable import (
     Unpadded,
     Uuid,
     Written,
-    shapes,
+    overlap,
 )
 from isotone.errors import MalformedKey, UsageError
 
@@ -97,7 +97,7 @@ parts = st.lists(
     st.sampled_from(["A", "", "a#b", "00"]) | st.sampled_from(KINDS), min_size=1, max_size=3
 ).filter(
     lambda found: (
-        not any(not isinstance(part, str) and part.codec.takes_the_rest for part in found[:-1])
+        not any(not isinstance(part, str) and part.codec.open_ended for part in found[:-1])
     )
 )
 
@@ -206,7 +206,7 @@ def test_ambiguous_by_hand(one: Template, other: Template, words: str) -> None:
 
 def test_what_may_be_apart_but_does_not_look_so_is_refused() -> None:
     reason = Template(["D", STATUS], "-").is_ambiguous_with(Template(["D-0_S", RawText()], ""))
-    assert reason == "nothing in the form of D-{Choice} and D-0_S{RawText} tells their keys apart"
+    assert reason == "the forms of D-{Choice} and D-0_S{RawText} do not distinguish their keys"
 
 
 def test_a_component_that_holds_the_separator_is_not_one_piece() -> None:
@@ -249,5 +249,5 @@ def test_a_key_that_is_read_by_both_makes_them_ambiguous_by_hand(
 @given(data=st.data())
 def test_a_shape_admits_what_is_written(kind: Kind, data: st.DataObject) -> None:
     text = kind.codec.encode(data.draw(kind.values))
-    shape = shapes.of_codec(kind.codec)
-    assert shapes.common_text(shape, [shapes.Step(frozenset(each)) for each in text]) == text
+    shape = overlap._shape_of_codec(kind.codec)
+    assert overlap._common_text(shape, [overlap._Step(frozenset(each)) for each in text]) == text

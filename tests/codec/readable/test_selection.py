@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from tests.codec.readable.kinds import DELIMITED, KINDS, Kind, utf8
 
 from isotone.codec.readable import (
-    Beginning,
     Choice,
     Codec,
     Day,
     EpochInstant,
     FixedPoint,
     Float,
+    HasPrefixes,
     Instant,
     Integer,
     Natural,
@@ -71,7 +71,7 @@ def forms(draw: st.DrawFn) -> tuple[list[str | Kind], bool]:
         if draw(st.booleans()) and parts:
             parts.append(draw(LITERALS))
         parts.append(kind)
-    if not kinds[-1].codec.takes_the_rest and draw(st.booleans()):
+    if not kinds[-1].codec.open_ended and draw(st.booleans()):
         parts.append(draw(LITERALS))
     return parts, own
 
@@ -109,7 +109,7 @@ def test_selected_are_the_keys_whose_values_satisfy(
     equal, operator, operands = list(model[:leading]), None, []
     if leading < len(kinds):
         kind = kinds[leading]
-        choices = [None, *COMPARISONS] if isinstance(kind.codec, Beginning) else [
+        choices = [None, *COMPARISONS] if isinstance(kind.codec, HasPrefixes) else [
             None, *list(COMPARISONS)[:-1]
         ]  # fmt: skip
         operator = data.draw(st.sampled_from(choices))
@@ -267,16 +267,16 @@ def test_what_selects_something_is_not_empty() -> None:
 @pytest.mark.parametrize(
     ("equal", "operator", "operands", "message"),
     [
-        (["a", 1], ">", [2], "no component left that '>'"),
+        (["a", 1], ">", [2], "no component left to which '>'"),
         (["a", 1, 2], None, [], "takes 2 values, not 3"),
-        (["a"], "begins_with", [1], "not of Natural descending: use between"),
+        (["a"], "begins_with", [1], "not to Natural descending: use between"),
         ([], "begins_with", ["a", "b"], "begins_with takes 1 operands, not 2"),
         (["a"], "between", [1], "between takes 2 operands, not 1"),
         (["a"], "<", [1, 2], "< takes 1 operands, not 2"),
         (["a"], "=", [], "= takes 1 operands, not 0"),
         (["a"], "=", [1, 2], "= takes 1 operands, not 2"),
         (["a"], None, [1], "without an operator takes 0 operands, not 1"),
-        (["a"], "!=", [1], "'!=' cannot be asked of a key; there are =, <, "),
+        (["a"], "!=", [1], "'!=' is not an operator of a key; there are =, <, "),
     ],
 )
 def test_what_cannot_be_asked_is_refused(

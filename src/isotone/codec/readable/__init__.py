@@ -1,31 +1,29 @@
 """Components of string keys that people can read, and that sort as their values do.
 
-Each kind of value has a codec (`interface`); `Template` joins them with `#`, or as
-a table that is there already has it, and composes the exact
-bounds of a condition (`composite`, `selection`). The forms are described, for every kind with its
-reasons, in docs/design/format.md under "Readable components", and that page is the system of record.
+Each kind of value has a codec (`interface`). A `Template` joins literals and codecs into a key, and finds the
+exact range of keys for a condition on values. docs/design/format.md describes the form of each kind under
+"Readable components", with its reasons, and is the system of record.
 """
 
-from isotone.codec.readable.calendar import Day, Span, TimeOfDay
 from isotone.codec.readable.choice import Choice, Flag
-from isotone.codec.readable.composite import Template
-from isotone.codec.readable.delimiting import Part
-from isotone.codec.readable.fixed_point import FixedPoint
-from isotone.codec.readable.floating import Float
-from isotone.codec.readable.hexadecimal import Hex
 from isotone.codec.readable.identifiers import Ksuid, Ulid, Uuid
-from isotone.codec.readable.instant import EpochInstant, Instant, Precision
-from isotone.codec.readable.integer import Integer
-from isotone.codec.readable.interface import SEPARATOR, Beginning, Codec, Measured
-from isotone.codec.readable.natural import Natural
+from isotone.codec.readable.interface import SEPARATOR, Codec, HasPrefixes, Measured
+from isotone.codec.readable.numbers import FixedPoint, Float, Integer, Natural, Unpadded
 from isotone.codec.readable.selection import Operator, Selection, beyond
-from isotone.codec.readable.text import RawText, Text
-from isotone.codec.readable.unpadded import Unpadded
-from isotone.codec.readable.written import Written
+from isotone.codec.readable.template import Part, Template
+from isotone.codec.readable.texts import Hex, RawText, Text, escape, unescape
+from isotone.codec.readable.times import (
+    Day,
+    EpochInstant,
+    Instant,
+    Precision,
+    Span,
+    TimeOfDay,
+    Written,
+)
 
 __all__ = [
     "SEPARATOR",
-    "Beginning",
     "Choice",
     "Codec",
     "Day",
@@ -33,6 +31,7 @@ __all__ = [
     "FixedPoint",
     "Flag",
     "Float",
+    "HasPrefixes",
     "Hex",
     "Instant",
     "Integer",
@@ -53,4 +52,6 @@ __all__ = [
     "Uuid",
     "Written",
     "beyond",
+    "escape",
+    "unescape",
 ]

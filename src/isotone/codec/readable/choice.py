@@ -4,9 +4,9 @@
     Choice(("PLACED", "SHIPPED", "CANCELLED")).descending()    9_PLACED  8_SHIPPED  7_CANCELLED
     Flag()                                                     0 is false, 1 is true
 
-The ordinal sorts, the name is there to be read: the value of a string or of an enum of strings, the
-member's name for other enums. Values added at the end leave the keys that exist as they are, while the
-ordinals have as many digits as before; `digits` declares room for more than ten.
+The ordinal sorts, and the name is for people to read: the string itself, the value of an enum of strings,
+the member's name of any other enum. Values added at the end leave existing keys unchanged, as long as the
+ordinals have as many digits as before; `digits` reserves room for more than ten values.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Generic, TypeVar
 
-from isotone.codec.readable.digits import complement, malformed
-from isotone.codec.readable.interface import Directed
-from isotone.codec.readable.text import Text
+from isotone.codec.readable.interface import Directed, complement, malformed, wrong_type
+from isotone.codec.readable.texts import Text
 from isotone.errors import OutOfRange, UsageError
 
 C = TypeVar("C", bound=Hashable)
@@ -42,7 +41,9 @@ class Choice(Directed, Generic[C]):
     def __post_init__(self) -> None:
         needed = len(str(max(0, len(self.values) - 1)))
         if not self.values or len(set(self.values)) < len(self.values):
-            raise UsageError(f"a Choice is among different values, at least one: {self.values!r}")
+            raise UsageError(
+                f"a Choice needs at least one value, and no value twice: {self.values!r}"
+            )
         if self.digits == 0:
             object.__setattr__(self, "digits", needed)
         if self.digits < needed:
@@ -62,7 +63,7 @@ class Choice(Directed, Generic[C]):
             return self._texts[value]
         except (KeyError, TypeError):
             declared = ", ".join(map(repr, self.values))
-            raise OutOfRange(f"{value!r} is none of the declared values: {declared}") from None
+            raise OutOfRange(f"{value!r} is not one of the declared values: {declared}") from None
 
     def decode(self, text: str) -> C:
         try:
@@ -82,13 +83,13 @@ class Choice(Directed, Generic[C]):
     def alphabet(self) -> str:
         return "".join(sorted(set("".join(self._values))))
 
-    def specimens(self) -> tuple[str, ...]:
+    def samples(self) -> tuple[str, ...]:
         return tuple(self._values)
 
 
 @dataclass(frozen=True, slots=True)
 class Flag(Directed):
-    """A bool; false comes before true.
+    """A bool; False comes before True.
 
     >>> Flag().encode(True), Flag().descending().encode(True)
     ('1', '0')
@@ -98,7 +99,7 @@ class Flag(Directed):
 
     def encode(self, value: bool) -> str:
         if not isinstance(value, bool):
-            raise UsageError(f"{value!r} is neither True nor False, which is what a Flag holds")
+            raise wrong_type(value, "bool")
         return "1" if value == self.ascending else "0"
 
     def decode(self, text: str) -> bool:
@@ -112,7 +113,7 @@ class Flag(Directed):
     def after(self, value: bool) -> bool | None:
         return None if value else True
 
-    def specimens(self) -> tuple[str, ...]:
+    def samples(self) -> tuple[str, ...]:
         return "0", "1"
 
 
@@ -120,7 +121,7 @@ _NAME = Text()
 
 
 def name(value: Any) -> str:
-    """How a value is shown inside a key.
+    """The name of a value inside a key.
 
     >>> name("SHIPPED")
     'SHIPPED'

@@ -4,8 +4,8 @@
     Ulid()     26 characters of Crockford's base 32  01ARZ3NDEKTSV4RRFFQ69G5FAV
     Uuid()     36 characters, lower case            018f3b1e-…
 
-They sort as the numbers they are. Descending, each digit is its difference from the greatest one of the
-alphabet. A ULID may be given in lower case and is written in upper case.
+They sort as numbers. Descending, each digit is its difference from the greatest one of the alphabet. A ULID
+may be passed in lower case and is written in upper case.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 from uuid import UUID
 
-from isotone.codec.alphabets import BASE16, BASE62, CROCKFORD, Alphabet
-from isotone.codec.ids import KSUID, ULID
-from isotone.codec.readable.digits import malformed
-from isotone.codec.readable.interface import Directed
-from isotone.errors import MalformedKey, OutOfRange, UsageError
+from isotone.codec.ids import BASE16, BASE62, CROCKFORD, KSUID, ULID, Alphabet
+from isotone.codec.readable.interface import Directed, malformed, wrong_type
+from isotone.errors import MalformedKey, OutOfRange
 
 _Id = TypeVar("_Id", KSUID, ULID)
 
 
 @dataclass(frozen=True, slots=True)
 class Ksuid(Directed):
-    """A KSUID; any string of its form is taken.
+    """A KSUID, as the class or as any string of its form.
 
     >>> Ksuid().encode("0ujsswThIGTUYm2K8FjOOfXtY1K")
     '0ujsswThIGTUYm2K8FjOOfXtY1K'
@@ -51,13 +49,13 @@ class Ksuid(Directed):
         text = BASE62.moved(value, 1)
         return None if text is None else KSUID(text)
 
-    def specimens(self) -> tuple[str, ...]:
-        return _specimens(BASE62, self.ascending)
+    def samples(self) -> tuple[str, ...]:
+        return _samples(BASE62, self.ascending)
 
 
 @dataclass(frozen=True, slots=True)
 class Ulid(Directed):
-    """A ULID; any string of its form is taken.
+    """A ULID, as the class or as any string of its form.
 
     >>> Ulid().encode("01arz3ndektsv4rrffq69g5fav")
     '01ARZ3NDEKTSV4RRFFQ69G5FAV'
@@ -83,13 +81,13 @@ class Ulid(Directed):
         text = CROCKFORD.moved(ULID(value), 1)
         return None if text is None else ULID(text)
 
-    def specimens(self) -> tuple[str, ...]:
-        return _specimens(CROCKFORD, self.ascending)
+    def samples(self) -> tuple[str, ...]:
+        return _samples(CROCKFORD, self.ascending)
 
 
 @dataclass(frozen=True, slots=True)
 class Uuid(Directed):
-    """A UUID of any version; those of version 7 sort by the time they were made.
+    """A UUID of any version; version 7 sorts by time.
 
     >>> Uuid().encode(UUID("018F3B1E-9F00-7000-8000-000000000001"))
     '018f3b1e-9f00-7000-8000-000000000001'
@@ -99,9 +97,7 @@ class Uuid(Directed):
 
     def encode(self, value: UUID) -> str:
         if not isinstance(value, UUID):
-            raise UsageError(
-                f"{value!r} is a {type(value).__name__}, and this component of a key holds UUID"
-            )
+            raise wrong_type(value, "UUID")
         text = str(value)
         return text if self.ascending else BASE16.reversed(text)
 
@@ -122,7 +118,7 @@ class Uuid(Directed):
         following = value.int + 1
         return None if following >> 128 else UUID(int=following)
 
-    def specimens(self) -> tuple[str, ...]:
+    def samples(self) -> tuple[str, ...]:
         return tuple(self.encode(UUID(int=number)) for number in (0, 1 << 64, (1 << 128) - 1))
 
 
@@ -130,16 +126,13 @@ def _valid(kind: type[_Id], value: str) -> _Id:
     if isinstance(value, kind):
         return value
     if not isinstance(value, str):
-        raise UsageError(
-            f"{value!r} is a {type(value).__name__}, and this component of a key holds "
-            f"{kind.__name__}"
-        )
+        raise wrong_type(value, kind.__name__)
     try:
         return kind(value)
     except MalformedKey as error:
         raise OutOfRange(str(error)) from None
 
 
-def _specimens(alphabet: Alphabet, ascending: bool) -> tuple[str, ...]:
+def _samples(alphabet: Alphabet, ascending: bool) -> tuple[str, ...]:
     texts = (alphabet.text(0), alphabet.text(1 << 100), alphabet.greatest)
     return texts if ascending else tuple(map(alphabet.reversed, texts))

@@ -1,33 +1,36 @@
-"""What a component of a string key can do: the seam between templates and the kinds of values.
+"""What a component of a string key can do: the interface between templates and the kinds of values.
 
-The rule that every codec keeps, for values `a` and `b` and for whatever `x` and `y` follow them:
+Every codec keeps this rule, for values `a` and `b` and for anything, `x` and `y`, that follows them:
 
     encode(a) < encode(b)                      exactly when   a < b
     encode(a) + "#" + x < encode(b) + "#" + y  when           a < b
 
-by UTF-8 bytes, which for Python strings is `<` itself; the other way round where it is descending.
-So no text of a variable width holds a character up to `#`, and a `$` stands only before the symbol of
-an escaped character. What was written by hand keeps less: `RawText` before another part, and `Unpadded`
-anywhere, are read back in one way only, but have no order; a template knows where that is so.
+compared by UTF-8 bytes, which for Python strings is `<` itself; reversed if the codec is descending.
+So texts without a fixed width contain no character up to `#`, and `$` only before the symbol of an escaped
+character. Two codecs exist for keys that were made without this library, and keep less: `RawText` before
+another part, and `Unpadded` anywhere, decode unambiguously but have no order. A template knows where.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Final, Protocol, Self, TypeVar, runtime_checkable
+
+from isotone.errors import MalformedKey, UsageError
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
+V = TypeVar("V")
 
 SEPARATOR: Final = "#"
-# The character above the separator: it closes the range of all that goes on after a separator.
+# The character after the separator: it closes the range of everything that continues with one.
 ABOVE_SEPARATOR: Final = "$"
-# Above every character that a text could go on with: no text goes on where another one ends.
+# Above every character with which a text could continue: texts that do not continue.
 NEVER: Final = "\U0010ffff"
 
 
 class Codec(Protocol[T]):
-    """One kind of component; immutable and hashable, and equal to whatever writes the same."""
+    """One kind of component. Codecs are immutable, hashable, and equal if they encode alike."""
 
     @property
     def ascending(self) -> bool:
@@ -36,12 +39,12 @@ class Codec(Protocol[T]):
 
     @property
     def width(self) -> int | None:
-        """The number of characters, where every text has as many."""
+        """The number of characters, if all texts have the same."""
         ...
 
     @property
-    def takes_the_rest(self) -> bool:
-        """Whether texts may hold any separator, so that nothing can follow."""
+    def open_ended(self) -> bool:
+        """Whether texts may contain any separator, so that nothing can follow."""
         ...
 
     @property
@@ -51,14 +54,14 @@ class Codec(Protocol[T]):
 
     @property
     def alphabet(self) -> str | None:
-        """The characters of texts without a fixed width; None where there are more than can be named."""
+        """The characters of texts without a fixed width; None if there are too many to list."""
         ...
 
     @property
-    def goes_on(self) -> str:
-        """The least character with which a text can go on where another one ends.
+    def least_continuation(self) -> str:
+        """The least character with which a text can continue where another one ends.
 
-        Order and ends are safe before whatever sorts below it.
+        A separator that sorts below it preserves order and marks the end.
         """
         ...
 
@@ -72,47 +75,47 @@ class Codec(Protocol[T]):
         ...
 
     def decode(self, text: str) -> T:
-        """The value of a text. Raises `MalformedKey` for a text that `encode` never writes."""
+        """The value of a text. Raises `MalformedKey` for a text that `encode` never returns."""
         ...
 
     def descending(self) -> Codec[T]:
-        """The same component in reversed order; reversed twice it is itself."""
+        """The same component in reversed order. Reversed twice, it is the original."""
         ...
 
     def before(self, value: T) -> T | None:
-        """The greatest value below; None where there is none, or where values are not discrete."""
+        """The next lower value; None if there is none, or if values are not discrete."""
         ...
 
     def after(self, value: T) -> T | None:
-        """The least value above; None where there is none, or where values are not discrete."""
+        """The next higher value; None if there is none, or if values are not discrete."""
         ...
 
-    def specimens(self) -> tuple[str, ...]:
-        """Texts that `encode` writes, among them the extremes; all of them where they are few.
+    def samples(self) -> tuple[str, ...]:
+        """Texts that `encode` returns, including the extremes; all texts if there are few.
 
-        Together they show what all have in common: punctuation, its places, and whether there are
+        Together they show what all texts have in common: the places of punctuation, and whether there are
         letters.
         """
         ...
 
 
 @runtime_checkable
-class Beginning(Protocol[T_contra]):
-    """A codec whose values begin with one another, so that `begins_with` means something."""
+class HasPrefixes(Protocol[T_contra]):
+    """A codec whose values can begin with one another, so that `begins_with` applies."""
 
-    def beginning(self, prefix: T_contra) -> str:
-        """What the texts of exactly those values begin with that begin with `prefix`."""
+    def encode_prefix(self, prefix: T_contra) -> str:
+        """The common beginning of the texts of exactly those values that begin with `prefix`."""
         ...
 
 
 @runtime_checkable
-class Enclosing(Protocol[T]):
-    """A codec of values with an order, of which it has texts for some."""
+class Rounding(Protocol[T]):
+    """A codec that has texts for some values of an ordered type, such as a range or a precision."""
 
-    def around(self, value: T) -> tuple[T | None, T | None]:
+    def nearest(self, value: T) -> tuple[T | None, T | None]:
         """The greatest value with a text that is not above, and the least that is not below.
 
-        Both are the value itself where it has a text; None is where there is no such value.
+        Both are the value itself if it has a text. None means that there is no such value.
         """
         ...
 
@@ -122,21 +125,21 @@ class Measured(Protocol[T_contra]):
     """A codec with a declared maximum, which a growing value approaches."""
 
     def share(self, value: T_contra) -> float:
-        """How much of the maximum a value has used up: 0.3 is 30 %."""
+        """The part of the maximum that a value has reached: 0.3 is 30 %."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Directed:
-    """The direction of a codec; all kinds are frozen dataclasses on top of it."""
+    """The base class of codecs: a direction, and defaults for texts of a fixed width."""
 
     ascending: bool = field(default=True, kw_only=True)
 
     sorts: ClassVar[bool] = True
 
     @property
-    def takes_the_rest(self) -> bool:
-        """Whether texts may hold any separator: of nearly none."""
+    def open_ended(self) -> bool:
+        """Whether texts may contain any separator: hardly any may."""
         return False
 
     @property
@@ -145,10 +148,41 @@ class Directed:
         return None
 
     @property
-    def goes_on(self) -> str:
-        """The least character with which a text can go on: texts of one width never do."""
+    def least_continuation(self) -> str:
+        """The least character with which a text can continue; texts of one width never do."""
         return NEVER
 
     def descending(self) -> Self:
-        """The same component in reversed order; reversed twice it is itself."""
+        """The same component in reversed order. Reversed twice, it is the original."""
         return replace(self, ascending=not self.ascending)
+
+
+# Decimal digits. The complement of a digit is its difference from nine, so the complement of a zero-padded
+# number is the padded difference from the greatest of its width: 00157 becomes 99842. Punctuation stays.
+
+_COMPLEMENT: Final = str.maketrans("0123456789", "9876543210")
+
+
+def complement(text: str) -> str:
+    """Each digit replaced by its difference from nine. Its own inverse."""
+    return text.translate(_COMPLEMENT)
+
+
+def is_digits(text: str, width: int) -> bool:
+    """Whether the text has exactly this many characters, all of them digits from 0 to 9."""
+    return len(text) == width and text.isascii() and text.isdigit()
+
+
+# Errors
+
+
+def wrong_type(value: Any, expected: str) -> UsageError:
+    """The error for a value of a type that the codec does not take."""
+    return UsageError(
+        f"{value!r} is a {type(value).__name__}, and this component of a key holds {expected}"
+    )
+
+
+def malformed(text: str, expected: str) -> MalformedKey:
+    """The error for a text that the codec never writes."""
+    return MalformedKey(f"{text!r} is not {expected}")

@@ -1,30 +1,36 @@
-"""Whether two templates could write one and the same key.
+"""Whether two templates could write the same key.
 
-Where both have one separator, and no piece between separators holds it, two keys can only be equal piece
-by piece. A literal meets a codec where the codec could have written it; two codecs meet where one could
-have written a specimen of the other. A raw text, which takes the rest of its key, meets whatever the other
-has there. Other templates are compared character by character, by what could stand there (`shapes`).
+If both have one separator, and no piece between separators contains it, two keys can only be equal piece by
+piece. A literal matches a codec that could have written it. Two codecs match if one could have written a
+sample of the other. A raw text that takes the rest of its key matches whatever the other template has there.
+
+Other templates are compared character by character. The *shape* of a template is a sequence of steps, each of
+which is one character of some set, or any number of them. It admits all keys of the template, and more. So
+templates whose shapes have no text in common never write the same key.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from string import ascii_letters, digits
+from typing import TYPE_CHECKING, Any, Final
 
-from isotone.codec.readable import shapes
 from isotone.codec.readable.interface import SEPARATOR, Codec
-from isotone.codec.readable.text import RawText
+from isotone.codec.readable.texts import RawText
 from isotone.errors import MalformedKey
 
 if TYPE_CHECKING:
-    from isotone.codec.readable.composite import Template
+    from isotone.codec.readable.template import Template
 
 Piece = str | Codec[Any]
 
 
 def common_key(left: Template, right: Template) -> tuple[str, bool] | None:
-    """A key that both could have written, and whether that is certain; None where there is none."""
+    """A key that both could write, and whether that is certain; None if there is none."""
     separator = left.separator
     if not left.codecs:
         key = _if_read(right, left.literals[0])
@@ -35,16 +41,9 @@ def common_key(left: Template, right: Template) -> tuple[str, bool] | None:
     ):
         key = _of_pieces(left.pieces, right.pieces, separator)
     else:
-        return _of_shapes(left, right)
+        key = _common_text(_shape(left), _shape(right))
+        return None if key is None else (key, False)
     return None if key is None else (key, True)
-
-
-def _of_shapes(left: Template, right: Template) -> tuple[str, bool] | None:
-    key = shapes.common_text(
-        shapes.of_template(left.literals, left.codecs),
-        shapes.of_template(right.literals, right.codecs),
-    )
-    return None if key is None else (key, False)
 
 
 def _if_read(template: Template, key: str) -> str | None:
@@ -53,51 +52,47 @@ def _if_read(template: Template, key: str) -> str | None:
 
 def _is_in_pieces(template: Template) -> bool:
     if template.separator == SEPARATOR:
-        return True  # which no component holds, but a raw text that takes the rest
+        return True  # no component contains it, except a raw text that takes the rest
     return not any(_could_hold(codec, template.separator) for codec in template.codecs)
 
 
 @lru_cache(maxsize=1024)
 def _could_hold(codec: Codec[Any], separator: str) -> bool:
-    if codec.takes_the_rest or (isinstance(codec, RawText) and codec.until == separator):
+    if codec.open_ended or (isinstance(codec, RawText) and codec.until == separator):
         return False
-    return all(any(step.admits(each) for step in shapes.of_codec(codec)) for each in separator)
+    shape = _shape_of_codec(codec)
+    return all(any(step.admits(character) for step in shape) for character in separator)
 
 
 def _of_pieces(left: Sequence[Piece], right: Sequence[Piece], separator: str) -> str | None:
-    shared: list[str] = []
-    for place in range(max(len(left), len(right))):
-        ours, theirs = left[place:], right[place:]
-        if not ours or not theirs:
-            return None
-        if _takes_the_rest(ours[0]):
-            return _joined(shared, _rest(ours[0], theirs), separator)
-        if _takes_the_rest(theirs[0]):
-            return _joined(shared, _rest(theirs[0], ours), separator)
-        text = _common(ours[0], theirs[0])
-        if text is None:
-            return None
-        shared.append(text)
-    return separator.join(shared)
-
-
-def _takes_the_rest(piece: Piece) -> bool:
-    return not isinstance(piece, str) and piece.takes_the_rest
-
-
-def _joined(shared: list[str], rest: list[str] | None, separator: str) -> str | None:
-    return None if rest is None else separator.join([*shared, *rest])
-
-
-def _rest(raw: Piece, other: Sequence[Piece]) -> list[str] | None:
-    """The pieces of a rest that a raw text could hold, and `other` could be."""
     texts = []
-    for piece in other:
-        text = _common(raw, piece)
+    for one, other in _pairs(left, right):
+        text = None if one is None or other is None else _common(one, other)
         if text is None:
             return None
         texts.append(text)
-    return texts
+    return separator.join(texts)
+
+
+def _pairs(
+    left: Sequence[Piece], right: Sequence[Piece]
+) -> Iterator[tuple[Piece | None, Piece | None]]:
+    """The pieces that stand in the same place; a raw text stands for all that are left."""
+    for place, (one, other) in enumerate(zip_longest(left, right)):
+        if one is None or other is None:
+            yield one, other
+        elif _is_open_ended(one):
+            yield from ((one, piece) for piece in right[place:])
+            return
+        elif _is_open_ended(other):
+            yield from ((piece, other) for piece in left[place:])
+            return
+        else:
+            yield one, other
+
+
+def _is_open_ended(piece: Piece) -> bool:
+    return not isinstance(piece, str) and piece.open_ended
 
 
 def _common(left: Piece, right: Piece) -> str | None:
@@ -111,7 +106,7 @@ def _common(left: Piece, right: Piece) -> str | None:
 
 
 def _texts(piece: Piece) -> Iterator[str]:
-    return iter((piece,)) if isinstance(piece, str) else iter(piece.specimens())
+    return iter((piece,)) if isinstance(piece, str) else iter(piece.samples())
 
 
 def _could_write(piece: Piece, text: str) -> bool:
@@ -122,3 +117,94 @@ def _could_write(piece: Piece, text: str) -> bool:
     except MalformedKey:
         return False
     return True
+
+
+# Shapes
+
+_DIGITS: Final = frozenset(digits)
+_LETTERS: Final = frozenset(ascii_letters)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One character, or any number of them if it `repeats`: one of these, or any other one."""
+
+    characters: frozenset[str]
+    others: bool = False
+    repeats: bool = False
+
+    def admits(self, character: str) -> bool:
+        """Whether the character may stand here."""
+        return (character in self.characters) != self.others
+
+
+Shape = Sequence[_Step]
+
+
+def _shape(template: Template) -> Shape:
+    steps = [_Step(frozenset(character)) for character in template.literals[0]]
+    for codec, literal in zip(template.codecs, template.literals[1:], strict=True):
+        steps += _shape_of_codec(codec)
+        steps += [_Step(frozenset(character)) for character in literal]
+    return steps
+
+
+def _shape_of_codec(codec: Codec[Any]) -> Shape:
+    if codec.width is not None:
+        return _columns(codec.samples())
+    if codec.alphabet is not None:
+        return [_Step(frozenset(codec.alphabet), repeats=True)]
+    below = frozenset(map(chr, range(ord(codec.least_continuation))))
+    until = codec.until if isinstance(codec, RawText) else ""
+    return [_Step(below | {until} if len(until) == 1 else below, others=True, repeats=True)]
+
+
+def _columns(samples: Sequence[str]) -> Shape:
+    """What all texts of one width share: the places of punctuation, and whether there are letters."""
+    columns = [frozenset(column) for column in zip(*samples, strict=True)]
+    varied = frozenset[str]().union(*(column for column in columns if len(column) > 1))
+    varying = _DIGITS | _LETTERS if varied & _LETTERS else _DIGITS
+    return [
+        _Step(column if len(column) == 1 and not column & _DIGITS else column | varying)
+        for column in columns
+    ]
+
+
+def _common_text(left: Shape, right: Shape) -> str | None:
+    """The shortest text of both shapes; None if there is none. O(product of both lengths)."""
+    seen = {(0, 0)}
+    queue = deque([(0, 0, "")])
+    while queue:
+        ours, theirs, text = queue.popleft()
+        if ours == len(left) and theirs == len(right):
+            return text
+        for one, other, added in _moves(left, right, ours, theirs):
+            if (one, other) not in seen:
+                seen.add((one, other))
+                queue.append((one, other, text + added))
+    return None
+
+
+def _moves(left: Shape, right: Shape, ours: int, theirs: int) -> Iterator[tuple[int, int, str]]:
+    """The positions after one more character, or after the end of a repetition."""
+    one = left[ours] if ours < len(left) else None
+    other = right[theirs] if theirs < len(right) else None
+    if one is not None and one.repeats:
+        yield ours + 1, theirs, ""
+    if other is not None and other.repeats:
+        yield ours, theirs + 1, ""
+    if one is None or other is None:
+        return
+    character = _common_character(one, other)
+    if character is not None:
+        yield ours + (not one.repeats), theirs + (not other.repeats), character
+
+
+def _common_character(one: _Step, other: _Step) -> str | None:
+    """A character that both steps admit."""
+    if one.others and other.others:
+        named = one.characters | other.characters
+        return next(c for c in map(chr, range(ord("x"), 0x10FFFF)) if c not in named)
+    if one.others:
+        one, other = other, one
+    return min(filter(other.admits, one.characters), default=None)

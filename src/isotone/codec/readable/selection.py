@@ -1,10 +1,10 @@
-"""The one condition on a sort key that holds for exactly the keys that are meant.
+"""The one condition on a sort key that selects exactly the keys of a condition on values.
 
-DynamoDB takes one condition on a sort key: `=`, `<`, `<=`, `>`, `>=`, BETWEEN (both ends included) or
-begins_with. With `p`, what the keys begin with (it ends in `#`, or is empty), `p$`, the same with `$` in
-the place of that `#`, and `v`, the text of the operand, these are the bounds:
+DynamoDB takes one condition on a sort key: `=`, `<`, `<=`, `>`, `>=`, BETWEEN (which includes both ends) or
+begins_with. The table has `p` for what the keys begin with (it ends in `#`, or is empty), `p$` for the same
+with `$` in place of that `#`, and `v` for the text of the operand:
 
-    condition   v goes on            v is last            where p is empty, v last
+    condition   something follows v  v is last            p is empty, v is last
     all         begins_with p        begins_with p        no condition
     >= v        p v #  …  p$         p v    …  p$         >= v
     > v         p v $  …  p$         p v $  …  p$         > v
@@ -12,27 +12,36 @@ the place of that `#`, and `v`, the text of the operand, these are the bounds:
     < v         p      …  p v        p      …  p v⁻       < v
     v to w      p v #  …  p w $      p v    …  p w        v … w
 
-Nothing is ever written that equals a text which ends in `$`. `v⁻` is the text before `v`, where values
-are discrete; elsewhere the bound is `p v`, and that one text is `excluded`: the caller drops it. A raw
-text, whose `v $` would not be above all that follow `v`, has U+0000 there. A descending component turns
-its operator round.
+No key ever equals a text that ends in `$`. `v⁻` is the text before `v`, if values are discrete; otherwise the
+bound is `p v`, and that one text is `excluded`: the caller drops it. A raw text, whose `v $` would not be
+above everything that begins with `v`, has U+0000 there. A descending component reverses its operator.
 
-With another separator, or none, it is in the place of `#`, and its last character raised by one in that
-of `$`. Then such a bound may be somebody's key, and is `excluded` where it is not meant.
+With another separator, or none, it takes the place of `#`, and its last character plus one that of `$`. Then
+such a bound may be somebody's key, and is `excluded` if it is not meant.
+
+A value for which a component has no text, because it is beyond its width or finer than its scale, still has a
+place in the order. So a bound is first moved to the next value that has a text (`fitting`):
+
+    of Natural(9999)     is
+    > 10_000_000         nothing
+    < 10_000_000         <= 9999, which is everything
+    == 10_000_000        nothing
+    between -5 and 12    between 0 and 12
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from functools import lru_cache, partial
+from typing import Any, Final, Literal, NamedTuple, TypeGuard
 
-from isotone.codec.readable.interface import ABOVE_SEPARATOR, NEVER, Codec
+from isotone.codec.readable.interface import ABOVE_SEPARATOR, NEVER, Codec, Rounding
 from isotone.errors import UsageError
 
 Operator = Literal["=", "<", "<=", ">", ">=", "between", "begins_with"]
 
-_TURNED: Final[dict[str, Operator]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_REVERSED: Final[dict[str, Operator]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPERANDS: Final[dict[Operator | None, int]] = {
     None: 0,
     "=": 1,
@@ -57,10 +66,9 @@ _HOLDS: Final[dict[Operator | None, Callable[..., bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A condition on a sort key; without an operator, there is none to state.
+    """A condition on a sort key; without an operator, every key satisfies it.
 
-    `excluded` are texts that the condition holds for and that are not meant: the bounds themselves,
-    and only where no exact bound exists.
+    `excluded` are bounds that satisfy the condition but are not meant, where no exact bound exists.
     """
 
     operator: Operator | None = None
@@ -69,7 +77,7 @@ class Selection:
 
     @property
     def empty(self) -> bool:
-        """Whether no key at all can be meant, so that nothing need be read."""
+        """Whether no key can be meant, so that nothing need be read."""
         return (
             self.operator == "between"
             and self.operands[0] == self.operands[1]
@@ -82,18 +90,18 @@ class Selection:
 
 
 def check_operands(operator: Operator | None, operands: tuple[Any, ...]) -> None:
-    """Raises `UsageError` for an operator that there is not, or operands of another number."""
-    wanted = _OPERANDS.get(operator)
-    if wanted is None:
-        operators = ", ".join(each for each in _OPERANDS if each)
-        raise UsageError(f"{operator!r} cannot be asked of a key; there are {operators}")
-    if len(operands) != wanted:
+    """Raises `UsageError` for an unknown operator or a wrong number of operands."""
+    expected = _OPERANDS.get(operator)
+    if expected is None:
+        operators = ", ".join(name for name in _OPERANDS if name)
+        raise UsageError(f"{operator!r} is not an operator of a key; there are {operators}")
+    if len(operands) != expected:
         name = operator or "a selection without an operator"
-        raise UsageError(f"{name} takes {wanted} operands, not {len(operands)}")
+        raise UsageError(f"{name} takes {expected} operands, not {len(operands)}")
 
 
 def nothing(text: str) -> Selection:
-    """The selection of no key, which reads at the most one."""
+    """The selection of no key; it reads one key at most."""
     return Selection("between", (text, text), frozenset((text,)))
 
 
@@ -103,19 +111,19 @@ def under(lead: str) -> Selection:
 
 
 def beyond(text: str) -> str:
-    """What is above all that begins with a text, and below all that sorts above it."""
+    """The least text above everything that begins with this text."""
     text = text.rstrip(NEVER)
     return text[:-1] + _NEXT.get(text[-1:], chr(ord(text[-1:]) + 1))
 
 
-_NEXT: Final = {"\ud7ff": "\ue000"}  # the code points between them are no characters
+_NEXT: Final = {"\ud7ff": "\ue000"}  # the code points between them are not characters
 
 
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class Bound(NamedTuple):
-    """An end of a range, and whether a key that equals it would be dropped."""
+    """An end of a range, and whether a key that equals it must be dropped."""
 
     text: str
     is_dropped: bool = False
@@ -123,10 +131,9 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """The component that a condition is on: what stands before it, what it stops before, and whether
-    anything follows.
+    """The component of a condition: the text before it, the stop after it, and whether it is the last.
 
-    `is_guarded` says that nobody writes a key which ends in the character above the separator.
+    `is_guarded`: no key ends in the character above the separator.
     """
 
     lead: str
@@ -142,7 +149,7 @@ class Component:
             return self._between(low, high)
         value = operands[0]
         if not self.codec.ascending:
-            operator = _TURNED[operator]
+            operator = _REVERSED[operator]
         if operator in (">", ">="):
             return self._upwards(self._from(value) if operator == ">=" else self._past(value))
         if operator == "<=":
@@ -178,7 +185,7 @@ class Component:
     def _past(self, value: Any) -> Bound:
         text = self._text(value)
         if self.last:
-            return Bound(text + min(self.codec.goes_on, ABOVE_SEPARATOR))
+            return Bound(text + min(self.codec.least_continuation, ABOVE_SEPARATOR))
         is_dropped = bool(self.stop) and not self.is_guarded
         return Bound(beyond(text + self.stop), is_dropped)
 
@@ -204,7 +211,7 @@ def _dropped(bound: Bound) -> frozenset[str]:
 
 
 def without_empty_texts(selection: Selection) -> Selection:
-    """The same selection without the empty text, which no key is and DynamoDB takes in no condition."""
+    """The same selection without empty texts: no key is one, and DynamoDB refuses them."""
     if "" not in selection.operands or selection.operator is None:
         return selection
     if selection.operator in (">=", "begins_with"):
@@ -213,3 +220,72 @@ def without_empty_texts(selection: Selection) -> Selection:
         high = selection.operands[1]
         return Selection("<=", (high,)) if high else nothing(ABOVE_SEPARATOR)
     return nothing(ABOVE_SEPARATOR)
+
+
+# Values without a text
+
+
+class Comparison(NamedTuple):
+    """A condition on a component."""
+
+    operator: Operator
+    operands: tuple[Any, ...]
+
+
+def has_text(codec: Codec[Any], value: Any) -> bool:
+    """Whether the codec has a text for the value."""
+    if not _rounds(codec):
+        return True
+    below, above = codec.nearest(value)
+    return below is not None and below == above
+
+
+def fitting(codec: Codec[Any], operator: Operator, operands: Sequence[Any]) -> Comparison | None:
+    """The same condition on values that have a text; None if nothing satisfies it."""
+    if operator == "begins_with" or not _rounds(codec):
+        return Comparison(operator, tuple(operands))
+    return _FITTING[operator](*(codec.nearest(operand) for operand in operands))
+
+
+def _rounds(codec: Codec[Any]) -> TypeGuard[Rounding[Any]]:
+    return _is_rounding(type(codec))
+
+
+@lru_cache(maxsize=256)
+def _is_rounding(kind: type[Codec[Any]]) -> bool:
+    """Whether a class implements `Rounding`; cached, because `issubclass` with a protocol is slow."""
+    return issubclass(kind, Rounding)
+
+
+_Nearest = tuple[Any, Any]
+
+
+def _above(operator: Operator, nearest: _Nearest) -> Comparison | None:
+    below, above = nearest
+    return None if above is None else Comparison(operator if below == above else ">=", (above,))
+
+
+def _below(operator: Operator, nearest: _Nearest) -> Comparison | None:
+    below, above = nearest
+    return None if below is None else Comparison(operator if below == above else "<=", (below,))
+
+
+def _equal(nearest: _Nearest) -> Comparison | None:
+    below, above = nearest
+    return Comparison("=", (below,)) if below is not None and below == above else None
+
+
+def _between(low: _Nearest, high: _Nearest) -> Comparison | None:
+    if low[1] is None or high[0] is None:
+        return None
+    return Comparison("between", (low[1], high[0]))
+
+
+_FITTING: Final[dict[Operator, Callable[..., Comparison | None]]] = {
+    "=": _equal,
+    "<": partial(_below, "<"),
+    "<=": partial(_below, "<="),
+    ">": partial(_above, ">"),
+    ">=": partial(_above, ">="),
+    "between": _between,
+}

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from isotone.codec import readable
-from isotone.codec.readable.interface import Measured
+from isotone.codec.readable import Measured
 from isotone.errors import OutOfRange, UsageError
 from isotone.model.declaring.keys import BoundKey, Component, Slot, StringSlot
 from isotone.values.types import Item

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isotone.codec.readable.interface import Measured
+from isotone.codec.readable import Measured
 from isotone.model.declaring.keys import StringSlot
 from isotone.model.warning import warn_caller
 

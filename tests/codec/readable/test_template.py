@@ -144,10 +144,10 @@ def test_what_does_not_fit_is_refused() -> None:
     ("parts", "message"),
     [
         ([], "at least one part"),
-        (["A$"], r"'A\$' of a template holds '\$'"),
-        (["A\n"], r"holds '\\n'"),
-        (["A\x7f"], r"holds '\\x7f'"),
-        (["A\ud800"], "holds"),
+        (["A$"], r"'A\$' contains '\$'"),
+        (["A\n"], r"contains '\\n'"),
+        (["A\x7f"], r"contains '\\x7f'"),
+        (["A\ud800"], "contains"),
     ],
 )
 def test_declarations_that_cannot_be_meant(parts: list[Any], message: str) -> None:
@@ -169,16 +169,16 @@ def test_templates_are_values() -> None:
 @pytest.mark.parametrize(
     ("parts", "separator", "message"),
     [
-        (["A", Text()], "\n", "is no separator"),
-        (["A", Text()], None, "is no separator"),
+        (["A", Text()], "\n", "is not a separator"),
+        (["A", Text()], None, "is not a separator"),
         (["A:", RawText()], "::", "'A:' ends as the separator '::' begins"),
-        ([RawText(), Day()], "", "nothing tells where RawText ends"),
-        ([Unpadded(), Unpadded()], "", "nothing tells where Unpadded ends"),
-        ([Unpadded(), "1", Day()], "", "Unpadded can hold '1'"),
-        ([Unpadded(signed=True), Day()], "-", "Unpadded can hold '-'"),
-        ([Choice(("a", "b")), Day()], "_", "Choice can hold '_'.*such as '#'"),
-        ([Text(), Day()], "_", "Text can hold '_'"),
-        ([Text().descending(), Day()], "~", "Text descending can hold '~'"),
+        ([RawText(), Day()], "", "nothing marks where RawText ends"),
+        ([Unpadded(), Unpadded()], "", "nothing marks where Unpadded ends"),
+        ([Unpadded(), "1", Day()], "", "Unpadded can contain '1'"),
+        ([Unpadded(signed=True), Day()], "-", "Unpadded can contain '-'"),
+        ([Choice(("a", "b")), Day()], "_", "Choice can contain '_'.*such as '#'"),
+        ([Text(), Day()], "_", "Text can contain '_'"),
+        ([Text().descending(), Day()], "~", "Text descending can contain '~'"),
     ],
 )
 def test_what_has_no_end_is_refused(parts: list[Any], separator: Any, message: str) -> None:

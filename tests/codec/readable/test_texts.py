@@ -79,7 +79,7 @@ def test_one_case_for_all(kind: Any, case: str, text: str) -> None:
 def test_a_folded_prefix_is_a_prefix(case: Any, value: str, end: int) -> None:
     """Also where a sigma is the last letter of a word, which lower case writes otherwise."""
     codec = Text(case)
-    assert codec.encode(value).startswith(codec.beginning(value[:end]))
+    assert codec.encode(value).startswith(codec.encode_prefix(value[:end]))
 
 
 @pytest.mark.parametrize("case", ["upper", "lower", "casefold"])
@@ -122,5 +122,5 @@ def test_a_text_in_another_case_is_refused() -> None:
 
 
 def test_other_cases_are_refused() -> None:
-    with pytest.raises(UsageError, match="'title' is no case rule"):
+    with pytest.raises(UsageError, match="'title' is not a case rule"):
         Text("title")  # type: ignore[arg-type]
