@@ -14,7 +14,7 @@ from isotone import ManualClock, Observation, Store
 from isotone.backends.interface import Request, Response
 from isotone.errors import ApiError
 from isotone.model import Pause, Steps
-from isotone.model.steps import _explained
+from isotone.model.steps import with_hint
 
 R = TypeVar("R")
 
@@ -48,7 +48,7 @@ class Hasty(Store):
                 try:
                     response = self.backend.execute(*step)
                 except ApiError as error:
-                    step = steps.throw(_explained(error, step))
+                    step = steps.throw(with_hint(error, step))
                 else:
                     step = steps.send(response)
         except StopIteration as end:

@@ -334,7 +334,8 @@ class Store(Operations[Waits], Waits):
             step = next(steps)
             while True:
                 if isinstance(step, Pause):
-                    step = self._pause(steps, step, deadline)
+                    late = self._pause(step, deadline)
+                    step = steps.send({}) if late is None else steps.throw(late)
                     continue
                 try:
                     response = execute(step.operation, step.request, deadline.until)
@@ -347,13 +348,14 @@ class Store(Operations[Waits], Waits):
             return result
 
     @staticmethod
-    def _pause(steps: Steps[Any], pause: Pause, deadline: Deadline) -> Any:
+    def _pause(pause: Pause, deadline: Deadline) -> IsotoneError | None:
+        """Wait; returns the error instead where the deadline does not allow it."""
         try:
             deadline.allow(pause)
         except IsotoneError as error:
-            return steps.throw(error)
+            return error
         time.sleep(pause.seconds)
-        return steps.send({})
+        return None
 
     def run_batches(self, batches: Batches[R]) -> Iterator[R]:
         """Run an iteration, one step after the other."""
@@ -417,7 +419,8 @@ class AsyncStore(Operations[Awaits], Awaits):
             step = next(steps)
             while True:
                 if isinstance(step, Pause):
-                    step = await self._pause(steps, step, deadline)
+                    late = await self._pause(step, deadline)
+                    step = steps.send({}) if late is None else steps.throw(late)
                     continue
                 try:
                     response = await execute(step.operation, step.request, deadline.until)
@@ -430,13 +433,14 @@ class AsyncStore(Operations[Awaits], Awaits):
             return result
 
     @staticmethod
-    async def _pause(steps: Steps[Any], pause: Pause, deadline: Deadline) -> Any:
+    async def _pause(pause: Pause, deadline: Deadline) -> IsotoneError | None:
+        """Wait; returns the error instead where the deadline does not allow it."""
         try:
             deadline.allow(pause)
         except IsotoneError as error:
-            return steps.throw(error)
+            return error
         await asyncio.sleep(pause.seconds)
-        return steps.send({})
+        return None
 
     async def run_batches(self, batches: Batches[R]) -> AsyncIterator[R]:
         """Run an iteration, one step after the other."""

@@ -23,7 +23,7 @@ _FIRST_POLL: Final = 0.05
 
 
 def wait(seconds: float) -> Steps[None]:
-    """Pause for some seconds."""
+    """Pause for some seconds, whatever the operation's deadline: waiting is not retrying."""
     yield Pause(seconds)
 
 
@@ -35,9 +35,13 @@ def jitter(attempt: int, *, first: float, longest: float) -> float:
     return random.uniform(0, min(longest, first * 2.0 ** min(attempt, 30)))
 
 
-def backoff(attempt: int) -> Steps[None]:
-    """Pause after attempt 0, 1, … that another writer overtook."""
-    yield Pause(jitter(attempt, first=0.005, longest=0.5))
+def backoff(attempt: int, *, steepest: int = 30) -> Steps[None]:
+    """Pause after attempt 0, 1, … that another writer overtook; the operation's deadline ends it.
+
+    `steepest` is the attempt from which on the pause grows no more.
+    """
+    seconds = jitter(min(attempt, steepest), first=0.005, longest=0.5)
+    yield Pause(seconds, attempt + 1)
 
 
 def retry_on_conflict(attempt: Callable[[], Steps[R]], what: str, advice: str) -> Steps[R]:
@@ -49,7 +53,7 @@ def retry_on_conflict(attempt: Callable[[], Steps[R]], what: str, advice: str) -
         try:
             return (yield from attempt())
         except WriteRefused:
-            yield from backoff(min(number, _STEEPEST))
+            yield from backoff(number, steepest=_STEEPEST)
     raise Contended(f"others wrote {what} during each of {ATTEMPTS} attempts; {advice}")
 
 
