@@ -23,7 +23,7 @@ class Measured:
     written: int = 0
     requests: int = 0
 
-    def execute(self, operation: str, request: Any) -> Any:
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         answer = self.backend.execute(operation, request)
         self.requests += 1
         if operation in ("PutItem", "UpdateItem", "DeleteItem"):

@@ -61,7 +61,7 @@ class Repeating:
     def __init__(self, backend: Any) -> None:
         self._backend = backend
 
-    def execute(self, operation: str, request: Request) -> Response:
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         response: Response = self._backend.execute(operation, request)
         return self._backend.execute(operation, request) if operation in WRITES else response
 
@@ -73,7 +73,7 @@ class Overtaken:
         self._backend = backend
         self.before: dict[str, list[Callable[[], None]]] = {}
 
-    def execute(self, operation: str, request: Request) -> Response:
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         waiting = self.before.get(operation)
         if waiting:
             waiting.pop(0)()

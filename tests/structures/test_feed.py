@@ -230,7 +230,7 @@ class Deaf:
     def __init__(self, backend: Any) -> None:
         self._backend = backend
 
-    def execute(self, operation: str, request: Any) -> Any:
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         response = self._backend.execute(operation, request)
         if operation == "TransactWriteItems":
             raise ConnectionFailed("the answer was lost")

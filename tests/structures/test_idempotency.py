@@ -697,7 +697,7 @@ def test_a_task_that_is_cancelled_again_and_again_can_be_tried_anew(
     class Slow:
         slow = "DeleteItem"
 
-        async def execute(self, operation: str, request: Any) -> Any:
+        async def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
             answer = await plain.backend.execute(operation, request)
             if operation in self.slow:
                 await asyncio.sleep(0.01)

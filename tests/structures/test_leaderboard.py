@@ -678,7 +678,7 @@ class Deaf:
     def __init__(self, backend: Any) -> None:
         self._backend, self._lost = backend, 0
 
-    def execute(self, operation: str, request: Any) -> Any:
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         answer = self._backend.execute(operation, request)
         self._lost += operation == "TransactWriteItems"
         if operation == "TransactWriteItems" and self._lost % 2:
@@ -702,7 +702,7 @@ class Retrying:
     def __init__(self, backend: Any) -> None:
         self._backend = backend
 
-    def execute(self, operation: str, request: Any) -> Any:
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         if operation in ("PutItem", "UpdateItem"):
             with contextlib.suppress(ConditionalCheckFailedException):
                 self._backend.execute(operation, request)
@@ -743,7 +743,7 @@ class Breaking:
     def __init__(self, backend: Any, after: int) -> None:
         self._backend, self._left = backend, after
 
-    def execute(self, operation: str, request: Any) -> Any:
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         self._left -= operation == "TransactWriteItems"
         if self._left < 0:
             raise ConnectionFailed("the cable is out")
@@ -803,7 +803,7 @@ def test_a_member_is_not_its_own_neighbour_while_it_moves(memory: Store) -> None
     class Moving:
         """The member moves after its entry was read, and before its neighbours are."""
 
-        def execute(self, operation: str, request: Any) -> Any:
+        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
             if operation == "Query" and (score := next(moves, None)) is not None:
                 board.record("c", score)
             return memory.backend.execute(operation, request)

@@ -505,7 +505,7 @@ class Slow:
         self._backend = backend
         self.seconds = 0.0
 
-    async def execute(self, operation: str, request: Any) -> Any:
+    async def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         await asyncio.sleep(self.seconds)
         return await self._backend.execute(operation, request)
 
@@ -541,7 +541,7 @@ def test_a_task_that_is_cancelled_as_it_acquires_holds_nothing(cancellations: in
     written = asyncio.Event()
 
     class Late(Slow):
-        async def execute(self, operation: str, request: Any) -> Any:
+        async def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
             answer = await super().execute(operation, request)
             if operation == "PutItem":
                 written.set()
@@ -592,7 +592,7 @@ class Unanswering:
         self._backend = backend
         self.silent = ""
 
-    def execute(self, operation: str, request: Any) -> Any:
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         answer = self._backend.execute(operation, request)
         if operation == self.silent:
             self.silent = ""

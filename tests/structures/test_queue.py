@@ -597,6 +597,20 @@ def test_who_was_overtaken_makes_room_for_a_while(queue: Queue, memory: Store) -
     assert rest == sorted(rest, key=int)
 
 
+def test_a_claim_of_the_same_moment_is_not_taken_for_ones_own(
+    queue: Queue, clock: ManualClock
+) -> None:
+    queue.put_many([1, 2], group="a")
+    (slow,) = queue.claim()
+    clock.advance(queue.hold + 1)
+    (first,) = queue.claim()
+    queue.acknowledge(first)
+    (second,) = queue.claim()  # until the time to which the slow consumer would extend its claim
+    with pytest.raises(errors.LeaseLost):
+        queue.extend(slow)
+    queue.acknowledge(second)
+
+
 def test_groups_are_put_and_done_at_the_same_time(tmp_path: Path) -> None:
     with isotone.connect(tmp_path / "q.db", durability="none") as store:
         Queue(store, "q").create_table()

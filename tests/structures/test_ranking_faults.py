@@ -78,7 +78,7 @@ class Meanwhile:
         self._backend = backend
         self._others = [others]
 
-    def execute(self, operation: str, request: Request) -> Response:
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         response: Response = self._backend.execute(operation, request)
         if self._others:
             self._others.pop()()
@@ -193,7 +193,7 @@ class Throttling:
         self.plain = False
         self.count = 0
 
-    def execute(self, operation: str, request: Request) -> Response:
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         items = request.get("TransactItems")
         if self._chosen.randrange(100) < self.of_a_hundred and (items or self.plain):
             self.count += 1

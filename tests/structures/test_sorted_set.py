@@ -359,7 +359,7 @@ class Slow:
         self._backend = backend
         self._clock = clock
 
-    def execute(self, operation: str, request: Any) -> Any:
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         self._clock.advance(1)
         return self._backend.execute(operation, request)
 
@@ -384,7 +384,7 @@ class Failing:
         self._backend = backend
         self._left = transactions
 
-    def execute(self, operation: str, request: Any) -> Any:
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         if operation == "TransactWriteItems":
             if not self._left:
                 raise errors.ConnectionFailed("no answer")
@@ -521,7 +521,7 @@ class LosingAnswers:
     def __init__(self, backend: Any) -> None:
         self._backend = backend
 
-    def execute(self, operation: str, request: Any) -> Any:
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         if operation == "TransactWriteItems":
             self._backend.execute(operation, request)
         return self._backend.execute(operation, request)

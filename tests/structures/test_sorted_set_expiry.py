@@ -109,7 +109,7 @@ def test_a_member_that_cannot_be_stamped_is_not_added_to_twice(
     class Met(Before):
         """Where all attempts of the second write meet another one."""
 
-        def execute(self, operation: str, request: Any) -> Any:
+        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
             if operation in WRITES and -ATTEMPTS <= self._before < 0:
                 self._before -= 1
                 raise errors.TransactionConflictException("met")
@@ -158,7 +158,7 @@ class Before:
         self._happens = happens
         self._before = skip
 
-    def execute(self, operation: str, request: Any) -> Any:
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         if operation in WRITES:
             self._before -= 1
             if self._before == -1:

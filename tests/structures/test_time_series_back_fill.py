@@ -141,7 +141,7 @@ class Breaking:
     def __init__(self, backend: Any, after: int) -> None:
         self._backend, self._left = backend, after
 
-    def execute(self, operation: str, request: Any) -> Any:
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         self._left -= operation == "TransactWriteItems"
         if self._left < 0:
             raise ConnectionFailed("the cable is out")
@@ -219,7 +219,7 @@ class Meddling:
     def __init__(self, backend: Any, deed: Any) -> None:
         self._backend, self._deed = backend, deed
 
-    def execute(self, operation: str, request: Any) -> Any:
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         if operation in ("TransactWriteItems", "UpdateItem") and (deed := self._deed) is not None:
             self._deed = None
             deed()
@@ -262,7 +262,7 @@ def test_a_window_that_never_rests(memory: Store, monkeypatch: pytest.MonkeyPatc
 
         number = 0
 
-        def execute(self, operation: str, request: Any) -> Any:
+        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
             if operation == "Query" and "POINT" in str(request):
                 self.number += 1
                 series.add("s", 1, id=f"{self.number}")

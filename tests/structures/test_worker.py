@@ -247,7 +247,7 @@ def test_a_store_that_fails_for_a_while_is_waited_for(
     execute, chance = memory.backend.execute, random.Random(1)
 
     class Failing:
-        def execute(self, operation: str, request: Any) -> Any:
+        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
             if chance.random() < 0.2:
                 raise ConnectionFailed("no answer")
             return execute(operation, request)

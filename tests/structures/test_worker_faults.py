@@ -123,7 +123,7 @@ class Failing:
         self._execute = execute
         self._fails = fails
 
-    def execute(self, operation: str, request: Any) -> Any:
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         if self._fails(operation, request):
             raise LimitExceededException("slow down")
         return self._execute(operation, request)
@@ -242,7 +242,7 @@ def test_a_shard_that_was_handed_over_without_an_answer_is_held_by_one(
     execute = memory.backend.execute
 
     class Losing:
-        def execute(self, operation: str, request: Any) -> Any:
+        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
             response = execute(operation, request)
             if operation == "UpdateItem":
                 raise ConnectionFailed("no answer")
@@ -469,7 +469,7 @@ def test_dead_letters_are_put_through_again_page_by_page(memory: Store, kit: Ben
     execute = memory.backend.execute
 
     class Noting:
-        def execute(self, operation: str, request: Any) -> Any:
+        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
             if operation == "Query":
                 happened.append("page")
             return execute(operation, request)

@@ -34,7 +34,7 @@ class Losing:
         self.backend = backend
         self.lose = 0
 
-    def execute(self, operation: str, request: Any) -> Any:
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
         response = self.backend.execute(operation, request)
         if self.lose:
             self.lose -= 1

@@ -90,7 +90,7 @@ def test_a_shard_that_is_dropped_while_its_records_are_is_over(
     begun: set[str] = set()
 
     class Dropping:
-        def execute(self, operation: str, request: Any) -> Any:
+        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
             if operation == "GetRecords":
                 raise TrimmedDataAccessException("these records are gone")
             if operation == "GetShardIterator":

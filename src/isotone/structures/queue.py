@@ -612,9 +612,9 @@ class Queue(Structure[S]):
         try:
             yield from self.calls.update(self._plan.entries, *changes, when=is_held, **key)
         except ConditionFailed as refused:
-            # The same due time at the same attempt: it was written, and the answer was lost.
+            # Unclaimed and due when we said, at the same attempt: it was written, and the answer was lost.
             now, attempts = refused.current, min(message.attempts, self.attempts)
-            if now is None or (now.due, now.attempts) != (due, attempts):
+            if now is None or (now.claim, now.due, now.attempts) != (None, due, attempts):
                 raise self._lost(message) from None
 
     def _begin(self, message: Message, keep: bool) -> Steps[Message]:
