@@ -214,7 +214,7 @@ def test_what_is_said_of_an_edge_is_a_mapping(memory: Store) -> None:
         edges.link("a", "b", "x")
     with pytest.raises(errors.UsageError, match=r"data takes Mapping\[str, Any\] .*, not str"):
         edges.within(memory.transaction()).link("a", "b", "x")
-    with pytest.raises(errors.UsageError, match="together takes Collected"):
+    with pytest.raises(errors.UsageError, match="tx takes Transaction"):
         edges.within(memory)
 
 

@@ -164,7 +164,7 @@ def test_nothing_is_reserved_for_no_time(memory: Store, seconds: float) -> None:
     ):
         names.within(together).reserve("a", "1", seconds=seconds)
     wrong: Any = memory
-    with pytest.raises(errors.UsageError, match="together takes Collected, not Store"):
+    with pytest.raises(errors.UsageError, match="tx takes Transaction, not Store"):
         names.within(wrong)
 
 

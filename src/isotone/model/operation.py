@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from typing_extensions import TypeVar as TypeVarWithDefault
@@ -98,13 +99,19 @@ else:
         if check is None:
 
             def call(self, /, *args, **kwargs):
-                return self.run(function(self, *args, **kwargs))
+                result = self.run(function(self, *args, **kwargs))
+                if result.__class__ is CoroutineType:  # for "… was never awaited"
+                    result.__qualname__ = f"{self.__class__.__name__}.{function.__name__}"
+                return result
 
         else:
 
             def call(self, /, *args, **kwargs):
                 check(self, args, kwargs)
-                return self.run(function(self, *args, **kwargs))
+                result = self.run(function(self, *args, **kwargs))
+                if result.__class__ is CoroutineType:
+                    result.__qualname__ = f"{self.__class__.__name__}.{function.__name__}"
+                return result
 
         return functools.wraps(function)(call)
 

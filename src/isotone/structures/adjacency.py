@@ -18,7 +18,6 @@ from typing import Any, Final, Literal
 from isotone.errors import AlreadyExists, UsageError
 from isotone.model import (
     Attr,
-    Collected,
     Condition,
     Entity,
     Global,
@@ -28,6 +27,7 @@ from isotone.model import (
     Query,
     Steps,
     Table,
+    Transaction,
     created,
     field,
 )
@@ -123,9 +123,9 @@ class Adjacency(Structure[S]):
         return self.calls.put_many([self._edge(*_ends(pair), None) for pair in pairs])
 
     @validated
-    def within(self, together: Collected) -> EdgeWrites:
+    def within(self, tx: Transaction) -> EdgeWrites:
         """Edges that a transaction writes together with the rest of it."""
-        return EdgeWrites(self, together)
+        return EdgeWrites(self, tx)
 
     # From either side
 
@@ -277,18 +277,18 @@ class Adjacency(Structure[S]):
 class EdgeWrites:
     """The writes of an `Adjacency`, collected by a transaction."""
 
-    def __init__(self, adjacency: Adjacency[Any], together: Collected) -> None:
+    def __init__(self, adjacency: Adjacency[Any], tx: Transaction) -> None:
         self._adjacency = adjacency
-        self._together = together
+        self._tx = tx
 
     @validated
     def link(self, left: Node, right: Node, data: Mapping[str, Any] | None = None) -> None:
         """Two nodes belong together, which they must not have before."""
-        self._together.create(self._adjacency._edge(left, right, data))
+        self._tx.create(self._adjacency._edge(left, right, data))
 
     def unlink(self, left: Node, right: Node) -> None:
         """Two nodes do not belong together."""
-        self._together.delete(self._adjacency._edges, **self._adjacency._key(left, right))
+        self._tx.delete(self._adjacency._edges, **self._adjacency._key(left, right))
 
 
 def _ends(pair: Any) -> tuple[Node, Node]:

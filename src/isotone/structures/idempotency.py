@@ -28,12 +28,12 @@ from isotone.errors import (
 from isotone.model import (
     AsyncStore,
     Attr,
-    Collected,
     Entity,
     Key,
     Steps,
     Store,
     Table,
+    Transaction,
     expires,
     field,
 )
@@ -196,7 +196,7 @@ class Idempotency(Structure[S]):
         return decorate
 
     @validated
-    def settle(self, tx: Collected, key: str, *, payload: Any = None, result: Any = None) -> None:
+    def settle(self, tx: Transaction, key: str, *, payload: Any = None, result: Any = None) -> None:
         """Mark the key as done in a transaction of the same database, so that its writes happen once.
 
         Where the key is known already, the transaction fails with `AlreadyExists` in this place.

@@ -4,9 +4,9 @@
     names.reserve("Ann", owner="user:1")
     names.reserve("ann", owner="user:2")        # NotUnique, and says who has it
 
-    with store.transaction() as together:       # beside writes of one's own
-        together.create(user)
-        names.within(together).reserve(user.name, owner=user.id)
+    with store.transaction() as tx:       # beside writes of one's own
+        tx.create(user)
+        names.within(tx).reserve(user.name, owner=user.id)
 
 A value is an item whose key it is, so the database itself keeps it unique.
 """
@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from isotone.errors import ConditionFailed, NotFound, NotUnique
-from isotone.model import Attr, Collected, Condition, Entity, Key, Steps, Table, expires, field
+from isotone.model import Attr, Condition, Entity, Key, Steps, Table, Transaction, expires, field
 from isotone.structures.arguments import require_positive, validated
 from isotone.structures.operation import S, Structure, operation
 
@@ -102,9 +102,9 @@ class Unique(Structure[S]):
         return None if found is None else found.owner
 
     @validated
-    def within(self, together: Collected) -> UniqueWrites:
+    def within(self, tx: Transaction) -> UniqueWrites:
         """The same writes, as part of a transaction: they are made with all its others, or not at all."""
-        return UniqueWrites(self, together)
+        return UniqueWrites(self, tx)
 
     # The writes: a store's calls give the steps of each, a transaction collects it
 
@@ -144,20 +144,20 @@ class UniqueWrites:
     `owner` of the value; for the others `ConditionFailed`, whose `current` is the value as it is, or None.
     """
 
-    def __init__(self, unique: Unique[Any], together: Collected) -> None:
+    def __init__(self, unique: Unique[Any], tx: Transaction) -> None:
         self._unique = unique
-        self._together = together
+        self._tx = tx
 
     def reserve(self, value: str, owner: str, *, seconds: float | None = None) -> None:
         """Take a value, for good or for so many seconds. Cost: one entry of the transaction."""
         taken, free = self._unique._reservation(value, owner, seconds)
         refused = functools.partial(self._unique._taken, value)
-        self._together.put(taken, when=free, otherwise=refused)
+        self._tx.put(taken, when=free, otherwise=refused)
 
     def release(self, value: str, owner: str) -> None:
         """Give a value up, which the owner must have. Cost: one entry of the transaction."""
-        self._unique._release(self._together, value, owner)
+        self._unique._release(self._tx, value, owner)
 
     def transfer(self, value: str, owner: str, to: str) -> None:
         """Give a value to another owner, for good. Cost: one entry of the transaction."""
-        self._unique._transfer(self._together, value, owner, to)
+        self._unique._transfer(self._tx, value, owner, to)
