@@ -169,7 +169,7 @@ def test_what_no_range_answers_is_refused(ask: Any, words: str) -> None:
     ("ask", "words"),
     [
         (lambda: Order.primary.where(Other.customer_id == "a"), "not of Order"),
-        (lambda: Order.primary.where(True), "True is no condition"),
+        (lambda: Order.primary.where(True), "True is not a condition"),
         (lambda: Order.primary.where(MINE).filter(Other.customer_id == "a"), "not of Order"),
         (
             lambda: Order.by_total.where(MINE).filter(Order.total > 3),
@@ -177,8 +177,8 @@ def test_what_no_range_answers_is_refused(ask: Any, words: str) -> None:
         ),
         (lambda: Order.by_status.where(MINE).consistent(), "cannot be read consistently"),
         (lambda: Order.by_time.where(MINE).select(Order.total), "does not project total"),
-        (lambda: Order.primary.where(MINE).select(Other.customer_id), "no field of Order"),
-        (lambda: Order.primary.where(MINE).limit(0), "asks for nothing"),
+        (lambda: Order.primary.where(MINE).select(Other.customer_id), "not a field of Order"),
+        (lambda: Order.primary.where(MINE).limit(0), "allows nothing"),
         (lambda: Order.primary.where(MINE).max_units(0), "nothing to read with"),
         (lambda: Order.primary.scan().segment(4, of=4), "count from 0"),
     ],

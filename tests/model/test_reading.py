@@ -222,7 +222,7 @@ def test_a_large_index_of_keys_is_refused_with_its_size(store: Store) -> None:
 
 
 def test_a_page_has_a_size_and_no_limit(store: Store) -> None:
-    with pytest.raises(UsageError, match="leave limit"):
+    with pytest.raises(UsageError, match="use limit"):
         store.page(Order.primary.where(MINE).limit(3), size=5)
 
 

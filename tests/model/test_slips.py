@@ -77,10 +77,12 @@ def test_any_object_that_tells_seconds_is_a_clock() -> None:
 
 def test_a_page_is_no_cursor(store: Store) -> None:
     page: Any = store.page(FIRST, size=1)
-    with pytest.raises(InvalidCursor, match=r"a Page is no cursor; give its: cursor=page\.cursor"):
+    with pytest.raises(
+        InvalidCursor, match=r"a Page is not a cursor; give its cursor: cursor=page\.cursor"
+    ):
         store.page(FIRST, size=1, cursor=page)
     wrong: Any = 5
-    with pytest.raises(InvalidCursor, match="5 is no cursor"):
+    with pytest.raises(InvalidCursor, match="5 is not a cursor"):
         store.page(FIRST, size=1, cursor=wrong)
 
 

@@ -197,7 +197,7 @@ def test_a_condition_on_what_was_not_loaded_is_refused(desks: Store) -> None:
     with pytest.raises(UsageError, match="nothing that was loaded has the field who"):
         loaded.where(Appointment.who == "ann")
     wrong: Any = "who"
-    with pytest.raises(UsageError, match="'who' is no condition"):
+    with pytest.raises(UsageError, match="'who' is not a condition"):
         loaded.where(wrong)
 
 

@@ -86,18 +86,16 @@ def test_numbers_that_ask_for_nothing() -> None:
             store.scan(Book.primary.scan(), segments=0)
         with pytest.raises(UsageError, match="at_most=-1 allows no result"):
             store.all(Book.primary.where(), at_most=-1)
-        with pytest.raises(UsageError, match="no -1 children"):
+        with pytest.raises(UsageError, match="children=-1"):
             store.family(family, children=-1)
 
 
 def test_a_limit_is_no_part_of_what_is_read_as_a_whole() -> None:
     family: Any = Shelf.primary.with_children(Volume.primary).where(Shelf.name == "a")
     with isotone.connect() as store:
-        with pytest.raises(
-            UsageError, match="a snapshot has the whole of a collection; leave limit"
-        ):
+        with pytest.raises(UsageError, match="a snapshot has the whole of a collection; use limit"):
             store.load(Book.primary.where().limit(2))
-        with pytest.raises(UsageError, match="a family has a number of children; leave limit"):
+        with pytest.raises(UsageError, match="a family has a number of children; use limit"):
             store.family(family.limit(2))
 
 
@@ -117,13 +115,13 @@ def test_a_snapshot_that_would_be_incomplete_raises(bounded: Query[Book]) -> Non
 @pytest.mark.parametrize("wrong", [True, "number", Book.number, None])
 def test_what_is_no_condition_is_no_filter(wrong: Any) -> None:
     for read in (Book.primary.where(), Book.primary.scan()):
-        with pytest.raises(UsageError, match=r"is no condition; write one such as"):
+        with pytest.raises(UsageError, match=r"is not a condition; write one such as"):
             read.filter(wrong)
 
 
 @pytest.mark.parametrize("wrong", ["number", None, Shelf.name, Book.number == 3])
 def test_what_is_no_field_is_not_selected(wrong: Any) -> None:
-    with pytest.raises(UsageError, match="is no field of Book; select whole fields"):
+    with pytest.raises(UsageError, match="is not a field of Book; select whole fields"):
         Book.primary.where().select(wrong)
 
 

@@ -195,7 +195,7 @@ WRONG_CALLS: dict[str, tuple[Callable[[Shop], object], str]] = {
         lambda shop: shop.order.primary.where(shop.order.customer_id == "a").select(
             shop.customer.name
         ),
-        "'name' is no field of Order",
+        "'name' is not a field of Order",
     ),
     "a group that is not given": (
         lambda shop: shop.order.primary.where(shop.order.number == 1),

@@ -503,13 +503,13 @@ class Calls(Operations[Composes], Composes):
         """All results of a read, some with each `step()`."""
         return self._reader.traverse(read)
 
-    def cursor_behind(self, query: Query[Any], /, **values: Any) -> str:
+    def cursor_after(self, query: Query[Any], /, **values: Any) -> str:
         """The cursor of the page that follows a place in a query, whether or not an item is there.
 
         `values` are the fields of the entity's primary key and of the key that is queried. With it, pages
         of several queries can be merged, and each query continued after what was taken of it.
         """
-        return self._reader.cursor_behind(query, values)
+        return self._reader.cursor_after(query, values)
 
     def seal(self, state: Any, /, **of: Any) -> str:
         """Sign where a read of several queries ended, as JSON, in a cursor like the store's.

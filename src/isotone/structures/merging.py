@@ -84,7 +84,7 @@ def merged(
             continue
         cursor = None
         if isinstance(place, Sequence):
-            cursor = calls.cursor_behind(query, **same, **marks.fields(place))
+            cursor = calls.cursor_after(query, **same, **marks.fields(place))
         pages.append((yield from calls.page(query, size=of_each or size, cursor=cursor)))
     numbered = [
         [(marks.of(each), number, each) for each in page.items] if page else []

@@ -123,7 +123,7 @@ def flat(conditions: Iterable[Condition]) -> Iterator[Condition]:
 def _comparison(key: BoundKey, condition: Condition, own: set[str]) -> Comparison:
     """The condition, if it compares a field of the key in a way that an order can answer."""
     if not isinstance(condition, Condition):
-        raise UsageError(f"{condition!r} is no condition; write one such as Order.number == 157")
+        raise UsageError(f"{condition!r} is not a condition; write one such as Order.number == 157")
     names = ", ".join(dict.fromkeys(field.name for field in condition.fields()))
     if isinstance(condition, FunctionTest) and condition.function in _PRESENCE and names in own:
         raise Unanswerable(

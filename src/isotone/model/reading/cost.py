@@ -1,13 +1,13 @@
-"""What a read cost, and when that deserves a word.
+"""The cost of a read, and the report of a wasteful one.
 
-DynamoDB charges what it reads, not what it returns. Every read therefore counts both, and one that
-throws most of it away is reported together with the index that would answer it by its key.
+DynamoDB charges for what it reads, not for what it returns. So each read counts both, and one that drops
+most of what it read is reported, with the index that would answer it by its key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from isotone import limits
@@ -19,7 +19,7 @@ from isotone.model.reading.queries import Read
 from isotone.model.warning import warn_caller
 
 LOW_HIT_RATE: Final = 0.35  # of the items read, those returned
-WORTH_REPORTING: Final = 100 * limits.KB  # bytes read below which nobody minds
+WORTH_REPORTING: Final = 100 * limits.KB  # bytes read: the reporting threshold
 
 
 class WastefulRead(UserWarning):
@@ -30,8 +30,8 @@ class WastefulRead(UserWarning):
 class Stats:
     """The cost of a read: items scanned and returned, capacity units, requests, bytes read.
 
-    Bytes follow from the units, so they are rounded up to what a unit holds; both are 0 where the
-    engine reports no capacity. `exhausted` says that a bound of units or requests ended the read.
+    Bytes are computed from the units, so they are rounded up; both are 0 if the engine reports no
+    capacity. `exhausted` means that a bound of units or requests ended the read.
     """
 
     scanned: int = 0
@@ -43,7 +43,7 @@ class Stats:
 
     @property
     def hit_rate(self) -> float:
-        """The share of the scanned items that was returned; 1.0 where nothing was scanned."""
+        """The share of the scanned items that was returned; 1.0 if nothing was scanned."""
         return self.returned / self.scanned if self.scanned else 1.0
 
     @property
@@ -54,25 +54,22 @@ class Stats:
 
 @dataclass(slots=True)
 class Meter:
-    """Counts what the responses of one library call say."""
+    """Adds up the cost of one read, response by response."""
 
     consistent: bool = False
     scanned: int = 0
     returned: int = 0
     units: float = 0.0
     requests: int = 0
-    exhausted: bool = field(default=False)
+    exhausted: bool = False
 
     def count(self, response: Response) -> None:
-        """Take note of a response of Query or Scan."""
-        self.scanned += response.get("ScannedCount") or response.get("Count", 0)
-        self.charge(response.get("ConsumedCapacity"))
-
-    def charge(self, consumed: Any) -> None:
-        """Take note of a request and the capacity that it consumed, one or a list of such."""
+        """Add a response of Query or Scan."""
         self.requests += 1
-        for each in consumed if isinstance(consumed, list) else [consumed or {}]:
-            self.units += float(each.get("CapacityUnits", 0.0))
+        self.scanned += response.get("ScannedCount") or response.get("Count", 0)
+        consumed = response.get("ConsumedCapacity")
+        if consumed:
+            self.units += float(consumed.get("CapacityUnits", 0.0))
 
     @property
     def bytes_read(self) -> int:
@@ -80,7 +77,7 @@ class Meter:
         return int(self.units * limits.READ_UNIT * (1 if self.consistent else 2))
 
     def stats(self) -> Stats:
-        """What was counted so far."""
+        """The cost so far."""
         return Stats(
             self.scanned,
             self.returned,
@@ -93,7 +90,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class Waste:
-    """The report of a wasteful read: which it was, what it cost, and what would help."""
+    """The report of a wasteful read: its name, its cost, and what would help."""
 
     read: str
     stats: Stats
@@ -111,21 +108,21 @@ Report = Callable[[Waste], None]
 
 
 def warn(waste: Waste) -> None:
-    """Report by a Python warning, which is shown once for each text."""
+    """Report by a Python warning; each text is shown once."""
     warn_caller(WastefulRead(str(waste)))
 
 
-_NARROWER: Final = "read a narrower range, or keep in a sparse index what is wanted"
+_NARROWER: Final = "read a narrower range, or keep the wanted items in a sparse index"
 
 
 def waste_of(read: Read[Any], stats: Stats) -> Waste:
-    """The report of a read that returned little of what it read."""
-    return Waste(read.name, stats, advice(read))
+    """The report of a read that dropped most of what it read."""
+    return Waste(read.name, stats, _advice(read))
 
 
-def advice(read: Read[Any]) -> str:
-    """What would help, in words."""
-    conditions = list(_plain((*getattr(read, "asked", ()), *read.filters)))
+def _advice(read: Read[Any]) -> str:
+    """The key that would answer the read, or the index to declare."""
+    conditions = list(_plain((*read.asked, *read.filters)))
     if len(read.schemas) > 1 or not conditions:
         return _NARROWER
     (schema,) = read.schemas
@@ -133,7 +130,7 @@ def advice(read: Read[Any]) -> str:
         better = find(schema.entity, tuple(conditions)).name
     except UsageError:
         return f"an index would read no other items: {_index(conditions)}"
-    if better == read.name:  # what is dropped is dropped by conditions that no key answers
+    if better == read.name:  # no key answers the conditions that drop items
         return _NARROWER
     return f"{better} answers it by its key"
 

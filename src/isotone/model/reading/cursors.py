@@ -1,9 +1,9 @@
-"""Cursors: where a page ended, as a text that a stranger may carry.
+"""Cursors: the place where a page ended, as a text that clients may hold.
 
     base64url( signature, 16 bytes · JSON: fingerprint of the query, direction, key, expiry )
 
-A cursor comes back from a browser, so nothing in it is believed before its signature is: it continues
-the query that it was made for, on the key where that query stood, and nothing else. It is signed, not
+A cursor comes back from a browser, so its signature is checked before anything in it is used. It continues
+the query that it was made for, after the key where that page ended, and nothing else. It is signed, not
 encrypted: the key in it can be read.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import b2a_base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -22,14 +23,15 @@ from isotone.clock import Clock
 from isotone.errors import InvalidCursor, UsageError
 from isotone.values.types import Item
 
-_SIGNATURE: Final = (
-    16  # bytes of the HMAC that are kept: as many as an attacker would have to guess
-)
+_SIGNATURE: Final = 16  # bytes of the HMAC, all of which an attacker would have to guess
 _FINGERPRINT: Final = 12
+
+_URL_SAFE: Final = str.maketrans("+/", "-_", "=")
+_encode: Final = msgspec.json.Encoder().encode
 
 Direction = Literal["forward", "back"]
 
-# What of a request a cursor is not bound to: how much is read at a time, and how fresh.
+# The members of a request that may differ between pages: how much is read at a time, and how fresh.
 _UNBOUND: Final = frozenset(
     {"Limit", "ExclusiveStartKey", "ConsistentRead", "ReturnConsumedCapacity"}
 )
@@ -37,18 +39,18 @@ _UNBOUND: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in the order of a query, and which way from there; no key is the end to start from."""
+    """A place in the order of a query, and a direction; without a key, the place to start from."""
 
     direction: Direction
     key: Item | None
 
 
 class Signer:
-    """Makes and reads the cursors of one store, with its secret.
+    """Writes and reads the cursors of one store, with its secret.
 
     >>> signer = Signer(b"a secret of sixteen bytes or more", SystemClock())    # doctest: +SKIP
 
-    `lifetime` in seconds, after which a cursor is refused; None is for ever.
+    A cursor is refused `lifetime` seconds after it was made; None means never.
     """
 
     def __init__(self, secret: bytes, clock: Clock, lifetime: float | None = None) -> None:
@@ -58,36 +60,34 @@ class Signer:
         self._clock = clock
         self._lifetime = lifetime
 
-    def write(self, position: Position, request: Mapping[str, Any]) -> str:
-        """The cursor of a position of the query that the request asks."""
+    def write(self, position: Position, query: str) -> str:
+        """The cursor of a position in the query with this fingerprint."""
         expiry = None if self._lifetime is None else int(self._clock.now() + self._lifetime)
-        payload = msgspec.json.encode(
-            [fingerprint(request), position.direction == "back", position.key, expiry]
-        )
-        return urlsafe_b64encode(self._sign(payload) + payload).decode().rstrip("=")
+        payload = _encode([query, position.direction == "back", position.key, expiry])
+        return _text(self._sign(payload) + payload)
 
     def seal(self, state: Any, of: Mapping[str, Any]) -> str:
-        """A place that is none of one query's, as JSON: `of` says what it is bound to."""
-        return self.write(Position("forward", state), {"sealed": of})
+        """A cursor with any JSON `state`; only the same `of` opens it."""
+        return self.write(Position("forward", state), fingerprint({"sealed": of}))
 
     def unseal(self, cursor: str, of: Mapping[str, Any]) -> Any:
         """What was sealed; raises `InvalidCursor` as `read` does."""
-        return self.read(cursor, {"sealed": of}).key
+        return self.read(cursor, fingerprint({"sealed": of})).key
 
-    def read(self, cursor: str, request: Mapping[str, Any]) -> Position:
+    def read(self, cursor: str, query: str) -> Position:
         """The position of a cursor; raises `InvalidCursor` that says what is wrong with it."""
         made_for, is_back, key, expiry = self._payload(cursor)
-        if made_for != fingerprint(request):
+        if made_for != query:
             raise InvalidCursor(
-                "the cursor belongs to another query; begin that one without a cursor"
+                "the cursor belongs to another query; start this one without a cursor"
             )
         if expiry is not None and expiry <= self._clock.now():
-            raise InvalidCursor("the cursor has expired; begin again without one")
+            raise InvalidCursor("the cursor has expired; start again without one")
         return Position("back" if is_back else "forward", key)
 
     def _payload(self, cursor: str) -> Any:
         if not isinstance(cursor, str):
-            raise InvalidCursor(_no_cursor(cursor))
+            raise InvalidCursor(_not_a_cursor(cursor))
         try:
             raw = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         except (ValueError, TypeError):
@@ -95,10 +95,10 @@ class Signer:
         signature, payload = raw[:_SIGNATURE], raw[_SIGNATURE:]
         if not hmac.compare_digest(signature, self._sign(payload)):
             raise InvalidCursor(
-                "the cursor was not signed with this store's secret: it was changed on its way, or "
-                "made by a process with another one; give all of them the same cursor_secret"
+                "the cursor was not signed with this store's secret: it was changed, or made by a "
+                "process with another secret; give all processes the same cursor_secret"
             )
-        if urlsafe_b64encode(raw).decode().rstrip("=") != cursor.rstrip("="):
+        if _text(raw) != cursor.rstrip("="):
             raise InvalidCursor(f"{cursor!r} is not a cursor as this store writes it")
         return msgspec.json.decode(payload)
 
@@ -106,14 +106,18 @@ class Signer:
         return hmac.digest(self._secret, payload, "sha256")[:_SIGNATURE]
 
 
-def _no_cursor(given: Any) -> str:
+def _not_a_cursor(given: Any) -> str:
     if hasattr(given, "cursor"):
-        return f"a {type(given).__name__} is no cursor; give its: cursor=page.cursor"
-    return f"{given!r} is no cursor; give the text that a page has as page.cursor"
+        return f"a {type(given).__name__} is not a cursor; give its cursor: cursor=page.cursor"
+    return f"{given!r} is not a cursor; give the text in page.cursor"
 
 
 def fingerprint(request: Mapping[str, Any]) -> str:
-    """What tells one query from another: all of its request but the size of its pages."""
+    """What identifies a query: its request, without the size of the pages."""
     bound = {name: value for name, value in request.items() if name not in _UNBOUND}
     digest = hashlib.sha256(msgspec.json.encode(bound, order="deterministic")).digest()
     return urlsafe_b64encode(digest[:_FINGERPRINT]).decode()
+
+
+def _text(raw: bytes) -> str:
+    return b2a_base64(raw, newline=False).decode().translate(_URL_SAFE)

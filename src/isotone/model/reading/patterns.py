@@ -1,9 +1,8 @@
-"""Access patterns: `Order.by_status.where(…)` is a query, a value that says what is to be read and how.
+"""Access patterns: the keys of an entity, as `Order.primary` and `Order.by_status`, which make queries.
 
-Nothing is read here. A `Query` or a `Scan` is made from a key of an entity, refined by methods that
-each give a new one, and handed to a store. What it cannot answer is refused when it is made.
-
-    Order.by_status.where(Order.customer_id == "2b5a41c0", Order.status == "SHIPPED").newest_first()
+Order.by_status.where(Order.customer_id == "2b5a41c0", Order.status == "SHIPPED")    # a query
+Organization.primary.with_children(User.primary)                                     # a collection
+Order.find(Order.customer_id == "2b5a41c0")                                          # by any key
 """
 
 from __future__ import annotations
@@ -21,16 +20,14 @@ from isotone.model.reading.queries import Query, Scan, check_unnamed, owner_of
 if TYPE_CHECKING:
     from isotone.model.declaring.schema import EntitySchema
     from isotone.model.entity import Entity
-    from isotone.model.reading.collections import Children, Collection
 
 E = TypeVar("E", bound="Entity")
 C = TypeVar("C", bound="Entity")
 D = TypeVar("D", bound="Entity")
-E_co = TypeVar("E_co", bound="Entity", covariant=True)
 
 
 class Pattern(Generic[E]):
-    """One key of an entity, to be asked: what `Order.primary` and `Order.by_status` are."""
+    """One key of an entity: what `Order.primary` and `Order.by_status` are on the class."""
 
     __slots__ = ("entity", "key", "schema")
 
@@ -40,11 +37,11 @@ class Pattern(Generic[E]):
         self.key = key
 
     def where(self, *conditions: Condition, **named: Never) -> Query[E]:
-        """The entities that satisfy the conditions, which the key's order must be able to answer.
+        """The query for the entities that satisfy the conditions.
 
-        That is `==` for each field that groups, `==` for the first fields of the order, and one range
-        (or two bounds) on the field after them. Raises `Unanswerable` for anything else, with what to
-        write instead.
+        The key must be able to answer them: `==` for each field that groups, `==` for the first fields of
+        the order, and one range (or two bounds) on the field after them. Raises `Unanswerable` for
+        anything else, with what to write instead.
         """
         check_unnamed("where", self.schema, named)
         for condition in conditions:
@@ -58,9 +55,9 @@ class Pattern(Generic[E]):
         )
 
     def children(self, *fields: Attr[Any]) -> Children:
-        """To declare the key of entities in the same collections, `before` or `after` this one.
+        """Declares the key of entities in the same collections, `before` or `after` this one.
 
-        `fields` are the child's own, in the places of those that group this one's items.
+        `fields` are the child's own; they take the places of the fields that group this entity's items.
 
         >>> primary = Organization.primary.children(organization).after("USER", name)  # doctest: +SKIP
         """
@@ -71,14 +68,14 @@ class Pattern(Generic[E]):
     @overload
     def with_children(self, one: Pattern[C], other: Pattern[D], /) -> Collection[E, C | D]: ...
     def with_children(self, *children: Pattern[Any]) -> Collection[E, Any]:
-        """This entity and some kinds of its children, to be read by one query.
+        """This entity and one or two kinds of its children, read by one query.
 
-        Raises `UsageError` where another kind stands between them.
+        Raises `UsageError` if another kind lies between them.
         """
         return Collection(self, children)
 
     def scan(self) -> Scan[E]:
-        """Everything in the table, or in the index; what other entities have there is paid for too."""
+        """All entities of this kind in the table or index; items of other kinds are paid for, too."""
         return Scan(name=str(self), schemas=(self.schema,), keys=(self.key,))
 
     def __str__(self) -> str:
@@ -89,31 +86,31 @@ class Pattern(Generic[E]):
 
 
 def find(entity: type[E], conditions: tuple[Condition, ...]) -> Query[E]:
-    """The query by the first key, the primary one before the indexes, that answers all conditions.
+    """The query by the first key that answers all conditions: the primary one, then the indexes.
 
-    Indexes that lack some of the entities or of their fields are not considered. Raises
-    `Unanswerable` with each key's reason where there is none: nothing is ever scanned instead.
+    It leaves out indexes that lack some of the entities or of their fields. Raises `Unanswerable` with
+    each key's reason if no key is left; it never scans instead.
     """
     schema = entity.__schema__
     reasons = []
     for key in (schema.primary, *schema.indexes):
         pattern: Pattern[E] = schema.patterns[key.name]
         try:
-            found = pattern.where(*conditions)
+            query = pattern.where(*conditions)
         except Unanswerable as error:
             reasons.append(str(error))
             continue
         lacking = _lacking(schema, key, conditions)
         if lacking is None:
-            return found
-        reasons.append(f"{key.name} {lacking}; ask it by name if that is what you mean")
+            return query
+        reasons.append(f"{key.name} {lacking}; if you mean that index, use it by name")
     raise Unanswerable(
         f"no key of {entity.__name__} answers these conditions:\n  " + "\n  ".join(reasons)
     )
 
 
 def _lacking(schema: EntitySchema, key: BoundKey, conditions: tuple[Condition, ...]) -> str | None:
-    """Why an index may not show all that satisfies the conditions."""
+    """Why an index may lack some of the entities that satisfy the conditions."""
     if key.index is None:
         return None
     if key.when is not None:

@@ -1,8 +1,9 @@
-"""Reading: the steps of `get`, `page`, `iterate`, `first`, `all`, `count` and the rest.
+"""Reading: the steps of `get`, `page`, `iterate`, `first`, `all`, `count` and the other reads of a store.
 
-Each is a generator of requests (`steps`) that returns its result. A read goes on over as many requests
-as it takes: DynamoDB ends each at 1 MB, and filters drop what they drop, so an empty answer says
-nothing. What bounds a read is what its query declares: results, units, requests.
+Each is a generator of requests (`steps`) that returns its result. A read takes as many requests as it
+needs: DynamoDB ends each answer at 1 MB, and filters drop items, so an empty answer is not the end. The
+query itself bounds a read, by results, units or requests. How much the next request reads follows from
+what the ones before it returned.
 """
 
 from __future__ import annotations
@@ -43,7 +44,6 @@ from isotone.model.reading.queries import (
 from isotone.model.reading.snapshot import Snapshot
 from isotone.model.steps import Call, Pause, Steps
 from isotone.model.writing import widening
-from isotone.model.writing.writing import identify
 from isotone.values.size import item_size
 from isotone.values.types import Item
 
@@ -55,15 +55,21 @@ P = TypeVar("P", bound="Entity")
 C = TypeVar("C", bound="Entity")
 E_co = TypeVar("E_co", bound="Entity", covariant=True)
 
-_MEASURING: Final = 16  # requests that find out how large a collection is that is too large
+_COUNTED_REQUESTS: Final = 16  # to measure a collection that is too large to be loaded
+_FILTERED: Final = 32  # items that the first request reads, at least, if there is a filter
+_GROWTH: Final = 4  # how much more the next request reads than the last, at most
+_ASSUMED_ITEMS: Final = 2  # items that a unit reads, before the first answer tells
+_ATTEMPTS: Final = 10  # of a batch, in a row, that return nothing
+_FIRST_PAUSE: Final = 0.05  # seconds
+_LONGEST_PAUSE: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[E_co]):
-    """Some results of a query in their order, and how to get to those after and before.
+    """Some results of a query in their order, and the cursors of the pages after and before.
 
-    `cursor` is None where nothing follows, `previous` where nothing came before. After a full page that is
-    the last one an empty page follows: to know that nothing does, an item more would be read each time.
+    `cursor` is None at the end, `previous` at the beginning. If the last page is full, an empty page
+    follows: to know that nothing follows, each page would have to read one more item.
     """
 
     items: list[E_co]
@@ -79,7 +85,7 @@ class Page(Generic[E_co]):
 
 
 class Reader:
-    """The reads of one store: what it needs for them is a clock, a signer of cursors and an ear."""
+    """The reads of one store, with its cursor signer, its clock and its report callback."""
 
     def __init__(
         self, signer: Signer, clock: Clock | None = None, report: Report | None = warn
@@ -91,28 +97,31 @@ class Reader:
     def get(
         self, entity: type[E], values: dict[str, Any], *, consistent: bool = False
     ) -> Steps[E | None]:
-        """The entity with this primary key; None where there is none, or it has expired."""
+        """The entity with this primary key; None if there is none, or it has expired."""
         schema = entity.__schema__
         request: dict[str, Any] = {
             "TableName": schema.table.name,
-            "Key": identify(schema, values),
+            "Key": schema.identify(values),
         }
         if consistent:
             request["ConsistentRead"] = True
-        item = (yield Call("GetItem", request)).get("Item")
+        response = yield Call("GetItem", request)
+        item = response["Item"] if "Item" in response else None  # noqa: SIM401 - no call, as this is hot
         if item is None:
             item = yield from widening.get_former(schema, request["Key"], consistent=consistent)
         return self.entity_of(entity, item)
 
     def entity_of(self, entity: type[E], item: Item | None) -> E | None:
-        """The entity of an item that was read by its key; None where it is none, or has expired."""
+        """The entity of an item that was read by its key; None if it is another kind, or has expired."""
         if item is None:
             return None
         schema = entity.__schema__
-        expires = schema.by_role.get("expires")
-        if expires is not None and has_expired(item.get(expires.attribute), self._clock.now()):
-            return None
-        if item.get(schema.table.tag, {"S": schema.tag}) != {"S": schema.tag}:
+        if "expires" in schema.by_role:
+            attribute = schema.by_role["expires"].attribute
+            if has_expired(item.get(attribute), self._clock.now()):
+                return None
+        tag = schema.table.tag
+        if tag in item and item[tag] != schema.marks[tag]:
             return None
         return cast(E, schema.from_item(item, require_all_fields=True))
 
@@ -122,48 +131,55 @@ class Reader:
         _check_unlimited(read, "a page has a size")
         widening.check_settled(read)
         if type(size) is not int or size < 1:
-            raise UsageError(f"a page of size {size!r} has no place for anything; give 1 or more")
+            raise UsageError(f"a page cannot have size={size!r}; give 1 or more")
         if read.is_empty:
             return Page([], None, None, Stats())
-        request = read.request()
-        at = Position("forward", None) if cursor is None else self.signer.read(cursor, request)
+        if cursor is None:
+            at = Position("forward", None)
+        else:
+            at = self.signer.read(cursor, read.fingerprint)
+        is_back = at.direction == "back"
         meter = Meter(read.is_consistent)
         # Backwards one more is read, which tells whether this is the first page.
-        spare = 1 if at.direction == "back" else 0
-        found, end = yield from self._collect(_turned(read, at), size + spare, at.key, meter)
-        if spare and len(found) > size:
+        wanted = size + 1 if is_back else size
+        collecting = _turned(read) if is_back else read
+        found, end = yield from _collect(collecting, wanted, at.key, meter, self._clock)
+        if is_back and len(found) > size:
             del found[size:]
             end = position(read, found[-1][1])
             meter.returned = size
-        self._judge(read, meter)
-        ahead, behind = _surroundings(read, found, at, end)
+        stats = self._stats(read, meter)
+        after, before = _neighbours(read, found, at, end)
+        items = [entity for entity, _ in found]
+        if is_back:
+            items.reverse()
+        return Page(
+            cast("list[E]", items), self._cursor(read, after), self._cursor(read, before), stats
+        )
 
-        def written(place: Position | None) -> str | None:
-            return None if place is None else self.signer.write(place, request)
+    def _cursor(self, read: Read[Any], position: Position | None) -> str | None:
+        return None if position is None else self.signer.write(position, read.fingerprint)
 
-        items = [each for each, _ in (reversed(found) if at.direction == "back" else found)]
-        return Page(cast("list[E]", items), written(ahead), written(behind), meter.stats())
-
-    def cursor_behind(self, query: Query[Any], values: Mapping[str, Any]) -> str:
-        """The cursor of the page behind an entity of which the fields of its keys are given."""
+    def cursor_after(self, query: Query[Any], values: Mapping[str, Any]) -> str:
+        """The cursor of the page after an entity, given the fields of its primary and the queried key."""
         (schema,) = query.schemas
-        place = {**schema.primary_key(values), **schema.key_attributes(query.keys[0], values, {})}
-        return self.signer.write(Position("forward", position(query, place)), query.request())
+        key = {**schema.primary_key(values), **schema.key_attributes(query.keys[0], values, {})}
+        return self.signer.write(Position("forward", position(query, key)), query.fingerprint)
 
     def first(self, read: Read[E]) -> Steps[E | None]:
-        """The first result; None where there is none."""
+        """The first result; None if there is none."""
         _check(read)
         if widening.former_query(read) is not None:
             return next(iter((yield from self.all(read))), None)
         meter = Meter(read.is_consistent)
-        found, end = yield from self._collect(read, 1, None, meter)
-        self._judge(read, meter)
+        found, end = yield from _collect(read, 1, None, meter, self._clock)
+        self._stats(read, meter)
         if not found and end is not None:
-            raise spent(read, meter)
+            raise _spent(read, meter)
         return cast(E, found[0][0]) if found else None
 
     def all(self, read: Read[E], *, at_most: int | None = None) -> Steps[list[E]]:
-        """All results; raises `TooMany` where there are more than `at_most`."""
+        """All results; raises `TooMany` if there are more than `at_most`."""
         _check(read)
         former = widening.former_query(read)
         if former is None:
@@ -182,20 +198,20 @@ class Reader:
         if at_most is not None and (wanted is None or wanted > at_most):
             wanted = at_most + 1
         meter = Meter(read.is_consistent)
-        found, end = yield from self._collect(read, wanted, None, meter)
-        self._judge(read, meter)
+        found, end = yield from _collect(read, wanted, None, meter, self._clock)
+        stats = self._stats(read, meter)
         if at_most is not None and len(found) > at_most:
             raise TooMany(
                 f"{read.name} has more than {at_most} results; read them with iterate or page, or "
                 "take the first of them with limit(…)",
-                meter.stats(),
+                stats,
             )
         if meter.exhausted and end is not None:
-            raise spent(read, meter)
-        return [cast(E, each) for each, _ in found]
+            raise _spent(read, meter)
+        return cast("list[E]", [entity for entity, _ in found])
 
     def count(self, read: Read[E]) -> Steps[int]:
-        """How many results there are; costs as much as reading them."""
+        """The number of results; costs as much as reading them."""
         _check(read)
         if read.is_empty:
             return 0
@@ -205,56 +221,56 @@ class Reader:
             return len((yield from self.all(read.select())))
         request = counting(read, self._clock.now())
         meter, start, most = Meter(read.is_consistent), None, read.most_results
-        pace = Pace(read, meter)
+        pace = _Pace(read, meter)
         while meter.requests == 0 or start is not None:
             missing = None if most is None else most - meter.returned
             limit = pace.next(missing, meter.returned)
-            response = yield Call(read.operation, continued(request, start, limit))
+            response = yield Call(read.operation, _continued(request, start, limit))
             meter.count(response)
             meter.returned += response["Count"]
             if most is not None and meter.returned >= most:
                 meter.returned = most
                 break
             start = response.get("LastEvaluatedKey")
-            if start is not None and is_spent(read, meter):
-                raise spent(read, meter)
-        self._judge(read, meter)
+            if start is not None and _is_spent(read, meter):
+                raise _spent(read, meter)
+        self._stats(read, meter)
         return meter.returned
 
     def family(
         self, query: FamilyQuery[P, C], *, children: int | None = None
     ) -> Steps[Family[P, C]]:
-        """A parent and the children nearest to it, at most so many, in one read.
+        """A parent and the children nearest to it, at most `children` of them, in one read.
 
-        Raises `UsageError` where there are several parents among what was read.
+        Raises `UsageError` if several parents were read.
         """
         _check(query, FamilyQuery)
         if not query.begins_with_parent and children is not None:
             raise UsageError(
-                f"{query.name} does not begin with the parent in this direction, so a number of "
-                "children would be those farthest from it; leave the direction as it is"
+                f"{query.name} does not begin with the parent in this direction, so children={children} "
+                "would give those farthest from it; leave the direction as it is"
             )
         _check_unlimited(query, "a family has a number of children")
         if children is not None and children < 0:
             raise UsageError(
-                f"a family has no {children} children; give 0 or more, or None for all"
+                f"a family cannot have children={children}; give 0 or more, or None for all"
             )
         widening.check_settled(query)
         wanted = None if children is None else children + 1
         meter = Meter(query.is_consistent)
-        found, end = yield from self._collect(query, wanted, None, meter)
-        self._judge(query, meter)
+        found, end = yield from _collect(query, wanted, None, meter, self._clock)
+        stats = self._stats(query, meter)
         if meter.exhausted and end is not None:
-            raise spent(query, meter)
-        entities = [each for each, _ in found]
-        parents = [each for each in entities if each.__schema__ is query.parent]
+            raise _spent(query, meter)
+        entities = [entity for entity, _ in found]
+        parents = [entity for entity in entities if entity.__schema__ is query.parent]
         if len(parents) > 1:
             raise UsageError(
-                f"{query.name} has several {query.parent.tag} in one collection, so it is no family of "
-                "one; read them with all, iterate or page, or each kind by its own key"
+                f"{query.name} has several {query.parent.tag} in one collection, so they are not one "
+                "family; read them with all, iterate or page, or each kind by its own key"
             )
-        others = [each for each in entities if each.__schema__ is not query.parent][:children]
-        return Family(cast(Any, parents[0] if parents else None), cast(Any, others), meter.stats())
+        others = [entity for entity in entities if entity.__schema__ is not query.parent][:children]
+        return Family(cast(Any, parents[0] if parents else None), cast(Any, others), stats)
 
     def get_many(
         self,
@@ -264,13 +280,13 @@ class Reader:
         consistent: bool = False,
         progress: FetchProgress | None = None,
     ) -> Steps[list[E | None]]:
-        """The entities with these primary keys, in the order of the keys; None for each that is not there.
+        """The entities with these primary keys, in their order; None for each that is missing.
 
-        A hundred to a request. What the service leaves out is asked for again, after growing pauses;
-        raises `BatchIncomplete` where it keeps doing so.
+        A request has a hundred keys. Keys that the service leaves out are requested again, after growing
+        pauses; raises `BatchIncomplete` if it keeps leaving them out.
         """
         schema = entity.__schema__
-        wanted = [identify(schema, key) for key in keys]
+        wanted = [schema.identify(key) for key in keys]
         items = yield from fetch(schema.table, wanted, consistent=consistent, progress=progress)
         for place, key in enumerate(wanted):
             if items[place] is None:
@@ -280,7 +296,7 @@ class Reader:
     def load(self, read: Read[E], *, at_most: int = limits.MB) -> Steps[Snapshot[E]]:
         """A small collection as a whole, to be filtered and sorted in memory.
 
-        Raises `TooLarge` with its size where that is more than `at_most` bytes.
+        Raises `TooLarge` with its size if that is more than `at_most` bytes.
         """
         _check(read)
         _check_unlimited(read, "a snapshot has the whole of a collection")
@@ -289,66 +305,64 @@ class Reader:
         found: list[Found] = []
         request = None if read.is_empty else read.request()
         while request is not None and (start is not None or meter.requests == 0):
-            response = yield Call(read.operation, continued(request, start, None))
+            response = yield Call(read.operation, _continued(request, start, None))
             meter.count(response)
             size += sum(map(item_size, response["Items"]))
             start = response.get("LastEvaluatedKey")
             if size > at_most:
-                yield from self._refuse(read, size, meter, start, at_most)
-            if start is not None and is_spent(read, meter):
-                raise spent(read, meter)
+                raise (yield from self._too_large(read, size, meter, start, at_most))
+            if start is not None and _is_spent(read, meter):
+                raise _spent(read, meter)
             found += read.takes.entities(response["Items"], self._clock.now())
         meter.returned = len(found)
-        entities, items = [cast(E, each) for each, _ in found], [item for _, item in found]
+        entities, items = [cast(E, entity) for entity, _ in found], [item for _, item in found]
         return Snapshot(entities, items, size, is_whole=read.takes.is_whole)
 
-    def _refuse(
+    def _too_large(
         self, read: Read[Any], size: int, meter: Meter, start: Item | None, at_most: int
-    ) -> Steps[None]:
-        """Measure what is beyond the limit by counting it, a few requests further, and raise."""
+    ) -> Steps[TooLarge]:
+        """The error, with the size of the whole, which some further requests estimate by counting."""
         everything = replace(read, filters=(), selected=None).request()
         request, scanned = {**everything, "Select": "COUNT"}, meter.scanned
-        for _ in range(_MEASURING):
+        for _ in range(_COUNTED_REQUESTS):
             if start is None:
                 break
-            response = yield Call(read.operation, continued(request, start, None))
+            response = yield Call(read.operation, _continued(request, start, None))
             meter.count(response)
             start = response.get("LastEvaluatedKey")
         whole = size * meter.scanned // max(scanned, 1)
         about = "more than" if start is not None else "about" if whole > size else "just"
-        raise TooLarge(
+        return TooLarge(
             f"{read.name} has {about} {whole / limits.MB:.1f} MB in {meter.scanned} items, and at most "
             f"{at_most / limits.MB:.1f} MB are filtered in memory; read it by a key, or page through it",
             meter.stats(),
         )
 
     def traverse(self, read: Read[E]) -> Traversal[E]:
-        """The results one request's worth at a time, for whoever iterates over all of them."""
+        """All results, those of one request at a time."""
         _check(read)
         widening.check_settled(read)
-        return Traversal(read, self._clock, self._judge)
+        return Traversal(read, self._clock, self._stats)
 
     def segments(self, read: Scan[E], count: int) -> list[Traversal[E]]:
-        """As many parts of a scan, each to be read on its own, at the same time."""
+        """The parts of a scan, which can be read at the same time."""
         _check(read, Scan)
         _check_parallel(read, count)
         return [self.traverse(read.segment(number, of=count)) for number in range(count)]
 
-    # What they are made of
-
-    def _collect(
-        self, read: Read[Any], wanted: int | None, start: Item | None, meter: Meter
-    ) -> Steps[tuple[list[Found], Item | None]]:
-        return collect(read, wanted, start, meter, self._clock)
-
-    def _judge(self, read: Read[Any], meter: Meter) -> None:
+    def _stats(self, read: Read[Any], meter: Meter) -> Stats:
+        """The cost of a read that has ended; reported if it was wasteful."""
         stats = meter.stats()
         if self._report is not None and stats.is_wasteful:
             self._report(waste_of(read, stats))
+        return stats
+
+
+# What can be read
 
 
 def _check(read: object, kind: type[Read[Any]] = Read) -> None:
-    """Refuse what is no query; type checkers see it, and others may not use one."""
+    """Refuse anything but a query, for programs without a type checker."""
     if not isinstance(read, kind):
         raise UsageError(f"{read!r} does not say what to read; write {_SUCH_AS[kind]}")
 
@@ -362,35 +376,33 @@ _SUCH_AS: Final[Mapping[Any, str]] = {
 
 def _check_unlimited(read: Read[Any], why: str) -> None:
     if read.most_results is not None:
-        raise UsageError(f"{why}; leave limit(…) to iterate, all and first")
+        raise UsageError(f"{why}; use limit(…) only with iterate, all and first")
 
 
 def _check_parallel(read: Scan[Any], count: int) -> None:
-    """Refuse what would hold for each part of a scan instead of the whole."""
+    """Refuse bounds that would apply to each part of a scan instead of the whole."""
     if count < 1:
         raise UsageError(f"a scan in {count} segments reads nothing; give 1 or more")
     if read.part is not None:
         raise UsageError(f"{read.name} is one segment already; iterate over it")
     if (read.most_results, read.most_units, read.most_requests) != (None, None, None):
         raise UsageError(
-            f"{read.name} is read in {count} segments, for each of which its bounds would hold; iterate "
-            "over it, or leave limit(…), max_units(…) and max_requests(…)"
+            f"{read.name} is read in {count} segments, and its bounds would apply to each of them; iterate "
+            "over it, or leave out limit(…), max_units(…) and max_requests(…)"
         )
 
 
-def _turned(read: Read[E], at: Position) -> Read[E]:
-    """The read in the direction in which the page is to be collected."""
-    if at.direction == "forward":
-        return read
+def _turned(read: Read[E]) -> Read[E]:
+    """The read in the opposite direction."""
     if not isinstance(read, Query):
         raise UsageError("a scan has no order, so there is no page before")
     return read.reversed()
 
 
-def _surroundings(
+def _neighbours(
     read: Read[Any], found: list[Found], at: Position, end: Item | None
 ) -> tuple[Position | None, Position | None]:
-    """Where the page after this one begins and where the one before, as far as there are such."""
+    """The positions of the page after this one and of the one before; None where there is none."""
     far = None if end is None else Position(at.direction, end)
     near: Position | None = None
     if isinstance(read, Query) and (at.key is not None or at.direction == "back"):
@@ -399,15 +411,13 @@ def _surroundings(
     return (far, near) if at.direction == "forward" else (near, far)
 
 
-_FILTERED: Final = 32  # items that the first request reads, at the least, where there is a filter
-_GROWTH: Final = 4  # how much more the next request reads than the last, at most
-_ASSUMED_ITEMS: Final = 2  # that a unit reads, before the first answer tells
+# One read over several requests
 
 
-def collect(
+def _collect(
     read: Read[Any], wanted: int | None, start: Item | None, meter: Meter, clock: Clock
 ) -> Steps[tuple[list[Found], Item | None]]:
-    """The wanted number of results from a place on, and the place where reading ended.
+    """The wanted number of results after a place, and the place where reading ended.
 
     The place is None at the end of the data.
     """
@@ -415,14 +425,13 @@ def collect(
     if read.is_empty:
         return found, None
     request = read.request()
-    pace = Pace(read, meter)
+    pace = _Pace(read, meter)
     while True:
-        missing = None if wanted is None else wanted - len(found)
-        limit = pace.next(missing, len(found))
-        response = yield Call(read.operation, continued(request, start, limit))
+        limit = pace.next(None if wanted is None else wanted - len(found), len(found))
+        response = yield Call(read.operation, _continued(request, start, limit))
         meter.count(response)
         found += read.takes.entities(response["Items"], clock.now())
-        start = response.get("LastEvaluatedKey")
+        start = response["LastEvaluatedKey"] if "LastEvaluatedKey" in response else None  # noqa: SIM401
         if wanted is not None and len(found) >= wanted:
             if len(found) > wanted:
                 del found[wanted:]
@@ -430,7 +439,7 @@ def collect(
             break
         if start is None:
             break
-        if is_spent(read, meter):
+        if _is_spent(read, meter):
             meter.exhausted = True
             break
     meter.returned += len(found)
@@ -438,53 +447,51 @@ def collect(
 
 
 class Traversal(Generic[E]):
-    """A read in progress: each step brings what one request brings.
+    """A read in progress: each step returns the results of one request.
 
-    `is_over` tells when there is no more; `stats` what was spent so far.
+    `is_over` tells when there are no more; `stats` the cost so far.
     """
 
     def __init__(
-        self, read: Read[E], clock: Clock, judge: Callable[[Read[Any], Meter], None]
+        self, read: Read[E], clock: Clock, at_end: Callable[[Read[Any], Meter], object]
     ) -> None:
         self._read = read
         self._clock = clock
-        self._judge = judge
+        self._at_end = at_end
         self._meter = Meter(read.is_consistent)
-        self._pace = Pace(read, self._meter)
+        self._pace = _Pace(read, self._meter)
         self._start: Item | None = None
         self._request = None if read.is_empty else read.request()
         self.is_over = read.is_empty
 
     @property
     def stats(self) -> Stats:
-        """What was spent so far."""
+        """The cost so far."""
         return self._meter.stats()
 
     def step(self) -> Steps[list[E]]:
-        """The next results, maybe none; raises `BudgetSpent` where the query's bounds forbid more."""
+        """The next results, possibly none; raises `BudgetSpent` if the query's bounds allow no more."""
         read, meter = self._read, self._meter
         if self._request is None or self.is_over:
             return []
-        if is_spent(read, meter):
-            raise spent(read, meter)
+        if _is_spent(read, meter):
+            raise _spent(read, meter)
         missing = None if read.most_results is None else read.most_results - meter.returned
         limit = self._pace.next(missing, meter.returned)
-        request = continued(self._request, self._start, limit)
-        response = yield Call(read.operation, request)
+        response = yield Call(read.operation, _continued(self._request, self._start, limit))
         meter.count(response)
-        entities = [
-            cast(E, each) for each, _ in read.takes.entities(response["Items"], self._clock.now())
-        ][:missing]
+        found = read.takes.entities(response["Items"], self._clock.now())
+        entities = cast("list[E]", [entity for entity, _ in found][:missing])
         meter.returned += len(entities)
         self._start = response.get("LastEvaluatedKey")
         self.is_over = self._start is None or meter.returned == read.most_results
         if self.is_over:
-            self._judge(read, meter)
+            self._at_end(read, meter)
         return entities
 
 
-def continued(request: Any, start: Item | None, limit: int | None) -> dict[str, Any]:
-    """A request as it goes on from a place."""
+def _continued(request: Any, start: Item | None, limit: int | None) -> dict[str, Any]:
+    """A request that continues after a place."""
     further = dict(request)
     if start is not None:
         further["ExclusiveStartKey"] = start
@@ -493,8 +500,10 @@ def continued(request: Any, start: Item | None, limit: int | None) -> dict[str, 
     return further
 
 
-class Pace:
+class _Pace:
     """How many items each request reads: as many as will probably do, within the query's bounds."""
+
+    __slots__ = ("_last", "_meter", "_read")
 
     def __init__(self, read: Read[Any], meter: Meter) -> None:
         self._read = read
@@ -503,20 +512,21 @@ class Pace:
 
     def next(self, missing: int | None, found: int) -> int | None:
         """The Limit of the next request; None for as much as an answer holds."""
-        bounds = [self._read.items_a_page]
+        limit = self._read.items_a_page
         if missing is not None:
-            bounds.append(self._estimate(missing, found))
+            estimate = self._estimate(missing, found)
+            limit = estimate if limit is None or estimate < limit else limit
         if self._read.most_units is not None:
-            bounds.append(self._affordable(self._read.most_units - self._meter.units))
-        known = [bound for bound in bounds if bound is not None]
-        self._last = min(known) if known else None
-        return self._last
+            affordable = self._affordable(self._read.most_units - self._meter.units)
+            limit = affordable if limit is None or affordable < limit else limit
+        self._last = limit
+        return limit
 
     def _estimate(self, missing: int, found: int) -> int:
-        """Items that will probably hold the missing results, going by the hit rate so far.
+        """Items that will probably hold the missing results, by the hit rate so far.
 
-        The first request reads what would do if nothing were dropped, so a read that drops nothing
-        reads nothing in vain. With a filter it reads some more, for fewer requests.
+        The first request reads as many as would do if nothing were dropped, so that a read that drops
+        nothing reads nothing in vain. With a filter it reads more, to make fewer requests.
         """
         if self._last is None:
             return max(missing, _FILTERED) if self._read.filters else missing
@@ -530,30 +540,28 @@ class Pace:
         return max(1, int(units / an_item)) if an_item else 1
 
 
-def is_spent(read: Read[Any], meter: Meter) -> bool:
-    """Whether the bounds that the query was given are reached."""
+def _is_spent(read: Read[Any], meter: Meter) -> bool:
+    """Whether the query's bounds are reached."""
     return (read.most_units is not None and meter.units >= read.most_units) or (
         read.most_requests is not None and meter.requests >= read.most_requests
     )
 
 
-def spent(read: Read[Any], meter: Meter) -> BudgetSpent:
-    """The error that says so."""
+def _spent(read: Read[Any], meter: Meter) -> BudgetSpent:
+    """The error for a read whose bounds ended it."""
     stats = replace(meter.stats(), exhausted=True)
     return BudgetSpent(
-        f"{read.name} is not complete after {stats.units:g} units and {stats.requests} requests, "
-        "which is the bound that it was given; raise it, or read on by pages",
+        f"{read.name} is not complete after {stats.units:g} units and {stats.requests} requests, which is "
+        "the bound that it was given; raise the bound, or continue by pages",
         stats,
     )
 
 
-_ATTEMPTS: Final = 10  # in a row that bring nothing
-_FIRST_PAUSE: Final = 0.05  # seconds
-_LONGEST_PAUSE: Final = 10.0
+# Many items by their keys
 
 
 class Fetched(NamedTuple):
-    """How far a batch is: keys answered, of those asked for."""
+    """The progress of a batch: keys answered, of those asked for."""
 
     done: int
     total: int
@@ -569,46 +577,52 @@ def fetch(
     consistent: bool = False,
     progress: FetchProgress | None = None,
 ) -> Steps[list[Item | None]]:
-    """The items with these keys, in the order of the keys; None for each that is not there.
+    """The items with these keys, in the order of the keys; None for each that is missing.
 
-    Raises `BatchIncomplete` with the keys that the service kept leaving out.
+    The service answers as much of a batch as its limits allow, and returns the other keys. They are
+    requested again; after a request that returned nothing, following a pause that doubles, of random
+    length so that many clients do not come back at once. Raises `BatchIncomplete` with the keys that the
+    service kept leaving out.
     """
-    places = [_place(key) for key in keys]
-    pending = deque(dict(zip(places, keys, strict=True)).values())  # a batch refuses a key twice
-    total, found = len(pending), {}
+    texts = [_text_of_key(key) for key in keys]
+    pending = deque(dict(zip(texts, keys, strict=True)).values())  # a batch refuses a key twice
+    total = len(pending)
+    items: dict[bytes, Item] = {}
     attempt = 0
     while pending:
         batch = [pending.popleft() for _ in range(min(limits.BATCH_GET_ITEMS, len(pending)))]
-        items, left = yield from _ask(table, batch, consistent)
-        for item in items:
-            found[_place({name: item[name] for name in batch[0]})] = item
+        answered, left = yield from _fetch_batch(table, batch, consistent)
+        for item in answered:
+            items[_text_of_key({name: item[name] for name in batch[0]})] = item
         pending.extendleft(reversed(left))
         if progress is not None:
             progress(Fetched(total - len(pending), total))
         attempt = attempt + 1 if len(left) == len(batch) else 0
         if attempt == _ATTEMPTS:
             raise BatchIncomplete(
-                f"{table.name}: after {attempt} attempts that brought nothing, {len(pending)} of "
+                f"{table.name}: after {attempt} attempts that returned nothing, {len(pending)} of "
                 f"{total} keys are not read; the table has too little throughput",
                 list(pending),
             )
         if attempt:
             yield Pause(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)))
-    return [found.get(place) for place in places]
+    return [items.get(text) for text in texts]
 
 
-def _ask(table: Table, batch: list[Item], consistent: bool) -> Steps[tuple[list[Item], list[Item]]]:
+def _fetch_batch(
+    table: Table, batch: list[Item], consistent: bool
+) -> Steps[tuple[list[Item], list[Item]]]:
     """The items of one request, and the keys that it left out."""
-    asked: dict[str, Any] = {"Keys": batch}
+    members: dict[str, Any] = {"Keys": batch}
     if consistent:
-        asked["ConsistentRead"] = True
+        members["ConsistentRead"] = True
     try:
-        response = yield Call("BatchGetItem", {"RequestItems": {table.name: asked}})
+        response = yield Call("BatchGetItem", {"RequestItems": {table.name: members}})
     except (ProvisionedThroughputExceededException, RequestLimitExceeded):
         return [], batch
     left = response.get("UnprocessedKeys", {}).get(table.name, {}).get("Keys", [])
     return response.get("Responses", {}).get(table.name, []), left
 
 
-def _place(key: Item) -> bytes:
+def _text_of_key(key: Item) -> bytes:
     return msgspec.json.encode(key, order="sorted")

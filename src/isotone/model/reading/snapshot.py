@@ -124,7 +124,7 @@ class Snapshot(Sequence[E], Generic[E]):
         """Whether the entity in a place satisfies a condition."""
         if not isinstance(condition, Condition):
             raise UsageError(
-                f"{condition!r} is no condition; write one such as Order.number == 157"
+                f"{condition!r} is not a condition; write one such as Order.number == 157"
             )
         fields = list(condition.fields())
         owners = {
