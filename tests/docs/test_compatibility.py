@@ -219,7 +219,7 @@ def test_8_requests_never_conflict(bench: Bench) -> None:
 
 def test_9_an_item_collection_may_grow(bench: Bench) -> None:
     engine = bench.database.engine
-    table = engine.catalog.table("items")
+    table = engine.catalog.tables["items"]
     assert table.collections is not None
     prefix = table.keyspace.prefix([{"S": "p"}])
     bench.put("1")

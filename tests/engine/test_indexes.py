@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.operations.conftest import Asker, key_schema
 
-from isotone.engine.indexes import ExpiryIndex, SecondaryIndex
-from isotone.engine.keyspace import Keyspace
-from isotone.engine.record import item_of, pack, size_of
+from isotone.engine.layout import Keyspace, item_of, pack, size_of
 from isotone.engine.schema import (
     IndexSchema,
     KeyPart,
@@ -20,6 +18,7 @@ from isotone.engine.schema import (
     TableSchema,
     TimeToLive,
 )
+from isotone.engine.table import ExpiryIndex, SecondaryIndex
 from isotone.values.size import item_size
 
 TABLE = TableSchema(
@@ -35,7 +34,7 @@ GLOBAL_KEYS = KeySchema((KeyPart("g", "S"),), (KeyPart("n", "N"),))
 
 def index_of(projection: Projection, keys: KeySchema = GLOBAL_KEYS) -> SecondaryIndex:
     schema = IndexSchema("by-g", "global", keys, projection, "i1")
-    return SecondaryIndex(schema, TABLE, Keyspace(TABLE.keys))
+    return SecondaryIndex(schema, TABLE)
 
 
 def entry_of(index: SecondaryIndex, item: dict[str, Any]) -> tuple[bytes, dict[str, Any]] | None:

@@ -45,7 +45,7 @@ def test_counts_and_collections_are_those_of_the_items(
         sizes: Counter[str] = Counter()
         for item in items:
             sizes[item["p"]["S"]] += item_size(item)
-        table = database.engine.catalog.table("tab")
+        table = database.engine.catalog.tables["tab"]
         for partition in ("a", "b"):
             prefix = table.keyspace.prefix([{"S": partition}])
             assert collection_size(database.engine, table, prefix) == sizes[partition]

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from tests.operations.conftest import Asker
 
 import isotone
-from isotone.engine.streams import entries, registry, upkeep
-from isotone.engine.streams.positions import sequence_text
+from isotone.engine import stream_records, streams
 
 Items = dict[str, dict[str, Any]]
 Record = dict[str, Any]
@@ -279,7 +278,7 @@ def test_records_are_undone_with_their_change(ask: Asker) -> None:
         assert len(everything(ask, 10)) == 1
     assert everything(ask, 10) == []
     ask("PutItem", TableName="tab", Item=key("b"))
-    assert [sequence_text(1)] == [r["dynamodb"]["SequenceNumber"] for r in everything(ask, 10)]
+    assert [str(10**20 + 1)] == [r["dynamodb"]["SequenceNumber"] for r in everything(ask, 10)]
 
 
 def test_a_group_of_writes_leaves_its_records(ask: Asker) -> None:
@@ -303,25 +302,33 @@ def test_no_stream_leaves_nothing_behind(ask: Asker) -> None:
 
 
 def test_the_written_form_of_a_record() -> None:
-    entry = entries.Entry(1_700_000_000_123, entries.MODIFY, 7, b'{"p":1}', b"{}", b"{ }")
-    value = entries.pack(entry)
+    entry = stream_records.Record(
+        1_700_000_000_123, stream_records.MODIFY, 7, b'{"p":1}', b"{}", b"{ }"
+    )
+    value = stream_records.pack(entry)
     assert value.hex() == (
         "0000018bcfe5687b" "01" "00000007" "00000007" "00000002" "7b2270223a317d" "7b7d" "7b207d"
     )  # fmt: skip
-    assert entries.unpack(value) == entry
-    assert entries.time_of(value) == 1_700_000_000_123
-    assert entries.key(3, 258).hex() == "000000030000000000000102"
-    assert entries.place(entries.key(3, 258)) == (3, 258)
+    assert stream_records.unpack(value) == entry
+    assert stream_records.time_of(value) == 1_700_000_000_123
+    assert stream_records.record_key(3, 258).hex() == "000000030000000000000102"
+    assert stream_records.position_of(stream_records.record_key(3, 258)) == (3, 258)
 
 
 SPOILED = {
     "belongs in another": lambda e, s, r: e.store.put(
-        s.tree, entries.key(r[0] % 4 + 1, r[1]), e.store.get(s.tree, entries.key(*r))
+        s.tree,
+        stream_records.record_key(r[0] % 4 + 1, r[1]),
+        e.store.get(s.tree, stream_records.record_key(*r)),
     ),
-    "which does not exist": lambda e, s, r: e.store.put(s.tree, entries.key(9, 1), b""),
-    "is not of shard": lambda e, s, r: e.store.put(s.tree, entries.key(r[0], 99), b""),
-    "do not divide the hashes": lambda e, s, r: registry.close(
-        e, s, registry.open_shards(e, s)[0], 0.0
+    "which does not exist": lambda e, s, r: e.store.put(
+        s.tree, stream_records.record_key(9, 1), b""
+    ),
+    "is not of shard": lambda e, s, r: e.store.put(
+        s.tree, stream_records.record_key(r[0], 99), b""
+    ),
+    "do not divide the hashes": lambda e, s, r: streams.close(
+        e, s, streams.open_shards(e, s)[0], 0.0
     ),
 }
 
@@ -334,10 +341,10 @@ def test_the_check_finds_what_is_wrong(words: str) -> None:
         ask("PutItem", TableName="tab", Item=key("a"))
         assert database.check() == []
         engine = database.engine
-        (stream,) = registry.streams(engine)
+        (stream,) = streams.known(engine)
         ((where, _),) = engine.store.range(stream.tree, b"", None)
         with engine.writing:
-            SPOILED[words](engine, stream, entries.place(where))
+            SPOILED[words](engine, stream, stream_records.position_of(where))
         assert any(words in problem for problem in database.check())
 
 
@@ -377,7 +384,7 @@ def test_after_a_kill_the_stream_tells_what_is_in_the_table(tmp_path: Path) -> N
 def test_several_processes_write_one_stream(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "SHARD_RECORDS", 20)  # splits, while the others write
+    monkeypatch.setattr(streams, "SHARD_RECORDS", 20)  # splits, while the others write
     path = tmp_path / "file.db"
     with isotone.open(path, durability="none") as database:
         ask = Asker(database, isotone.ManualClock())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.operations.conftest import Asker, key_schema
 
 import isotone
-from isotone.engine.record import size_of
+from isotone.engine.layout import size_of
 from isotone.values.size import item_size
 
 KB = 1024
@@ -109,7 +109,7 @@ def test_the_recorded_size_is_the_size_after_any_updates(
             except isotone.errors.ValidationException:
                 continue  # an empty name inside of a map
             item = ask("GetItem", TableName="tab", Key=key)["Item"]
-            table = database.engine.catalog.table("tab")
+            table = database.engine.catalog.tables["tab"]
             record = database.engine.store.get(table.tree, table.keyspace.key(item))
             assert record is not None
             assert size_of(record) == item_size(item)

@@ -12,7 +12,7 @@ import pytest
 import isotone
 from isotone import Attr, Entity, Event, Key, ManualClock, Store, Table, computed, field
 from isotone.backends.interface import Request, Response
-from isotone.engine.streams import upkeep
+from isotone.engine import streams
 from isotone.errors import InvalidEntity, ResourceNotFoundException, TableDiffers, UsageError
 
 START = 1_800_000_000
@@ -155,7 +155,7 @@ def test_since_leaves_out_what_is_older(store: Store, clock: ManualClock) -> Non
 def test_changes_come_in_order_over_many_shards(
     store: Store, database: isotone.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "SHARD_RECORDS", 4)
+    monkeypatch.setattr(streams, "SHARD_RECORDS", 4)
     table, note = declared(stream="NEW_IMAGE")
     store.create_tables(table)
     for number in range(100):

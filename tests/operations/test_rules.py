@@ -3,51 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from isotone.errors import ApiError
-from isotone.operations.decoding import decode
-from isotone.operations.dispatch import ACTIONS
-from isotone.operations.rules.batches import check_batch_get_item, check_batch_write_item
-from isotone.operations.rules.items import (
-    check_delete_item,
-    check_get_item,
-    check_put_item,
-    check_update_item,
-)
-from isotone.operations.rules.reads import check_choice, check_query, check_scan, check_scan_choice
-from isotone.operations.rules.settings import (
-    check_list_tags_of_resource,
-    check_tag_resource,
-    check_untag_resource,
-)
-from isotone.operations.rules.tables import check_create_table, check_update_table
-from isotone.operations.rules.transactions import (
-    check_transact_get_items,
-    check_transact_write_items,
-)
+import isotone
+from isotone.errors import ApiError, ResourceNotFoundException
 
-CHECKS: dict[str, Callable[[Any], None]] = {
-    "BatchGetItem": check_batch_get_item,
-    "BatchWriteItem": check_batch_write_item,
-    "CreateTable": check_create_table,
-    "DeleteItem": check_delete_item,
-    "GetItem": check_get_item,
-    "ListTagsOfResource": check_list_tags_of_resource,
-    "PutItem": check_put_item,
-    "Query": check_query,
-    "Scan": check_scan,
-    "TagResource": check_tag_resource,
-    "TransactGetItems": check_transact_get_items,
-    "TransactWriteItems": check_transact_write_items,
-    "UntagResource": check_untag_resource,
-    "UpdateItem": check_update_item,
-    "UpdateTable": check_update_table,
-}
-LATER: dict[str, Callable[[Any], None]] = {"Query": check_choice, "Scan": check_scan_choice}
+DATABASE = isotone.open()
 INVALID = "One or more parameter values were invalid: "
 KEY = {"p": {"S": "a"}}
 NAMES = {"#a": "b"}
@@ -72,9 +35,10 @@ def verdict(operation: str, members: dict[str, Any]) -> str | None:
     request = {**DEFAULTS.get(operation, {}), **members}
     present = {name: value for name, value in request.items() if value is not None}
     try:
-        decoded: Any = decode(ACTIONS[operation].request, json.dumps(present).encode())
-        CHECKS[operation](decoded)
-        LATER.get(operation, CHECKS[operation])(decoded)
+        with DATABASE.rolled_back():
+            DATABASE.execute(operation, json.dumps(present).encode())
+    except ResourceNotFoundException:  # there are no tables: the rules let the request pass
+        return None
     except ApiError as error:
         return error.message
     return None

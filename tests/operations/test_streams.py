@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.operations.conftest import Asker
 
-from isotone.engine.streams import upkeep
+from isotone.engine import streams
 
 BOTH = "NEW_AND_OLD_IMAGES"
 A = {"p": {"S": "a"}}
@@ -312,7 +312,7 @@ def test_old_shards_go_on_in_their_children(ask: Asker) -> None:
 
 
 def test_full_shards_split(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "SHARD_RECORDS", 5)
+    monkeypatch.setattr(streams, "SHARD_RECORDS", 5)
     ask.table(**stream())
     written = [str(number) for number in range(100)]
     for name in written:
@@ -321,7 +321,7 @@ def test_full_shards_split(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     shards = describe(ask)["Shards"]
     assert len([shard for shard in shards if "ParentShardId" not in shard]) == 4
     opened = [s for s in shards if "EndingSequenceNumber" not in s["SequenceNumberRange"]]
-    assert len(opened) == upkeep.OPEN_SHARDS
+    assert len(opened) == streams.OPEN_SHARDS
     assert [name for _, name in events(ask)] == written
 
 

@@ -19,7 +19,7 @@ from tests.structures.working import bench, settle
 
 import isotone
 from isotone import ManualClock
-from isotone.engine.streams import upkeep
+from isotone.engine import streams
 from isotone.errors import ConnectionFailed
 from isotone.structures import Context
 from isotone.structures.worker.member import Member
@@ -46,7 +46,7 @@ class Workers(RuleBasedStateMachine):
     @initialize(split=st.sampled_from([3, 10, 100_000]), one_table=st.booleans())
     def begin(self, split: int, one_table: bool) -> None:
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(upkeep, "SHARD_RECORDS", split)
+        self.patch.setattr(streams, "SHARD_RECORDS", split)
         self.clock = ManualClock(1_800_000_000)
         self.database = isotone.open(clock=self.clock)
         self.store = isotone.connect(self.database)

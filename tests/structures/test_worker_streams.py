@@ -10,7 +10,7 @@ import pytest
 from tests.structures.working import Bench, bench, in_order, recorded, settle, write
 
 from isotone import ManualClock, Store, Table
-from isotone.engine.streams import upkeep
+from isotone.engine import streams
 from isotone.errors import ResourceNotFoundException, TrimmedDataAccessException
 from isotone.structures import Context, WorkerSettings
 from isotone.structures.worker.entities import WorkerLease, WorkerStart
@@ -28,7 +28,7 @@ def kit(table_name: str) -> Bench:
 def test_a_closed_shard_that_was_left_half_way_is_not_finished(
     memory: Store, kit: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "SHARD_RECORDS", 1)
+    monkeypatch.setattr(streams, "SHARD_RECORDS", 1)
     seen: list[int] = []
     member = Member(kit.worker, memory)
 
@@ -49,7 +49,7 @@ def test_a_closed_shard_that_was_left_half_way_is_not_finished(
 def test_what_follows_a_shard_is_read_as_soon_as_it_is_over(
     memory: Store, kit: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "SHARD_RECORDS", 2)
+    monkeypatch.setattr(streams, "SHARD_RECORDS", 2)
     arrived = threading.Event()
 
     @kit.worker.on(kit.post, "inserted")
@@ -113,7 +113,7 @@ def test_a_shard_that_is_dropped_while_its_records_are_is_over(
 def test_order_holds_over_split_shards(
     memory: Store, clock: ManualClock, kit: Bench, monkeypatch: pytest.MonkeyPatch, many: bool
 ) -> None:
-    monkeypatch.setattr(upkeep, "SHARD_RECORDS", 3)
+    monkeypatch.setattr(streams, "SHARD_RECORDS", 3)
     seen: list[tuple[str, int]] = []
     declare = kit.worker.on_many if many else kit.worker.on
 

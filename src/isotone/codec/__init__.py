@@ -6,6 +6,7 @@ is the system of record: a file written by one version is read by the next.
 """
 
 from isotone.codec.keys import (
+    HASH_SIZE,
     after,
     decode_number,
     encode_binary,
@@ -18,6 +19,7 @@ from isotone.codec.keys import (
 )
 
 __all__ = [
+    "HASH_SIZE",
     "after",
     "decode_number",
     "encode_binary",

@@ -1,8 +1,8 @@
 """Filling a new index from the items that are already there, a slice at a time.
 
-From the moment an index is recorded every write keeps it; the backfill walks the table in key order
-and adds what is missing. Each slice is a transaction of its own, so that other work goes on between
-slices, and progress is in the store, so that any process that has the file open can go on with it.
+From the moment an index is recorded, every write keeps it up to date; the backfill walks the table in
+key order and adds what is missing. Each slice is a transaction of its own, so that other work continues
+between slices. The progress is in the store, so any process that has the file open can continue.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from itertools import islice
 import msgspec
 
 from isotone.engine.engine import PROGRESS, Engine
-from isotone.engine.indexes import Index
 from isotone.engine.items import move_entry
-from isotone.engine.record import item_of
-from isotone.engine.table import Table
+from isotone.engine.layout import item_of
+from isotone.engine.table import Index, Table
 
 SLICE = 250  # items looked at in one transaction
 
@@ -30,14 +29,21 @@ _decode = msgspec.msgpack.Decoder(_Progress).decode
 
 
 def begin(engine: Engine, table: str, tree: str) -> None:
-    """Record that a tree must be filled from a table."""
+    """Make the tree of a new index, to be filled from a table."""
     engine.store.create_tree(tree)
     engine.store.put(PROGRESS, tree.encode(), _encode(_Progress(table)))
 
 
-def cancel(engine: Engine, tree: str) -> None:
-    """Record that a tree need not be filled any more."""
+def drop(engine: Engine, tree: str) -> None:
+    """Drop a tree of a table, also one that is still being filled."""
+    engine.store.drop_tree(tree)
+    engine.counts.drop(tree)
     engine.store.delete(PROGRESS, tree.encode())
+
+
+def is_filling(engine: Engine, tree: str) -> bool:
+    """Whether an index still lacks entries of items that were there before it."""
+    return engine.store.get(PROGRESS, tree.encode()) is not None
 
 
 def pending(engine: Engine) -> bool:
@@ -51,11 +57,11 @@ def step(engine: Engine) -> bool:
     if not pending(engine):
         return False
     with engine.writing:
-        found = next(engine.store.range(PROGRESS, b"", None), None)
-        if found is None:
+        first = next(engine.store.range(PROGRESS, b"", None), None)
+        if first is None:
             return False
-        tree, progress = found[0].decode(), _decode(found[1])
-        table = engine.catalog.table(progress.table)
+        tree, progress = first[0].decode(), _decode(first[1])
+        table = engine.catalog.tables[progress.table]
         index = next(index for index in table.indexes if index.tree == tree)
         reached = _fill(engine, table, index, progress.reached)
         if reached is None:
@@ -67,16 +73,16 @@ def step(engine: Engine) -> bool:
 
 
 def _fill(engine: Engine, table: Table, index: Index, reached: bytes) -> bytes | None:
-    slice_ = list(islice(engine.store.range(table.tree, reached, None), SLICE))
-    for key, record in slice_:
+    records = list(islice(engine.store.range(table.tree, reached, None), SLICE))
+    for key, record in records:
         entry = index.entry(item_of(record), key, record)
         if entry is not None and engine.store.get(index.tree, entry.key) is None:
             move_entry(engine, index, None, entry)
-    return slice_[-1][0] + b"\x00" if len(slice_) == SLICE else None
+    return records[-1][0] + b"\x00" if len(records) == SLICE else None
 
 
 def _finish(engine: Engine, table: Table, tree: str) -> None:
-    cancel(engine, tree)
+    engine.store.delete(PROGRESS, tree.encode())
     schema = table.schema
     if schema.ttl is not None and schema.ttl.tree == tree:
         filled = msgspec.structs.replace(schema.ttl, filled=True)
@@ -87,8 +93,3 @@ def _finish(engine: Engine, table: Table, tree: str) -> None:
         for index in schema.indexes
     )
     engine.catalog.save(msgspec.structs.replace(schema, indexes=indexes))
-
-
-def is_filling(engine: Engine, tree: str) -> bool:
-    """Whether an index still lacks entries of items that were there before it."""
-    return engine.store.get(PROGRESS, tree.encode()) is not None

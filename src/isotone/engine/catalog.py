@@ -1,86 +1,135 @@
-"""The tables that exist, read from the store and kept ready for use.
-
-The record in the store is the truth. Each change gives the catalog a new version, a random one that no
-other process can give it too, by which whoever has the same file open learns that what it keeps ready is
-old. It learns so as well when its own change was undone.
-"""
+"""What the engine knows of its trees and keeps in memory: the tables, and how much each tree holds."""
 
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
 from isotone.engine.schema import TableSchema
 from isotone.engine.table import Table
-from isotone.errors import ResourceNotFoundException
 from isotone.storage.interface import Store
 
-TREE = "catalog"
-_VERSION = b"\x00version"
-_FIRST_NAME = b"\x01"
+CATALOG: Final = "catalog"
+COUNTS: Final = "counts"
+
+_VERSION: Final = b"\x00version"
+_TREES: Final = b"\x00trees"
+_FIRST_NAME: Final = b"\x01"
+_COUNT: Final = struct.Struct(">qq")
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(TableSchema).decode
 
 
 class Catalog:
-    """Every table by name."""
+    """The tables by name, read from the store and kept ready for use.
 
-    __slots__ = ("_store", "_tables", "_version")
+    The record in the store is the truth. Each change gives the catalog a new random version, which no
+    other process can give it too. A process that reads another version than its own, because another
+    process made a change or its own change was undone, reads the tables again.
+    """
+
+    __slots__ = ("_store", "_version", "tables")
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._tables: dict[str, Table] = {}
+        self.tables: dict[str, Table] = {}
         self._version = b""
         self.refresh()
 
-    def table(self, name: str) -> Table:
-        """The table of a name, for reading and writing items."""
-        try:
-            return self._tables[name]
-        except KeyError:
-            raise ResourceNotFoundException("Requested resource not found") from None
-
-    def find(self, name: str) -> Table | None:
-        return self._tables.get(name)
-
-    def names(self) -> list[str]:
-        """All names, in the order of ListTables."""
-        return sorted(self._tables)
-
     def __iter__(self) -> Iterator[Table]:
-        return iter(list(self._tables.values()))
+        return iter(list(self.tables.values()))
 
     def save(self, schema: TableSchema) -> Table:
         """Record a new or changed table."""
         self._renew_version()
-        self._store.put(TREE, schema.name.encode(), _encode(schema))
-        table = self._tables[schema.name] = Table(schema)
+        self._store.put(CATALOG, schema.name.encode(), _encode(schema))
+        table = self.tables[schema.name] = Table(schema)
         return table
 
     def remove(self, name: str) -> None:
-        """Record that a table is no more."""
+        """Record that a table was deleted."""
         self._renew_version()
-        self._store.delete(TREE, name.encode())
-        del self._tables[name]
+        self._store.delete(CATALOG, name.encode())
+        del self.tables[name]
 
     def new_tree(self, kind: str) -> str:
         """A tree name that was never used before, so that no stale reader mistakes one for another."""
-        number = int(self._store.get(TREE, b"\x00trees") or b"0") + 1
-        self._store.put(TREE, b"\x00trees", str(number).encode())
+        number = int(self._store.get(CATALOG, _TREES) or b"0") + 1
+        self._store.put(CATALOG, _TREES, str(number).encode())
         return f"{kind}{number}"
 
     def refresh(self) -> None:
-        """Read the tables anew if the store has another version of them. O(1) where it has not."""
-        version = self._store.get(TREE, _VERSION) or b""
+        """Read the tables again if the store has another version of them. O(1) where it has not."""
+        version = self._store.get(CATALOG, _VERSION) or b""
         if version == self._version:
             return
-        schemas = [_decode(record) for _, record in self._store.range(TREE, _FIRST_NAME, None)]
-        self._tables = {schema.name: Table(schema) for schema in schemas}
+        schemas = [_decode(record) for _, record in self._store.range(CATALOG, _FIRST_NAME, None)]
+        self.tables = {schema.name: Table(schema) for schema in schemas}
         self._version = version
 
     def _renew_version(self) -> None:
         self._version = os.urandom(16)
-        self._store.put(TREE, _VERSION, self._version)
+        self._store.put(CATALOG, _VERSION, self._version)
+
+
+class Counts:
+    """Items and bytes of every tree, kept in the same transaction as the items.
+
+    Changes are collected here and written once, just before the transaction commits: a group of a hundred
+    writes to one table pays for one update of its count.
+    """
+
+    __slots__ = ("_changed", "_known", "_store")
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[str, list[int]] = {}
+        self._changed: dict[str, list[int]] = {}
+
+    def add(self, tree: str, items: int, size: int) -> None:
+        """Note a change; it is part of the open transaction."""
+        try:
+            known = self._known[tree]
+        except KeyError:
+            known = self._load(tree)
+        self._changed[tree] = known
+        known[0] += items
+        known[1] += size
+
+    def of(self, tree: str) -> tuple[int, int]:
+        """The items and the bytes in a tree."""
+        items, size = self._known.get(tree) or self._load(tree)
+        return items, size
+
+    def drop(self, tree: str) -> None:
+        """Forget a tree that is being dropped."""
+        self._known.pop(tree, None)
+        self._changed.pop(tree, None)
+        self._store.delete(COUNTS, tree.encode())
+
+    def flush(self) -> None:
+        """Write what has changed; called before the commit."""
+        for tree in self._changed:
+            self._store.put(COUNTS, tree.encode(), _COUNT.pack(*self._changed[tree]))
+        self._changed.clear()
+
+    @property
+    def changed(self) -> bool:
+        """Whether the open transaction has changes that are not yet written."""
+        return bool(self._changed)
+
+    def forget(self) -> None:
+        """Forget what may be old: another process has written, or a transaction was undone."""
+        self._known.clear()
+        self._changed.clear()
+
+    def _load(self, tree: str) -> list[int]:
+        stored = self._store.get(COUNTS, tree.encode())
+        known = [0, 0] if stored is None else list(_COUNT.unpack(stored))
+        self._known[tree] = known
+        return known

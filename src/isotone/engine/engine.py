@@ -20,23 +20,21 @@ from typing import Any
 from weakref import WeakSet
 
 from isotone.clock import Clock, SystemClock
-from isotone.engine import catalog, counts
-from isotone.engine.catalog import Catalog
-from isotone.engine.counts import Counts
+from isotone.engine.catalog import CATALOG, COUNTS, Catalog, Counts
 from isotone.errors import ApiError, IsotoneError
 from isotone.storage.interface import Store
 
 PROGRESS = "progress"  # how far each backfill has come
 TOKENS = "tokens"  # answered transaction tokens
 STREAMS = "streams"  # the streams and their shards
-SYSTEM_TREES = (catalog.TREE, counts.TREE, PROGRESS, TOKENS, STREAMS)
+SYSTEM_TREES = (CATALOG, COUNTS, PROGRESS, TOKENS, STREAMS)
 
 
 class Engine:
     """One open database. Closing it closes its store.
 
     After a fork the child's engine is as the parent's was between two requests: a store in memory goes
-    on as a copy, a file has to be opened anew.
+    on as a copy, a file must be opened again.
     """
 
     def __init__(
@@ -66,14 +64,14 @@ class Engine:
             self.forget()
 
     def forget(self) -> None:
-        """Read catalog and counts anew: another process has written, or a transaction was undone."""
+        """Read catalog and counts again: another process has written, or a transaction was undone."""
         self._outdated = True
         self.counts.forget()
         self.catalog.refresh()
         self._outdated = False
 
     def abandon(self) -> None:
-        """Undo what this thread has left open, if anything, for whoever catches an unforeseen exception.
+        """Undo what this thread has left open, if anything, after an unforeseen exception.
 
         Python can raise what a signal handler raises (`KeyboardInterrupt`) before the first line of an
         `__exit__` and in the middle of one, and then the block has ended, but the transaction has not.

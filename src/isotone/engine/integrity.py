@@ -1,15 +1,19 @@
-"""Whether a database is what it should be: each item where its key says, each index complete, counts true.
+"""The consistency check: each item where its key says, each index complete, counts and streams true.
 
-Reads everything once, and nothing whole: memory stays flat on a file of any size.
+Reads everything once, entry by entry: memory stays flat on a file of any size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import msgspec
+
+from isotone.engine import streams
 from isotone.engine.engine import SYSTEM_TREES, Engine
-from isotone.engine.record import item_of, size_of
-from isotone.engine.streams import integrity as streams
+from isotone.engine.layout import Keyspace, item_of, size_of
+from isotone.engine.stream_records import last_sequence, position_of, unpack
+from isotone.engine.streams import HASHES, Shard, Stream
 from isotone.engine.table import Table
 from isotone.values.size import item_size
 
@@ -29,12 +33,12 @@ def check(engine: Engine, progress: Progress | None = None) -> list[str]:
         problems.extend(_unknown_trees(engine))
         for table in engine.catalog:
             problems.extend(_check_table(engine, table, progress))
-        problems.extend(streams.check(engine))
+        problems.extend(_check_streams(engine))
     return problems
 
 
 def _unknown_trees(engine: Engine) -> Iterator[str]:
-    known = {*SYSTEM_TREES, *streams.trees(engine)}
+    known = {*SYSTEM_TREES, *(stream.tree for stream in streams.known(engine))}
     for table in engine.catalog:
         known.update(table.trees)
     there = set(engine.store.trees())
@@ -88,3 +92,51 @@ def _check_counts(
                 f"table {table.name}: the count of index {tree} says "
                 f"{engine.counts.of(tree)[0]}, but there are {there} entries"
             )
+
+
+def _check_streams(engine: Engine) -> Iterator[str]:
+    """Whether open shards divide the hashes, and each record is in its shard."""
+    there = set(engine.store.trees())
+    for stream in streams.known(engine):
+        where = f"stream {stream.label} of table {stream.table}"
+        problems = [*_check_shards(engine, stream)]
+        if stream.tree in there:
+            problems += _check_records(engine, stream)
+        yield from (f"{where}: {problem}" for problem in problems)
+
+
+def _check_shards(engine: Engine, stream: Stream) -> Iterator[str]:
+    opened = streams.open_shards(engine, stream)
+    if stream.disabled is not None:
+        if opened:
+            yield f"is disabled, but {len(opened)} shards are open"
+        return
+    bounds = [0, *(shard.high for shard in opened)]
+    if bounds != [*(shard.low for shard in opened), HASHES]:
+        yield "its open shards do not divide the hashes"
+    table = engine.catalog.tables.get(stream.table)
+    recording = None if table is None else table.stream
+    expected = streams.recording(stream, opened)
+    if recording is None or (recording.shards, recording.lows) != (expected.shards, expected.lows):
+        yield "its table does not know its open shards"
+    elif recording != expected:
+        yield "is enabled, but its table writes to another"
+
+
+def _check_records(engine: Engine, stream: Stream) -> Iterator[str]:
+    shards = {shard.number: shard for shard in streams.shards(engine, stream)}
+    keyspace = Keyspace(stream.keys)
+    latest = last_sequence(engine, stream.tree)
+    for where, value in engine.store.range(stream.tree, b"", None):
+        number, sequence = position_of(where)
+        shard = shards.get(number)
+        if shard is None:
+            yield f"record {sequence} is in shard {number}, which does not exist"
+        elif not shard.first <= sequence <= (shard.last or latest) or sequence <= shard.trimmed:
+            yield f"record {sequence} is not of shard {number}'s time"
+        elif not _is_of(shard, keyspace.key(msgspec.json.decode(unpack(value).keys))):
+            yield f"record {sequence} is in shard {number}, but its key belongs in another"
+
+
+def _is_of(shard: Shard, key: bytes) -> bool:
+    return shard.low <= int.from_bytes(key[:2], "big") < shard.high

@@ -1,19 +1,24 @@
-"""One item at a time: reading it, and writing it together with its index entries and counts."""
+"""Writing one item together with its index entries, its counts and its stream record."""
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from isotone.engine.engine import Engine
-from isotone.engine.indexes import Entry, Index, SecondaryIndex
-from isotone.engine.metering import Meter
-from isotone.engine.record import item_of, pack, size_of
-from isotone.engine.streams.recording import record_change
-from isotone.engine.table import Table
+from isotone.engine.layout import item_of, pack, size_of
+from isotone.engine.stream_records import record_change
+from isotone.engine.table import Entry, Index, SecondaryIndex, Table
 from isotone.values.attributes import Item
 
 
-def read(engine: Engine, table: Table, key: bytes) -> bytes | None:
-    """The record at a key. One item read."""
-    return engine.store.get(table.tree, key)
+class Meter(Protocol):
+    """Counts what writes cost, where a request asks for that."""
+
+    def write(self, old_size: int, new_size: int) -> None:
+        """An item of one size, or 0, was replaced by one of another."""
+
+    def write_entry(self, index: SecondaryIndex, before: Entry | None, after: Entry | None) -> None:
+        """An entry of an index was replaced by another."""
 
 
 def put(
@@ -28,7 +33,7 @@ def put(
     """Set the item at a key, where the record `old` lies now. The item has been checked."""
     record = pack(item, size)
     engine.store.put(table.tree, key, record)
-    old_size = 0 if old is None else size_of(old)
+    old_size = size_of(old)
     engine.counts.add(table.tree, 1 if old is None else 0, size - old_size)
     if table.indexes:
         _move_entries(engine, table, key, old, record, item, meter)
@@ -48,9 +53,8 @@ def delete(
     expired: bool = False,
 ) -> None:
     """Remove the item at a key, where the record `old` lies now; `expired` tells why in the stream."""
-    old_size = 0
+    old_size = size_of(old)
     if old is not None:
-        old_size = size_of(old)
         engine.store.delete(table.tree, key)
         engine.counts.add(table.tree, -1, -old_size)
         if table.indexes:
@@ -72,11 +76,14 @@ def _move_entries(
 ) -> None:
     old_item = None if old is None else item_of(old)
     for index in table.indexes:
-        before = None if old is None or old_item is None else index.entry(old_item, key, old)
-        after = None if record is None or item is None else index.entry(item, key, record)
-        if before is not None and not index.filled:
+        after = before = None
+        if item is not None and record is not None:
+            after = index.entry(item, key, record)
+        if old_item is not None and old is not None:
+            before = index.old_entry(old_item, key, old, item or {}, after)
             # The backfill may not have come this far.
-            before = None if engine.store.get(index.tree, before.key) is None else before
+            if before and not index.filled and engine.store.get(index.tree, before.key) is None:
+                before = None
         if before != after:
             move_entry(engine, index, before, after)
             if (
@@ -86,7 +93,7 @@ def _move_entries(
             ):
                 meter.write_entry(index, before, after)
     if table.collections is not None:
-        _resize_collection(engine, table, item or old_item or {}, old, record)
+        _resize_collection(engine, table, item or old_item or {}, size_of(record) - size_of(old))
 
 
 def _alike(before: Entry | None, after: Entry | None) -> bool:
@@ -102,27 +109,21 @@ def _alike(before: Entry | None, after: Entry | None) -> bool:
 
 def move_entry(engine: Engine, index: Index, before: Entry | None, after: Entry | None) -> None:
     """Replace one index entry by another, either of which may be missing."""
-    store = engine.store
-    if before is not None and (after is None or after.key != before.key):
-        store.delete(index.tree, before.key)
+    items = size = 0
+    if before is not None:
+        items, size = -1, -size_of(before.record)
+        if after is None or after.key != before.key:
+            engine.store.delete(index.tree, before.key)
     if after is not None:
-        store.put(index.tree, after.key, after.record)
-    engine.counts.add(
-        index.tree,
-        (after is not None) - (before is not None),
-        (0 if after is None else size_of(after.record))
-        - (0 if before is None else size_of(before.record)),
-    )
+        items, size = items + 1, size + size_of(after.record)
+        engine.store.put(index.tree, after.key, after.record)
+    engine.counts.add(index.tree, items, size)
 
 
-def _resize_collection(
-    engine: Engine, table: Table, item: Item, old: bytes | None, record: bytes | None
-) -> None:
+def _resize_collection(engine: Engine, table: Table, item: Item, change: int) -> None:
     """Keep the bytes of an item collection, which a table with local indexes reports."""
     assert table.collections is not None
-    change = (0 if record is None else size_of(record)) - (0 if old is None else size_of(old))
-    part = table.schema.keys.partition[0]
-    prefix = table.keyspace.prefix([item[part.name]])
+    prefix = table.keyspace.prefix([item[table.schema.keys.partition[0].name]])
     size = collection_size(engine, table, prefix) + change
     if size:
         engine.store.put(table.collections, prefix, size.to_bytes(8, "big"))

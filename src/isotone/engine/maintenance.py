@@ -1,33 +1,75 @@
-"""Work that nobody waits for: backfills, expiry, streams, and forgetting old transaction tokens."""
+"""Background work: filling indexes, deleting expired items, streams, and forgetting old tokens.
+
+Expiry is as on the service: an item may be read for a while after its time; the attribute must be a
+number of seconds; one that lies more than five years back is taken for a mistake and left alone.
+"""
 
 from __future__ import annotations
 
-from isotone.engine import backfill, tokens, ttl
-from isotone.engine.engine import Engine
-from isotone.engine.streams import upkeep
+from itertools import islice
 
+from isotone import limits
+from isotone.codec import encode_number
+from isotone.engine import backfill, items, streams, tokens
+from isotone.engine.engine import Engine
+from isotone.engine.layout import body_of
+from isotone.engine.table import Table
+
+EXPIRY_SLICE = 100  # expired items of a table that are deleted in one transaction
 EXPIRY_INTERVAL = 1.0  # seconds between looks for expired items
 IDLE_INTERVAL = 5.0  # seconds between looks for work that another process left
 
 
 def is_wanted(engine: Engine) -> bool:
     """Whether there is an index to fill, a table whose items can expire, or a stream."""
-    return bool(ttl.watched(engine)) or backfill.pending(engine) or upkeep.is_wanted(engine)
+    return bool(_expiring(engine)) or backfill.pending(engine) or streams.exist(engine)
 
 
 def step(engine: Engine) -> float:
     """Do one slice of what is due; the seconds after which to call again."""
     if backfill.step(engine):
         return 0.0
-    if ttl.sweep(engine) >= ttl.SLICE:
+    if sweep(engine) >= EXPIRY_SLICE:
         return 0.0
-    if upkeep.step(engine):
+    if streams.maintain(engine):
         return 0.0
     tokens.forget_old(engine)
-    return EXPIRY_INTERVAL if ttl.watched(engine) else IDLE_INTERVAL
+    return EXPIRY_INTERVAL if _expiring(engine) else IDLE_INTERVAL
 
 
 def finish(engine: Engine) -> None:
     """Do all that is due now, and return when it is done."""
     while step(engine) == 0.0:
         pass
+
+
+def sweep(engine: Engine) -> int:
+    """Delete up to 100 expired items of each table; how many there were."""
+    with engine.reading:
+        tables = [table for table in _expiring(engine) if _expired(engine, table, 1)]
+    return sum(_sweep(engine, table.name) for table in tables)
+
+
+def _expiring(engine: Engine) -> list[Table]:
+    """The tables whose items can expire."""
+    return [table for table in engine.catalog if table.schema.ttl is not None]
+
+
+def _sweep(engine: Engine, name: str) -> int:
+    with engine.writing:
+        table = engine.catalog.tables.get(name)
+        if table is None or table.schema.ttl is None:
+            return 0
+        expired = _expired(engine, table, EXPIRY_SLICE)
+        for key in expired:
+            items.delete(engine, table, key, engine.store.get(table.tree, key), expired=True)
+        return len(expired)
+
+
+def _expired(engine: Engine, table: Table, most: int) -> list[bytes]:
+    """The keys of expired items, the longest expired first. Reads no more than it returns."""
+    assert table.schema.ttl is not None
+    now = int(engine.clock.now())
+    low = encode_number(str(max(0, now - limits.TTL_OLDEST)))
+    entries = engine.store.range(table.schema.ttl.tree, low, encode_number(str(now)))
+    return [body_of(record) for _, record in islice(entries, most)]

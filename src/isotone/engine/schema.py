@@ -1,7 +1,7 @@
 """What a table is: its keys, its indexes, and the settings that an API call can change.
 
-These structs are the catalog's record of a table, stored as JSON in the file. They know nothing of
-the API's own vocabulary of descriptions (that is `operations/describe.py`) and nothing of bytes.
+These structs are the catalog's record of a table, stored as JSON in the file. How the API describes a
+table is in `operations/descriptions.py`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class TimeToLive(msgspec.Struct, frozen=True):
 
 
 class StreamSchema(msgspec.Struct, frozen=True):
-    """A table's latest stream, as far as a write must know it (`streams.registry` knows the rest).
+    """A table's latest stream, as far as a write must know it (`streams` knows the rest).
 
     `shards` are those that take records, in the order of their hashes, and `lows` where each begins;
     a stream that was disabled has none.

@@ -1,25 +1,152 @@
-"""A table at work: its schema with everything that is derived from it, made once and shared."""
+"""A table and its indexes at work: the schema with everything that is derived from it.
+
+An index is sparse: an item without the index's key attributes has no entry. The expiry index of a table
+with a TimeToLive attribute is one more index, which only the sweep of expired items reads.
+"""
 
 from __future__ import annotations
 
-from isotone import limits
-from isotone.engine.indexes import PUT, UPDATE, ExpiryIndex, Index, SecondaryIndex
-from isotone.engine.keyspace import Keyspace
-from isotone.engine.schema import TableSchema
-from isotone.errors import ValidationException
-from isotone.values.attributes import Item
+from operator import itemgetter
+from typing import NamedTuple, Protocol
 
-LOCAL_COLLECTIONS = "_collections"
+from isotone.codec import encode_number
+from isotone.engine.layout import SIZE_BYTES, Keyspace, index_key, pack
+from isotone.engine.schema import IndexSchema, TableSchema, TimeToLive
+from isotone.values.attributes import Item
+from isotone.values.size import item_size
+
+
+class Entry(NamedTuple):
+    """One index entry: its physical key and its record."""
+
+    key: bytes
+    record: bytes
+
+
+class Index(Protocol):
+    """Anything that keeps one entry for each item that belongs in it."""
+
+    tree: str
+    filled: bool
+    """Whether every item that belongs in it has its entry; False until its backfill has ended."""
+
+    def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
+        """The entry of an item that lies at `key` as `record`, or None where it has none."""
+
+    def old_entry(
+        self, old_item: Item, key: bytes, old: bytes, item: Item, entry: Entry | None
+    ) -> Entry | None:
+        """The entry of `old_item`, which `item` replaces at `key`; `entry` is the new one."""
+
+
+class SecondaryIndex:
+    """A local or global secondary index."""
+
+    __slots__ = (
+        "_kept",
+        "_key_values",
+        "_names",
+        "filled",
+        "keyspace",
+        "kind",
+        "name",
+        "schema",
+        "tree",
+    )
+
+    def __init__(self, schema: IndexSchema, table: TableSchema) -> None:
+        self.schema = schema
+        self.name = schema.name
+        self.kind = schema.kind
+        self.tree = schema.tree
+        self.filled = schema.status != "CREATING"
+        self.keyspace = Keyspace(schema.keys)
+        self._kept = projected_names(schema, table)
+        self._names = tuple(sorted(self._kept or ()))
+        self._key_values = itemgetter(*schema.keys.names)
+
+    def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
+        if not self.keyspace.fits(item):
+            return None
+        return Entry(index_key(self.keyspace, item, key), self._record(item, record))
+
+    def old_entry(
+        self, old_item: Item, key: bytes, old: bytes, item: Item, entry: Entry | None
+    ) -> Entry | None:
+        try:
+            # Most writes leave the keys of an index alone: then the entry stays where it is.
+            if entry is not None and self._key_values(item) == self._key_values(old_item):
+                return Entry(entry.key, self._record(old_item, old))
+        except KeyError:
+            return None
+        return self.entry(old_item, key, old)
+
+    def _record(self, item: Item, record: bytes) -> bytes:
+        if self._kept is None:
+            return record
+        projected = self._projected(item)
+        return pack(projected, item_size(projected))
+
+    def _projected(self, item: Item) -> Item:
+        # In one order, whatever the item's: an entry that says the same must be the same.
+        return {name: item[name] for name in self._names if name in item}
+
+    def covers(self, names: frozenset[str]) -> bool:
+        """Whether entries carry all these attributes."""
+        return self._kept is None or names <= self._kept
+
+    def missing(self, names: frozenset[str]) -> list[str]:
+        """Which of these attributes the entries do not carry."""
+        return [] if self._kept is None else sorted(names - self._kept)
+
+    def entry_size(self, item: Item, size: int) -> int:
+        """How many bytes the entry of an item of some size takes; 0 where there is none."""
+        if not self.keyspace.fits(item):
+            return 0
+        return size if self._kept is None else item_size(self._projected(item))
+
+
+_NO_SIZE = bytes(SIZE_BYTES)
+
+
+class ExpiryIndex:
+    """Items with an expiry, in the order in which they expire; a record's body is the item's key."""
+
+    __slots__ = ("attribute", "filled", "tree")
+
+    def __init__(self, ttl: TimeToLive) -> None:
+        self.attribute = ttl.attribute
+        self.tree = ttl.tree
+        self.filled = ttl.filled
+
+    def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
+        text = item.get(self.attribute, {}).get("N")
+        if text is None:
+            return None
+        return Entry(encode_number(text) + key, _NO_SIZE + key)
+
+    def old_entry(
+        self, old_item: Item, key: bytes, old: bytes, item: Item, entry: Entry | None
+    ) -> Entry | None:
+        return self.entry(old_item, key, old)
+
+
+def projected_names(index: IndexSchema, table: TableSchema) -> frozenset[str] | None:
+    """The attributes that an index's entries carry; None means all."""
+    if index.projection.kind == "ALL":
+        return None
+    names = frozenset(index.keys.names) | frozenset(table.keys.names)
+    return names | frozenset(index.projection.names)
 
 
 class Table:
     """One table's keyspace and indexes. Immutable: a changed schema makes a new `Table`."""
 
     __slots__ = (
-        "by_name",
         "collections",
         "indexes",
         "keyspace",
+        "local",
         "name",
         "schema",
         "secondary",
@@ -33,49 +160,21 @@ class Table:
         self.tree = schema.tree
         self.keyspace = Keyspace(schema.keys)
         self.secondary = tuple(
-            SecondaryIndex(index, schema, self.keyspace)
-            for index in schema.indexes
-            if index.status != "DELETING"
+            SecondaryIndex(index, schema) for index in schema.indexes if index.status != "DELETING"
         )
-        self.by_name = {index.name: index for index in self.secondary}
+        self.local = tuple(index for index in self.secondary if index.kind == "local")
         expiry = () if schema.ttl is None else (ExpiryIndex(schema.ttl),)
         self.indexes: tuple[Index, ...] = self.secondary + expiry
-        has_local = any(index.kind == "local" for index in self.secondary)
         self.stream = schema.stream if schema.stream and schema.stream.shards else None
-        self.collections = schema.tree + LOCAL_COLLECTIONS if has_local else None
+        self.collections = schema.tree + "_collections" if self.local else None
 
-    def check_item(self, item: Item, size: int) -> None:
-        """Refuse an item that cannot lie in this table or in one of its indexes."""
-        self.keyspace.check_item(item)
-        for index in self.secondary:
-            index.check(item, PUT)
-        self._check_size(item, size, "Item size has exceeded the maximum allowed size")
+    def index(self, name: str) -> SecondaryIndex | None:
+        """A secondary index by its name."""
+        return next((index for index in self.secondary if index.name == name), None)
 
-    def check_updated(self, item: Item, size: int) -> None:
-        """Refuse what an update made of an item, if it cannot lie in this table or in an index."""
-        for index in self.secondary:
-            index.check(item, UPDATE)
-        self._check_size(item, size, "Item size to update has exceeded the maximum allowed size")
-
-    def _check_size(self, item: Item, size: int, words: str) -> None:
-        if self.collections is not None:
-            # The limit holds for an item together with its entries in the local indexes.
-            size += sum(
-                index.entry_size(item, size) for index in self.secondary if index.kind == "local"
-            )
-        if size > limits.ITEM_SIZE:
-            raise ValidationException(words)
-
-    def index(self, name: str) -> SecondaryIndex:
-        """A secondary index that can be read."""
-        found = self.by_name.get(name)
-        if found is None:
-            raise ValidationException(f"The table does not have the specified index: {name}")
-        if found.schema.status == "CREATING":
-            raise ValidationException(
-                f"Cannot read from backfilling global secondary index: {name}"
-            )
-        return found
+    def weight(self, item: Item, size: int) -> int:
+        """What counts against the limit of an item's size: the item and its entries in local indexes."""
+        return size + sum(index.entry_size(item, size) for index in self.local)
 
     @property
     def trees(self) -> list[str]:

@@ -7,28 +7,21 @@ from itertools import islice
 
 from isotone import limits
 from isotone.engine.engine import TOKENS, Engine
-from isotone.errors import IdempotentParameterMismatchException
 
 _TIME = 8
 _SLICE = 100
 
 
-def seen(engine: Engine, token: str, request: bytes) -> bool:
-    """Whether a token was used before for this request; used for another one, it is refused."""
+def recall(engine: Engine, token: str, request: bytes) -> bool | None:
+    """Whether a token was used for this same request; None where it was not used at all."""
     stored = engine.store.get(TOKENS, b"t" + token.encode())
-    if stored is None:
-        return False
-    if int.from_bytes(stored[:_TIME], "big") < _now(engine):
-        return False
-    if stored[_TIME:] != _digest(request):
-        raise IdempotentParameterMismatchException(
-            "ClientRequestToken is being used with different request parameters"
-        )
-    return True
+    if stored is None or int.from_bytes(stored[:_TIME], "big") < _now(engine):
+        return None
+    return stored[_TIME:] == _digest(request)
 
 
 def remember(engine: Engine, token: str, request: bytes) -> None:
-    """Note, in the transaction of the request itself, that it was carried out."""
+    """Note, in the transaction of the request itself, that it was executed."""
     until = (_now(engine) + limits.TOKEN_LIFETIME * 1000).to_bytes(_TIME, "big")
     engine.store.put(TOKENS, b"t" + token.encode(), until + _digest(request))
     engine.store.put(TOKENS, b"e" + until + token.encode(), b"")
@@ -49,7 +42,7 @@ def _forget(engine: Engine, expiry_key: bytes) -> None:
     engine.store.delete(TOKENS, expiry_key)
     until, token_key = expiry_key[1 : 1 + _TIME], b"t" + expiry_key[1 + _TIME :]
     stored = engine.store.get(TOKENS, token_key)
-    if stored is not None and stored[:_TIME] == until:  # else it was used anew since
+    if stored is not None and stored[:_TIME] == until:  # else it was used again since
         engine.store.delete(TOKENS, token_key)
 
 

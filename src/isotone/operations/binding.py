@@ -1,10 +1,18 @@
-"""The expressions of one request with their placeholders: compiled, checked, and tied to its values."""
+"""The expressions of a request: which parameters may stand together, and the expressions compiled,
+checked, and tied to the request's values.
+
+A request speaks one of two languages: expressions, or the legacy parameters that they replaced. An
+expression is a text with placeholders, whose names and values the request gives; or, from a caller in
+this process, a tree that carries its values as literals. Of texts, no placeholder may be left over.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import Any, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -25,28 +33,25 @@ from isotone.expressions import (
     projection,
     update,
 )
+from isotone.operations.members import Structure, member_name
 from isotone.values.attributes import AttributeValue, Item, canonical_value
 
-Matches = Callable[[Item], bool]
-Values = Mapping[str, AttributeValue]
-
-Compiled = Condition | Update | Projection | KeyCondition
+Matches: TypeAlias = Callable[[Item], bool]
+Values: TypeAlias = Mapping[str, AttributeValue]
+Compiled: TypeAlias = Condition | Update | Projection | KeyCondition
 WithValues = TypeVar("WithValues", Condition, Update, KeyCondition)
 
 
 class Binding:
-    """Compiles the expressions of a request, and checks them with its values.
+    """Compiles the expressions of a request, and checks them with its values."""
 
-    An expression is a text with placeholders, whose names and values the request gives; or it is a tree
-    that carries its values as literals. Of texts, no placeholder may be left over.
-    """
-
-    __slots__ = ("_compiled", "_names", "_placeholders", "_size", "values")
+    __slots__ = ("_compiled", "_names", "_nested", "_placeholders", "_size", "values")
 
     def __init__(self, names: Mapping[str, str] | None, values: Mapping[str, Any] | None) -> None:
         self._placeholders = names is not None or values is not None
         self._names = names
         self._compiled: list[Compiled] = []
+        self._nested = False
         self._size = 0
         self.values: dict[str, AttributeValue] = {}
         if self._placeholders:
@@ -77,6 +82,7 @@ class Binding:
             return None
         compiled = projection(self._source(expression), self._names)
         self._compiled.append(compiled)
+        self._nested = self._nested or bool(compiled.nested_attributes)
         return compiled
 
     def check(self) -> None:
@@ -86,7 +92,7 @@ class Binding:
 
     def check_keys(self, table: Table) -> None:
         """Refuse paths into the attributes of keys, which are never lists or maps."""
-        if not any(compiled.nested_attributes for compiled in self._compiled):
+        if not self._nested:
             return
         check_scalar_keys(self._compiled, table.schema.keys.names)
         for index in table.secondary:
@@ -129,6 +135,7 @@ class Binding:
     def _checked(self, compiled: WithValues) -> WithValues:
         """An expression with its values checked: the service is done with one before the next."""
         self._compiled.append(compiled)
+        self._nested = self._nested or bool(compiled.nested_attributes)
         compiled.check(self.values)
         return compiled
 
@@ -139,3 +146,94 @@ def bound(compiled: Condition | None, values: Values) -> Matches | None:
         return None
     matches = compiled.matches
     return lambda item: matches(item, values)
+
+
+# Which parameters may stand together
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The parameters of one action that are an expression, may hold values, or are legacy."""
+
+    expressions: tuple[str, ...]
+    with_values: tuple[str, ...] = ()
+    legacy: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()  # what ConditionalOperator joins
+
+
+def checker(parameters: Parameters) -> Callable[[Structure], None]:
+    """The check of one action's parameters. Costs next to nothing where they can be combined."""
+    placeholders = ("expression_attribute_names", "expression_attribute_values")
+    kinds = placeholders if parameters.with_values else placeholders[:1]
+    is_plain = _absence((*parameters.legacy, *kinds))
+    without_legacy = _absence(parameters.legacy)
+    without_expressions = _absence(parameters.with_values or parameters.expressions)
+
+    def check(request: Structure) -> None:
+        if not is_plain(request) and (without_expressions(request) or not without_legacy(request)):
+            _check(request, parameters)
+
+    return check
+
+
+def _absence(names: tuple[str, ...]) -> Callable[[Structure], bool]:
+    """Whether a request has none of some members."""
+    if not names:
+        return lambda request: True
+    members: Callable[[Structure], Any] = attrgetter(*names)
+    nothing = (None,) * len(names) if len(names) > 1 else None
+    return lambda request: bool(members(request) == nothing)
+
+
+def given(request: Structure, names: Sequence[str]) -> list[str]:
+    """Those of some members that a request has."""
+    return [name for name in names if getattr(request, name) is not None]
+
+
+def _check(request: Structure, parameters: Parameters) -> None:
+    expressions = given(request, parameters.expressions)
+    legacy = given(request, parameters.legacy)
+    if expressions and _conflicting(legacy, expressions):
+        raise ValidationException(
+            "Can not use both expression and non-expression parameters in the same request: "
+            f"Non-expression parameters: {{{_listed(_conflicting(legacy, expressions))}}} "
+            f"Expression parameters: {{{_listed(expressions)}}}"
+        )
+    _check_names(request, expressions)
+    if parameters.with_values:
+        _check_values(request, parameters.with_values)
+    if parameters.filters and "conditional_operator" in legacy:
+        _check_conditional_operator(request, parameters.filters)
+
+
+def _conflicting(legacy: Sequence[str], expressions: Sequence[str]) -> list[str]:
+    # AWS's exception: KeyConditions may stand beside expressions other than its own successor.
+    keys_apart = "key_condition_expression" not in expressions
+    return [name for name in legacy if not (keys_apart and name == "key_conditions")]
+
+
+def _check_names(request: Any, expressions: Sequence[str]) -> None:
+    if request.expression_attribute_names is not None and not expressions:
+        raise ValidationException(
+            "ExpressionAttributeNames can only be specified when using expressions"
+        )
+
+
+def _check_values(request: Any, with_values: Sequence[str]) -> None:
+    if request.expression_attribute_values is None or given(request, with_values):
+        return
+    verb = "is" if len(with_values) == 1 else "are"
+    raise ValidationException(
+        "ExpressionAttributeValues can only be specified when using expressions: "
+        f"{' and '.join(map(member_name, with_values))} {verb} null"
+    )
+
+
+def _check_conditional_operator(request: Structure, filters: Sequence[str]) -> None:
+    # That it joins two conditions or more is checked after the conditions themselves (`legacy`).
+    if not any(getattr(request, name) for name in filters):
+        raise ValidationException("ConditionalOperator cannot be used without Filter or Expected")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(member_name, names))

@@ -17,7 +17,7 @@ import msgspec
 from isotone.errors import ApiError, SerializationException
 from isotone.operations import constraints, names, serialization
 from isotone.operations.grammar import Record, shape_of
-from isotone.operations.shapes.members import Structure
+from isotone.operations.members import Structure
 
 Request = TypeVar("Request", bound=Structure)
 

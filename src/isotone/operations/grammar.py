@@ -1,8 +1,8 @@
 """The request structures as a tree that the slow path can walk.
 
-`shapes` is the only description of a request. msgspec compiles it to the fast decoder, `shape_of` to
-this tree; the two therefore agree on what a request may be, and `serialization` and `constraints`
-only have to say it in AWS's words.
+A request structure is the only description of a request. msgspec compiles it to the fast decoder, `shape_of` to
+this tree. So the two agree on what a request may be, and `serialization` and `constraints` only say it
+in AWS's words.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import (
 
 import msgspec
 
-from isotone.operations.shapes.members import AttributeValue, Structure
+from isotone.operations.members import AttributeValue, Structure
 
 NAME_PATTERN: Final = "[a-zA-Z0-9_.-]+"
 _INTEGER_MAX: Final = 2**31 - 1

@@ -38,11 +38,10 @@ from isotone.expressions.nodes import (
 from isotone.expressions.projection import Projection
 from isotone.expressions.refusals import WRONG_TYPE
 from isotone.expressions.update import Update
-from isotone.operations.shapes import members
+from isotone.operations import members
+from isotone.operations.fitting import INVALID
 from isotone.values.attributes import AttributeValue, Item, canonical_value
 from isotone.values.order import compare
-
-INVALID: Final = "One or more parameter values were invalid: "
 
 _SCALAR: Final = frozenset({"S", "N", "B"})
 _SINGLE: Final = _SCALAR | {"BOOL", "NULL"}
@@ -112,6 +111,15 @@ OPERATORS: Final[dict[str, Operator]] = {
     "NOT_CONTAINS": Operator(_not_contains, types=_SINGLE),
     "BEGINS_WITH": Operator(_called("begins_with"), types=frozenset({"S", "B"})),
 }
+
+
+def refuse_repeated_names(attributes_to_get: Sequence[str]) -> None:
+    """Refuse AttributesToGet that names an attribute twice."""
+    seen: set[str] = set()
+    for name in attributes_to_get:
+        if name in seen:
+            raise ValidationException(f"{INVALID}Duplicate value in attribute name: {name}")
+        seen.add(name)
 
 
 def projection_of(attributes_to_get: Sequence[str]) -> Projection:

@@ -1,6 +1,7 @@
-"""Names of tables as requests give them: a plain name, or the table's ARN.
+"""Names and ARNs, and the tables that they stand for.
 
-Control-plane and data-plane calls refuse a bad name with different sentences.
+Control-plane and data-plane calls refuse a bad name, and a table that does not exist, with different
+sentences.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from isotone.errors import ValidationException
+from isotone.engine.engine import Engine
+from isotone.engine.table import Table
+from isotone.errors import ResourceNotFoundException, ValidationException
 from isotone.operations.constraints import problem
 from isotone.operations.grammar import NAME_CONSTRAINTS
 
@@ -48,3 +51,38 @@ def check_control_name(member: str, text: str | None) -> None:
             f"{member} must be at least 3 characters long and at most 255 characters long"
         )
     table_name(text)
+
+
+def open_table(engine: Engine, name: str) -> Table:
+    """The table of a data-plane request, which names it or gives its ARN."""
+    try:
+        return engine.catalog.tables[name]
+    except KeyError:
+        table = engine.catalog.tables.get(table_name(name))
+    if table is None:
+        raise ResourceNotFoundException("Requested resource not found")
+    return table
+
+
+def described_table(engine: Engine, name: str) -> Table:
+    """The table of a control-plane request, whose refusal names the table."""
+    plain = table_name(name)
+    table = engine.catalog.tables.get(plain)
+    if table is None:
+        raise ResourceNotFoundException(f"Requested resource not found: Table: {plain} not found")
+    return table
+
+
+def table_of_arn(engine: Engine, arn: str) -> Table:
+    """The table that a resource's ARN stands for (tags are kept by ARN)."""
+    table = engine.catalog.tables.get(arn.rpartition("/")[2])
+    if table is None or table_arn(engine, table.name) != arn:
+        raise ResourceNotFoundException(
+            f"Requested resource not found: ResourcArn: {arn} not found"
+        )
+    return table
+
+
+def table_arn(engine: Engine, name: str) -> str:
+    """The ARN of a table."""
+    return f"arn:aws:dynamodb:{engine.region}:{engine.account}:table/{name}"

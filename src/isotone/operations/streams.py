@@ -1,14 +1,260 @@
-"""Streams as requests name them: by ARN."""
+"""The actions of DynamoDB Streams, which is a service of its own to the SDKs.
+
+GetShardIterator gives an iterator: the sequence number that a reader has come to. A client takes it as it
+is: the stream's ARN, a version, and a text with a checksum that only we read, so that no other text passes
+for one. GetRecords reads from an iterator on and gives the next one.
+"""
 
 from __future__ import annotations
 
-from isotone.engine.engine import Engine
-from isotone.engine.streams import registry
-from isotone.engine.streams.registry import Stream
-from isotone.errors import ResourceNotFoundException
-from isotone.operations.tables import table_arn
+import struct
+from base64 import b64decode, b64encode
+from hashlib import blake2b
+from itertools import islice
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
-STREAM_NOT_FOUND = "Requested resource not found: Stream: {arn} not found"
+import msgspec
+from msgspec import Meta
+
+from isotone import limits
+from isotone.engine import streams
+from isotone.engine.engine import Engine
+from isotone.engine.stream_records import (
+    EXPIRE,
+    INSERT,
+    MODIFY,
+    REMOVE,
+    Record,
+    last_sequence,
+    read_page,
+)
+from isotone.engine.streams import Shard, Stream
+from isotone.errors import (
+    ExpiredIteratorException,
+    ResourceNotFoundException,
+    TrimmedDataAccessException,
+    ValidationException,
+)
+from isotone.operations.action import Answer, action
+from isotone.operations.descriptions import key_elements
+from isotone.operations.fitting import INVALID
+from isotone.operations.members import EntityName, PositiveInteger, Structure
+from isotone.operations.names import table_arn
+
+StreamArn = Annotated[str, Meta(min_length=37, max_length=1024)]
+ShardId = Annotated[str, Meta(min_length=28, max_length=65)]
+SequenceNumber = Annotated[str, Meta(min_length=21, max_length=40)]
+ShardIterator = Annotated[str, Meta(min_length=1, max_length=2048)]
+ShardIteratorType = Literal["AFTER_SEQUENCE_NUMBER", "LATEST", "AT_SEQUENCE_NUMBER", "TRIM_HORIZON"]
+
+
+class ListStreams(Structure, frozen=True):
+    """Ask for the streams of one table or of all, a page at a time."""
+
+    table_name: EntityName | None = None
+    limit: PositiveInteger | None = None
+    exclusive_start_stream_arn: StreamArn | None = None
+
+
+class ShardFilter(Structure, frozen=True):
+    """Which shards to describe: the children of one."""
+
+    type: Literal["CHILD_SHARDS"] | None = None
+    shard_id: ShardId | None = None
+
+
+class DescribeStream(Structure, frozen=True):
+    """Ask for a stream's state and shards, a page at a time."""
+
+    stream_arn: StreamArn
+    limit: PositiveInteger | None = None
+    exclusive_start_shard_id: ShardId | None = None
+    shard_filter: ShardFilter | None = None
+
+
+class GetShardIterator(Structure, frozen=True):
+    """Ask for a position in a shard."""
+
+    stream_arn: StreamArn
+    shard_id: ShardId
+    shard_iterator_type: ShardIteratorType
+    sequence_number: SequenceNumber | None = None
+
+
+class GetRecords(Structure, frozen=True):
+    """Read the records of a shard from a position on."""
+
+    shard_iterator: ShardIterator
+    limit: PositiveInteger | None = None
+
+
+STREAM_NOT_FOUND: Final = "Requested resource not found: Stream: {arn} not found"
+_NO_SHARD: Final = "Requested resource not found: Shard does not exist"
+_EVENT_NAMES: Final = {INSERT: "INSERT", MODIFY: "MODIFY", REMOVE: "REMOVE", EXPIRE: "REMOVE"}
+_TIME_TO_LIVE: Final = {"PrincipalId": "dynamodb.amazonaws.com", "Type": "Service"}
+_SEQUENCE_BASE: Final = (
+    10**20
+)  # is added, so that all numbers have 21 digits, as the service's have
+
+
+@action("ListStreams")
+def list_streams(engine: Engine, request: ListStreams) -> Answer:
+    """The streams of one table or of all, also of deleted tables, a page at a time."""
+    limit = request.limit or limits.LIST_STREAMS
+    if limit > limits.LIST_STREAMS:
+        raise ValidationException(
+            f"{INVALID}Limit cannot be greater than the maximum allowed size: {limits.LIST_STREAMS}"
+        )
+    after = request.exclusive_start_stream_arn or ""
+    with engine.reading:
+        by_arn = {
+            stream_arn(engine, stream): stream
+            for stream in streams.known(engine, request.table_name)
+        }
+    page = list(islice((arn for arn in sorted(by_arn) if arn > after), limit + 1))
+    answer: dict[str, Any] = {
+        "Streams": [
+            {"StreamArn": arn, "TableName": by_arn[arn].table, "StreamLabel": by_arn[arn].label}
+            for arn in page[:limit]
+        ]
+    }
+    if len(page) > limit:
+        answer["LastEvaluatedStreamArn"] = page[limit - 1]
+    return answer
+
+
+@action("DescribeStream")
+def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
+    """What a stream records, and its shards, the oldest first, a page at a time."""
+    limit = request.limit or limits.DESCRIBED_SHARDS
+    if limit > limits.DESCRIBED_SHARDS:
+        raise ValidationException(
+            f"{INVALID}Limit cannot be greater than the maximum: {limits.DESCRIBED_SHARDS}"
+        )
+    if request.shard_filter is not None and request.shard_filter.type is None:
+        raise ValidationException(
+            "1 validation error detected: Value 'null' at 'shardFilter.type' failed to satisfy "
+            "constraint: Member must be CHILD_SHARDS"
+        )
+    with engine.reading:
+        stream = _stream_of_arn(engine, request.stream_arn)
+        shards = streams.shards(engine, stream)
+    after = request.exclusive_start_shard_id or ""
+    wanted = _filtered(sorted(shards, key=lambda shard: shard.id), request.shard_filter)
+    page = [shard for shard in wanted if shard.id > after]
+    description: dict[str, Any] = {
+        "StreamArn": stream_arn(engine, stream),
+        "StreamLabel": stream.label,
+        "StreamStatus": "ENABLED" if stream.disabled is None else "DISABLED",
+        "StreamViewType": stream.view,
+        "CreationRequestDateTime": stream.created,
+        "TableName": stream.table,
+        "KeySchema": key_elements(stream.keys),
+        "Shards": [_described(shard) for shard in page[:limit]],
+    }
+    if len(page) > limit:
+        description["LastEvaluatedShardId"] = page[limit - 1].id
+    return {"StreamDescription": description}
+
+
+def _filtered(shards: list[Shard], wanted: ShardFilter | None) -> list[Shard]:
+    """The shards that a filter lets through: the children of one."""
+    if wanted is None:
+        return shards
+    return [shard for shard in shards if shard.parent and shard.parent == wanted.shard_id]
+
+
+def _described(shard: Shard) -> dict[str, Any]:
+    numbers = {"StartingSequenceNumber": sequence_text(shard.first)}
+    if shard.last is not None:
+        numbers["EndingSequenceNumber"] = sequence_text(shard.last)
+    described: dict[str, Any] = {"ShardId": shard.id, "SequenceNumberRange": numbers}
+    if shard.parent is not None:
+        described["ParentShardId"] = shard.parent
+    return described
+
+
+@action("GetShardIterator")
+def get_shard_iterator(engine: Engine, request: GetShardIterator) -> Answer:
+    """A position in a shard, from which GetRecords reads."""
+    arn = request.stream_arn
+    with engine.reading:
+        stream = _stream_of_arn(engine, arn, "Requested resource not found: Stream does not exist")
+        shards = streams.shards(engine, stream)
+        shard = next((shard for shard in shards if shard.id == request.shard_id), None)
+        if shard is None:
+            raise ResourceNotFoundException(_NO_SHARD)
+        sequence = _start(engine, stream, shard, request)
+    return {"ShardIterator": _text_of(Iterator(arn, shard.number, sequence, _now(engine)))}
+
+
+@action("GetRecords")
+def get_records(engine: Engine, request: GetRecords) -> Answer:
+    """The records of a shard from a position on, and the position after them."""
+    if request.limit is not None and request.limit > limits.STREAM_RECORDS:
+        raise ValidationException(
+            f"{INVALID}Limit should be less than or equal to {limits.STREAM_RECORDS}"
+        )
+    iterator = _iterator_in(request.shard_iterator)
+    if _now(engine) - iterator.made > limits.ITERATOR_LIFETIME * 1000:
+        raise ExpiredIteratorException(
+            "The shard iterator has expired and can no longer be used to retrieve stream records. "
+            "A shard iterator expires 15 minutes after it is retrieved using the GetShardIterator action."
+        )
+    with engine.reading:
+        stream = _stream_of_arn(engine, iterator.arn)
+        shard = streams.shard(engine, stream, iterator.shard)
+        if shard is None:
+            raise ResourceNotFoundException(_NO_SHARD)
+        _refuse_trimmed(shard, iterator.sequence)
+        page = read_page(
+            engine,
+            stream.tree,
+            shard.number,
+            iterator.sequence,
+            request.limit,
+            closed=shard.last is not None,
+        )
+    answer: dict[str, Any] = {
+        "Records": [
+            _shown(engine, stream, iterator.arn, sequence, record)
+            for sequence, record in page.records
+        ]
+    }
+    if page.next is not None:
+        following = iterator._replace(sequence=page.next, made=_now(engine))
+        answer["NextShardIterator"] = _text_of(following)
+    return answer
+
+
+def _shown(
+    engine: Engine, stream: Stream, arn: str, sequence: int, record: Record
+) -> dict[str, Any]:
+    change: dict[str, Any] = {
+        "ApproximateCreationDateTime": record.time // 1000,
+        "Keys": msgspec.Raw(record.keys),
+    }
+    if record.new:
+        change["NewImage"] = msgspec.Raw(record.new)
+    if record.old:
+        change["OldImage"] = msgspec.Raw(record.old)
+    number = sequence_text(sequence)
+    change |= {
+        "SequenceNumber": number,
+        "SizeBytes": record.size,
+        "StreamViewType": stream.view,
+    }
+    shown: dict[str, Any] = {
+        "eventID": blake2b(f"{arn}/{number}".encode(), digest_size=16).hexdigest(),
+        "eventName": _EVENT_NAMES[record.event],
+        "eventVersion": "1.1",
+        "eventSource": "aws:dynamodb",
+        "awsRegion": engine.region,
+        "dynamodb": change,
+    }
+    if record.event == EXPIRE:
+        shown["userIdentity"] = _TIME_TO_LIVE
+    return shown
 
 
 def stream_arn(engine: Engine, stream: Stream) -> str:
@@ -16,10 +262,90 @@ def stream_arn(engine: Engine, stream: Stream) -> str:
     return f"{table_arn(engine, stream.table)}/stream/{stream.label}"
 
 
-def stream_of_arn(engine: Engine, arn: str, refusal: str = STREAM_NOT_FOUND) -> Stream:
+def _stream_of_arn(engine: Engine, arn: str, refusal: str = STREAM_NOT_FOUND) -> Stream:
     """The stream of an ARN: one that records, or did so within the last day."""
     parts = arn.split("/")  # …:table/NAME/stream/LABEL
-    found = registry.find(engine, parts[1], parts[3]) if len(parts) == 4 else None
-    if found is None or stream_arn(engine, found) != arn:
+    stream = streams.find(engine, parts[1], parts[3]) if len(parts) == 4 else None
+    if stream is None or stream_arn(engine, stream) != arn:
         raise ResourceNotFoundException(refusal.format(arn=arn))
-    return found
+    return stream
+
+
+# Positions and iterators
+
+_VERSION: Final = "1"
+_PAYLOAD: Final = struct.Struct(">IQQ")
+_CHECKSUM: Final = 4
+
+
+class Iterator(NamedTuple):
+    """The place of the next record to read: at or after `sequence`. `made` is in milliseconds."""
+
+    arn: str
+    shard: int
+    sequence: int
+    made: int
+
+
+def _now(engine: Engine) -> int:
+    return int(engine.clock.now() * 1000)
+
+
+def sequence_text(sequence: int) -> str:
+    """A sequence number as clients see it."""
+    return str(_SEQUENCE_BASE + sequence)
+
+
+def _sequence_in(text: str | None) -> int:
+    if text is None or not (text.isascii() and text.isdigit()):
+        raise ValidationException(f"{INVALID}Invalid SequenceNumber")
+    return int(text) - _SEQUENCE_BASE
+
+
+def _text_of(iterator: Iterator) -> str:
+    """An iterator as a client sees it."""
+    arn, *numbers = iterator
+    payload = _PAYLOAD.pack(*numbers)
+    return f"{arn}|{_VERSION}|{b64encode(payload + _checksum(arn, payload)).decode()}"
+
+
+def _iterator_in(text: str) -> Iterator:
+    """The iterator in a text. Raises `ValidationException` for one that was not made here."""
+    arn, _, rest = text.partition("|")
+    version, _, encoded = rest.partition("|")
+    try:
+        decoded = b64decode(encoded, validate=True)
+    except ValueError:
+        decoded = b""
+    payload, checksum = decoded[:-_CHECKSUM], decoded[-_CHECKSUM:]
+    if version != _VERSION or len(payload) != _PAYLOAD.size or checksum != _checksum(arn, payload):
+        raise ValidationException("Invalid ShardIterator")
+    return Iterator(arn, *_PAYLOAD.unpack(payload))
+
+
+def _checksum(arn: str, payload: bytes) -> bytes:
+    return blake2b(arn.encode() + payload, digest_size=_CHECKSUM).digest()
+
+
+def _start(engine: Engine, stream: Stream, shard: Shard, request: GetShardIterator) -> int:
+    """The sequence number at which an iterator of some type begins."""
+    # The latest number that can be in the shard; one that is open may begin at its first.
+    end = last_sequence(engine, stream.tree) if shard.last is None else shard.last
+    kind = request.shard_iterator_type
+    if kind == "TRIM_HORIZON" or kind == "LATEST":
+        if request.sequence_number is not None:
+            raise ValidationException(
+                f"{INVALID}SequenceNumber should not be passed for this iterator type"
+            )
+        return max(shard.first, shard.trimmed + 1) if kind == "TRIM_HORIZON" else end + 1
+    sequence = _sequence_in(request.sequence_number)
+    if not shard.first <= sequence <= end:
+        raise ValidationException("Invalid SequenceNumber for the shard")
+    _refuse_trimmed(shard, sequence)
+    return sequence + (kind == "AFTER_SEQUENCE_NUMBER")
+
+
+def _refuse_trimmed(shard: Shard, sequence: int) -> None:
+    """Refuse a position before records that have been dropped."""
+    if sequence <= shard.trimmed:
+        raise TrimmedDataAccessException("The data you are trying to access has been trimmed")

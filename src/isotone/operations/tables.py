@@ -1,38 +1,455 @@
-"""Tables as requests name them."""
+"""The actions on tables: they are created, described, changed and deleted at once.
+
+Only a new index of a table that has items takes time: it is filled in the background.
+"""
 
 from __future__ import annotations
 
+import uuid
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from isotone import limits
+from isotone.engine import backfill, streams
 from isotone.engine.engine import Engine
-from isotone.engine.table import Table
-from isotone.errors import ResourceNotFoundException
-from isotone.operations.names import table_name
+from isotone.engine.schema import (
+    IndexKind,
+    IndexSchema,
+    IndexStatus,
+    KeyPart,
+    KeySchema,
+    TableSchema,
+    Throughput,
+)
+from isotone.engine.schema import Projection as ProjectionSchema
+from isotone.errors import (
+    LimitExceededException,
+    ResourceInUseException,
+    ResourceNotFoundException,
+    ValidationException,
+)
+from isotone.operations.action import Answer, action
+from isotone.operations.descriptions import table_description
+from isotone.operations.fitting import INVALID
+from isotone.operations.members import Structure
+from isotone.operations.names import described_table, table_name
+from isotone.operations.table_requests import (
+    AttributeDefinition,
+    CreateGlobalSecondaryIndexAction,
+    CreateTable,
+    DeleteTable,
+    DescribeTable,
+    KeySchemaElement,
+    ListTables,
+    Projection,
+    ProvisionedThroughput,
+    StreamSpecification,
+    UpdateGlobalSecondaryIndexAction,
+    UpdateTable,
+    check_create_table,
+    check_update_table,
+)
 
 
-def open_table(engine: Engine, name: str) -> Table:
-    """The table of a data-plane request, which names it or gives its ARN."""
-    found = engine.catalog.find(name)
-    return found if found is not None else engine.catalog.table(table_name(name))
+@action("CreateTable")
+def create_table(engine: Engine, request: CreateTable) -> Answer:
+    """A new table with its indexes, ready as soon as the answer is there."""
+    check_create_table(request)
+    name = table_name(request.table_name)
+    with engine.writing:
+        if name in engine.catalog.tables:
+            raise ResourceInUseException(f"Table already exists: {name}")
+        schema = _new_schema(engine, name, request)
+        if request.stream_specification is not None:
+            schema = _with_stream(engine, schema, request.stream_specification)
+        table = engine.catalog.save(schema)
+        for tree in table.trees:
+            engine.store.create_tree(tree)
+        return {"TableDescription": table_description(engine, schema, "CREATING")}
 
 
-def described_table(engine: Engine, name: str) -> Table:
-    """The table of a control-plane request, whose refusal names the table."""
-    plain = table_name(name)
-    found = engine.catalog.find(plain)
-    if found is None:
-        raise ResourceNotFoundException(f"Requested resource not found: Table: {plain} not found")
-    return found
+@action("DescribeTable")
+def describe_table(engine: Engine, request: DescribeTable) -> Answer:
+    """A table's keys, indexes and settings, with counts that are true at this moment."""
+    with engine.reading:
+        table = described_table(engine, request.table_name)
+        return {"Table": table_description(engine, table.schema)}
 
 
-def table_of_arn(engine: Engine, arn: str) -> Table:
-    """The table that a resource's ARN stands for (tags are kept by ARN)."""
-    found = engine.catalog.find(arn.rpartition("/")[2])
-    if found is None or table_arn(engine, found.name) != arn:
-        raise ResourceNotFoundException(
-            f"Requested resource not found: ResourcArn: {arn} not found"
+@action("ListTables")
+def list_tables(engine: Engine, request: ListTables) -> Answer:
+    """The names of all tables in order, a page at a time."""
+    with engine.reading:
+        names = sorted(engine.catalog.tables)
+    first = 0
+    if request.exclusive_start_table_name is not None:
+        first = bisect_right(names, request.exclusive_start_table_name)
+    page = names[first : first + (request.limit or limits.LIST_TABLES)]
+    answer: dict[str, Any] = {"TableNames": page}
+    if page and page[-1] != names[-1]:
+        answer["LastEvaluatedTableName"] = page[-1]
+    return answer
+
+
+@action("DeleteTable")
+def delete_table(engine: Engine, request: DeleteTable) -> Answer:
+    """Delete a table with everything in it; its stream can be read for another day."""
+    with engine.writing:
+        table = described_table(engine, request.table_name)
+        if table.schema.deletion_protection:
+            raise ValidationException(
+                "Resource cannot be deleted as it is currently protected against deletion. "
+                "Disable deletion protection first."
+            )
+        description = table_description(engine, table.schema, "DELETING")
+        if table.stream is not None:
+            streams.disable(engine, table.schema)
+        engine.catalog.remove(table.name)
+        for tree in table.trees:
+            backfill.drop(engine, tree)
+        return {"TableDescription": description}
+
+
+@action("UpdateTable")
+def update_table(engine: Engine, request: UpdateTable) -> Answer:
+    """Change capacity, billing and protection; add or drop global indexes while the table is in use."""
+    check_update_table(request)
+    with engine.writing:
+        before = described_table(engine, request.table_name).schema
+        after = _with_settings(engine, before, request)
+        after = _with_throughput(engine, after, request)
+        after = _with_indexes(engine, after, request)
+        if request.stream_specification is not None:
+            after = _with_stream(engine, after, request.stream_specification)
+        engine.catalog.save(after)
+        old_trees, new_trees = (
+            {index.tree for index in schema.indexes} for schema in (before, after)
         )
-    return found
+        for tree in sorted(new_trees - old_trees):
+            backfill.begin(engine, after.name, tree)
+        shown = table_description(engine, _with_leaving(before, after), "UPDATING")
+        for tree in sorted(old_trees - new_trees):
+            backfill.drop(engine, tree)
+        return {"TableDescription": shown}
 
 
-def table_arn(engine: Engine, name: str) -> str:
-    """The ARN of a table."""
-    return f"arn:aws:dynamodb:{engine.region}:{engine.account}:table/{name}"
+def _new_schema(engine: Engine, name: str, request: CreateTable) -> TableSchema:
+    types = _attribute_types(request.attribute_definitions)
+    return TableSchema(
+        name=name,
+        id=str(uuid.uuid4()),
+        created=round(engine.clock.now(), 3),
+        keys=_key_schema(request.key_schema, types),
+        tree=engine.catalog.new_tree("t"),
+        attributes=types,
+        indexes=_indexes(engine, request, types),
+        billing=request.billing_mode or "PROVISIONED",
+        throughput=_throughput(request.provisioned_throughput),
+        deletion_protection=bool(request.deletion_protection_enabled),
+        tags={tag.key: tag.value for tag in request.tags or ()},
+        settings=_settings(request, _TABLE_SETTINGS),
+    )
+
+
+def _indexes(
+    engine: Engine, request: CreateTable, types: dict[str, str]
+) -> tuple[IndexSchema, ...]:
+    local = request.local_secondary_indexes or ()
+    global_ = request.global_secondary_indexes or ()
+    return (
+        *(_index_schema(engine, each, "local", types) for each in local),
+        *(_index_schema(engine, each, "global", types) for each in global_),
+    )
+
+
+# From the members of a request to the catalog's own terms
+
+
+class _IndexDefinition(Protocol):
+    """What the three requests that define an index have in common."""
+
+    @property
+    def index_name(self) -> str: ...
+    @property
+    def key_schema(self) -> list[KeySchemaElement]: ...
+    @property
+    def projection(self) -> Projection: ...
+
+
+def _attribute_types(definitions: list[AttributeDefinition] | None) -> dict[str, str]:
+    return {each.attribute_name: each.attribute_type for each in definitions or ()}
+
+
+def _key_schema(elements: list[KeySchemaElement], types: Mapping[str, str]) -> KeySchema:
+    """The key that the elements describe; their rules have been checked."""
+
+    def parts(kind: str) -> tuple[KeyPart, ...]:
+        return tuple(
+            KeyPart(each.attribute_name, types[each.attribute_name])  # type: ignore[arg-type]
+            for each in elements
+            if each.key_type == kind
+        )
+
+    return KeySchema(parts("HASH"), parts("RANGE"))
+
+
+def _index_schema(
+    engine: Engine,
+    definition: _IndexDefinition,
+    kind: IndexKind,
+    types: Mapping[str, str],
+    status: IndexStatus = "ACTIVE",
+) -> IndexSchema:
+    """A new index, with a tree name of its own; the tree is made by the caller."""
+    wanted = definition.projection
+    return IndexSchema(
+        name=definition.index_name,
+        kind=kind,
+        keys=_key_schema(definition.key_schema, types),
+        projection=ProjectionSchema(
+            wanted.projection_type or "ALL", tuple(wanted.non_key_attributes or ())
+        ),
+        tree=engine.catalog.new_tree("i"),
+        status=status,
+        throughput=_throughput(getattr(definition, "provisioned_throughput", None)),
+        settings=_settings(definition, ("on_demand_throughput", "warm_throughput")),
+    )
+
+
+def _with_stream(engine: Engine, schema: TableSchema, wanted: StreamSpecification) -> TableSchema:
+    """The table with its changes recorded, or not any more; the caller saves it."""
+    if wanted.stream_enabled:
+        assert wanted.stream_view_type is not None  # the rules have seen to it
+        return streams.enable(engine, schema, wanted.stream_view_type)
+    return schema if schema.stream is None else streams.disable(engine, schema)
+
+
+def _throughput(wanted: ProvisionedThroughput | None) -> Throughput:
+    if wanted is None:
+        return Throughput()
+    return Throughput(wanted.read_capacity_units, wanted.write_capacity_units)
+
+
+_TABLE_SETTINGS = (
+    "sse_specification",
+    "table_class",
+    "on_demand_throughput",
+    "warm_throughput",
+    "resource_policy",
+)
+
+
+def _settings(request: object, members: tuple[str, ...]) -> dict[str, Any]:
+    """Members that are recorded and described as they came, under AWS's names."""
+    names = {field.name: field.encode_name for field in msgspec.structs.fields(type(request))}  # type: ignore[arg-type]
+    found = {names[name]: getattr(request, name) for name in members if name in names}
+    return {name: _plain(value) for name, value in found.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    """A structure as JSON has it, without its absent members."""
+    if not isinstance(value, Structure):
+        return value
+    return {name: each for name, each in msgspec.to_builtins(value).items() if each is not None}
+
+
+# The steps of UpdateTable
+
+
+def _with_settings(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSchema:
+    changed = _settings(request, _TABLE_SETTINGS)
+    if request.stream_specification is not None:
+        _check_stream(schema, request.stream_specification.stream_enabled)
+    protection = request.deletion_protection_enabled
+    return msgspec.structs.replace(
+        schema,
+        settings={**schema.settings, **changed},
+        deletion_protection=schema.deletion_protection if protection is None else protection,
+    )
+
+
+def _check_stream(schema: TableSchema, enable: bool) -> None:
+    enabled = schema.stream is not None and bool(schema.stream.shards)
+    if enable and enabled:
+        raise ValidationException(f"Table already has an enabled stream: TableName: {schema.name}")
+    if not enable and not enabled:
+        raise ValidationException("Table has no stream to disable: TableName: " + schema.name)
+
+
+def _with_throughput(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSchema:
+    now = round(engine.clock.now(), 3)
+    mode = request.billing_mode or schema.billing
+    if mode == "PAY_PER_REQUEST":
+        if request.provisioned_throughput is not None:
+            raise ValidationException(
+                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+        if schema.billing == mode:
+            return schema
+        indexes = tuple(
+            msgspec.structs.replace(index, throughput=Throughput()) for index in schema.indexes
+        )
+        return msgspec.structs.replace(
+            schema, billing=mode, throughput=Throughput(), indexes=indexes, on_demand_since=now
+        )
+    if request.provisioned_throughput is None:
+        return schema
+    changed = _changed(schema.throughput, request.provisioned_throughput, now, "table")
+    since = schema.on_demand_since
+    if schema.billing == "PAY_PER_REQUEST":
+        since = since or schema.created
+    return msgspec.structs.replace(schema, billing=mode, throughput=changed, on_demand_since=since)
+
+
+def _changed(
+    before: Throughput, wanted: ProvisionedThroughput, now: float, what: str
+) -> Throughput:
+    after = _throughput(wanted)
+    if (before.read, before.write) == (after.read, after.write):
+        raise ValidationException(
+            f"The provisioned throughput for the {what} will not change. The requested value equals "
+            f"the current value. Current ReadCapacityUnits provisioned for the {what}: {before.read}. "
+            f"Requested ReadCapacityUnits: {after.read}. Current WriteCapacityUnits provisioned for "
+            f"the {what}: {before.write}. Requested WriteCapacityUnits: {after.write}. Refer to the "
+            "Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
+        )
+    lower = after.read < before.read or after.write < before.write
+    higher = after.read > before.read or after.write > before.write
+    return Throughput(
+        after.read,
+        after.write,
+        now if higher else before.increased,
+        now if lower else before.decreased,
+        before.decreases_today + lower,
+    )
+
+
+def _with_indexes(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSchema:
+    types = _types(schema, request)
+    before = schema
+    for update in request.global_secondary_index_updates or ():
+        if update.create is not None:
+            schema = _with_new_index(engine, schema, update.create, types)
+        elif update.delete is not None:
+            schema = _without_index(schema, update.delete.index_name)
+        elif update.update is not None:
+            schema = _with_changed_index(engine, schema, update.update)
+    _check_counts(schema)
+    _check_capacity(before, schema)
+    keys = [schema.keys, *(index.keys for index in schema.indexes)]
+    used = {name for key in keys for name in key.names}
+    return msgspec.structs.replace(
+        schema, attributes={name: kind for name, kind in types.items() if name in used}
+    )
+
+
+def _types(schema: TableSchema, request: UpdateTable) -> dict[str, str]:
+    """The types of all attributes that may be keys; one that is defined cannot be defined otherwise."""
+    wanted = _attribute_types(request.attribute_definitions)
+    types = {**wanted, **schema.attributes}
+    if any(types[name] != kind for name, kind in wanted.items()):
+        raise ValidationException(
+            "invalid attribute, SchemaElement redefined should be of same type as previously defined"
+        )
+    return {**schema.attributes, **wanted}
+
+
+def _check_counts(schema: TableSchema) -> None:
+    """Refuse more global indexes, or more attributes named in projections, than a table may have."""
+    if sum(index.kind == "global" for index in schema.indexes) > limits.GLOBAL_INDEXES:
+        raise LimitExceededException("Number of global secondary indexes exceeds per-table limit")
+    named = sum(len(index.projection.names) for index in schema.indexes)
+    if named > limits.PROJECTED_NAMES:
+        raise ValidationException(
+            f"{INVALID}Number of NonKeyAttributes over all indexes exceeds "
+            f"per-table limit of {limits.PROJECTED_NAMES}"
+        )
+
+
+def _check_capacity(before: TableSchema, after: TableSchema) -> None:
+    """Refuse a global index without throughput on a provisioned table, or with some on any other."""
+    provisioned = after.billing == "PROVISIONED"
+    for index in after.indexes:
+        if index.kind == "local" or bool(index.throughput.read) == provisioned:
+            continue
+        if not provisioned:
+            raise ValidationException(
+                f"{INVALID}ProvisionedThroughput should not be specified for index: {index.name} "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+        verb = "is not" if before.index(index.name) is None else "must be"
+        raise ValidationException(
+            f"{INVALID}ProvisionedThroughput {verb} specified for index: {index.name}"
+        )
+
+
+def _with_new_index(
+    engine: Engine,
+    schema: TableSchema,
+    wanted: CreateGlobalSecondaryIndexAction,
+    types: dict[str, str],
+) -> TableSchema:
+    taken = schema.index(wanted.index_name)
+    if taken is not None:
+        raise ValidationException(
+            f"{INVALID}Duplicate index name: {wanted.index_name}"
+            if taken.kind == "local"
+            else "Attempting to create an index which already exists"
+        )
+    if any(index.status == "CREATING" for index in schema.indexes):
+        raise LimitExceededException(
+            "Subscriber limit exceeded: Only 1 online index can be created or deleted "
+            "simultaneously per table"
+        )
+    index = _index_schema(engine, wanted, "global", types, "CREATING")
+    return msgspec.structs.replace(schema, indexes=(*schema.indexes, index))
+
+
+def _without_index(schema: TableSchema, name: str) -> TableSchema:
+    _global_index(schema, name)
+    kept = tuple(index for index in schema.indexes if index.name != name)
+    return msgspec.structs.replace(schema, indexes=kept)
+
+
+def _with_changed_index(
+    engine: Engine, schema: TableSchema, wanted: UpdateGlobalSecondaryIndexAction
+) -> TableSchema:
+    before = _global_index(schema, wanted.index_name)
+    changes: dict[str, Any] = {
+        "settings": {
+            **before.settings,
+            **_settings(wanted, ("on_demand_throughput", "warm_throughput")),
+        }
+    }
+    if wanted.provisioned_throughput is not None:
+        now = round(engine.clock.now(), 3)
+        what = f"index {wanted.index_name}"
+        changes["throughput"] = _changed(
+            before.throughput, wanted.provisioned_throughput, now, what
+        )
+    after = msgspec.structs.replace(before, **changes)
+    return msgspec.structs.replace(
+        schema, indexes=tuple(after if index is before else index for index in schema.indexes)
+    )
+
+
+def _global_index(schema: TableSchema, name: str) -> IndexSchema:
+    index = schema.index(name)
+    if index is None or index.kind != "global":
+        raise ResourceNotFoundException("Requested resource not found")
+    return index
+
+
+def _with_leaving(before: TableSchema, after: TableSchema) -> TableSchema:
+    """The table as the answer shows it: a dropped index is there for the last time."""
+    kept = {index.tree for index in after.indexes}
+    leaving = [
+        msgspec.structs.replace(index, status="DELETING")
+        for index in before.indexes
+        if index.tree not in kept
+    ]
+    return msgspec.structs.replace(after, indexes=(*after.indexes, *leaving))

@@ -1,0 +1,158 @@
+"""The physical layout: at which key an item or an index entry lies, and in which bytes.
+
+    table entry   hash(partition) · partition · sort
+    index entry   hash(partition parts) · partition parts · sort parts · table partition · table sort
+
+Each component is encoded so that it delimits itself and sorts like its value (`codec`). So a Scan comes
+in hash order, a parallel segment is a range of hashes, an item collection is one contiguous range, and
+entries with equal index keys lie side by side.
+
+A record is four bytes of size, then the item's DynamoDB JSON. The size is the item's by DynamoDB's
+accounting, kept so that reading it costs nothing. The JSON is canonical and is spliced into responses as
+it is: an item that no expression touches is never parsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from struct import Struct
+from typing import TypeAlias
+
+import msgspec
+
+from isotone import limits
+from isotone.codec import HASH_SIZE, after, encode_text, encoder_for, partition_prefix, prefix_range
+from isotone.engine.schema import KeyPart, KeySchema
+from isotone.expressions import KeyRange
+from isotone.values.attributes import AttributeValue, Item
+from isotone.values.size import value_size
+
+Bounds: TypeAlias = tuple[bytes, bytes | None]
+"""`low <= key < high`; None is the end of the tree."""
+
+_SHORT = limits.SORT_KEY_SIZE // 4  # characters that are within every limit in any encoding
+
+
+class Keyspace:
+    """The physical keys of one table or index."""
+
+    __slots__ = ("_components", "_partition", "_sort", "_text_names", "_text_sort", "schema")
+
+    def __init__(self, schema: KeySchema) -> None:
+        self.schema = schema
+        self._partition = [_component(part, limits.PARTITION_KEY_SIZE) for part in schema.partition]
+        self._sort = [_component(part, limits.SORT_KEY_SIZE) for part in schema.sort]
+        self._components = self._partition + self._sort
+        is_simple = len(self._partition) == 1 and len(self._sort) < 2
+        is_text = is_simple and all(part.type == "S" for part in schema.parts)
+        self._text_names = schema.names if is_text else ()
+        self._text_sort = schema.sort[0].name if is_text and schema.sort else None
+
+    def fits(self, item: Mapping[str, AttributeValue]) -> bool:
+        """Whether an item has every key attribute with its type, neither empty nor too long."""
+        if self._text_names and self.is_plain(item):
+            return True
+        for name, kind, _, limit in self._components:
+            value = item.get(name)
+            text = None if value is None else value.get(kind)
+            if value is None or not text:
+                return False
+            if len(text) > _SHORT and value_size(value) > limit:
+                return False
+        return True
+
+    def is_plain(self, item: Mapping[str, AttributeValue]) -> bool:
+        """Whether the key is short strings only, as most are. The values may be unchecked."""
+        try:
+            for name in self._text_names:
+                value = item[name]
+                (_,) = value
+                text = value["S"]
+                if type(text) is not str or not 0 < len(text) <= _SHORT:
+                    return False
+        except (KeyError, ValueError, TypeError):
+            return False
+        return bool(self._text_names)
+
+    def key(self, item: Mapping[str, AttributeValue]) -> bytes:
+        """The key of an item that fits."""
+        if self._text_names:
+            key = partition_prefix(encode_text(item[self._text_names[0]]["S"]))
+            return key + encode_text(item[self._text_sort]["S"]) if self._text_sort else key
+        head = b"".join([encode(item[name][kind]) for name, kind, encode, _ in self._partition])
+        tail = b"".join([encode(item[name][kind]) for name, kind, encode, _ in self._sort])
+        return partition_prefix(head) + tail
+
+    def prefix(self, partition: Sequence[AttributeValue]) -> bytes:
+        """What every key of one item collection begins with."""
+        components = zip(partition, self._partition, strict=True)
+        return partition_prefix(
+            b"".join([encode(value[kind]) for value, (_, kind, encode, _) in components])
+        )
+
+    def bounds(self, keys: KeyRange) -> Bounds:
+        """The range `[low, high)` of entries that a key condition selects."""
+        base = self.prefix(keys.partition)
+        for value, (_, kind, encode, _) in zip(keys.equal, self._sort, strict=False):
+            base += encode(value[kind])
+        if keys.operator is None:
+            return base, after(base)
+        if keys.operator == "begins_with":
+            low, high = prefix_range(keys.operands[0])
+            return base + low, base + high
+        _, kind, encode, _ = self._sort[len(keys.equal)]
+        ends = [base + encode(operand[kind]) for operand in keys.operands]
+        return _BOUNDS[keys.operator](base, ends)
+
+
+_Component = tuple[str, str, Callable[[str], bytes], int]  # name, type, encoder, largest size
+
+
+def _component(part: KeyPart, limit: int) -> _Component:
+    return part.name, part.type, encoder_for(part.type), limit
+
+
+_BOUNDS: dict[str, Callable[[bytes, list[bytes]], Bounds]] = {
+    "<": lambda base, ends: (base, ends[0]),
+    "<=": lambda base, ends: (base, after(ends[0])),
+    ">": lambda base, ends: (after(ends[0]), after(base)),
+    ">=": lambda base, ends: (ends[0], after(base)),
+    "BETWEEN": lambda base, ends: (ends[0], after(ends[1])),
+}
+
+
+def index_key(keyspace: Keyspace, item: Item, key: bytes) -> bytes:
+    """The key of an index entry, for an item that fits the index and lies at `key` in its table."""
+    return keyspace.key(item) + key[HASH_SIZE:]
+
+
+# Records
+
+_SIZE = Struct(">I")
+SIZE_BYTES = _SIZE.size
+unpack_size: Callable[[bytes], tuple[int]] = _SIZE.unpack_from
+"""The size alone in a tuple, for loops that cannot afford `size_of`."""
+
+encode_item: Callable[[Item], bytes] = msgspec.json.Encoder().encode
+# Values stay plain dicts: naming their types here would make msgspec check each one again.
+_decode: Callable[[bytes], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # see above
+
+
+def pack(item: Item, size: int) -> bytes:
+    """The record of an item."""
+    return _SIZE.pack(size) + encode_item(item)
+
+
+def size_of(record: bytes | None) -> int:
+    """The item's size by DynamoDB's accounting; 0 where there is none."""
+    return 0 if record is None else unpack_size(record)[0]
+
+
+def body_of(record: bytes) -> bytes:
+    """The item's DynamoDB JSON."""
+    return record[SIZE_BYTES:]
+
+
+def item_of(record: bytes) -> Item:
+    """The item itself, parsed."""
+    return _decode(record[SIZE_BYTES:])

@@ -1,0 +1,172 @@
+"""Reading in order: what a Query or Scan reads from, and one page of it.
+
+The service's rules: a page ends after `Limit` items have been read, or when what it has read passes
+1 MB, both counted before the filter. A page that ended early says where (`last`); one that came to the
+end of the range does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
+
+import msgspec
+
+from isotone import limits
+from isotone.codec import segment_range
+from isotone.engine.engine import Engine
+from isotone.engine.layout import (
+    SIZE_BYTES,
+    Bounds,
+    Keyspace,
+    body_of,
+    encode_item,
+    index_key,
+    item_of,
+    unpack_size,
+)
+from isotone.engine.table import SecondaryIndex, Table
+from isotone.values.attributes import Item
+
+Entries = Iterable[tuple[bytes, bytes]]
+
+_FIRST_CHUNK = 8  # records read before their size is looked at
+
+
+@dataclass(frozen=True)
+class Source:
+    """One table, or one index of it, as something that can be read in order."""
+
+    engine: Engine
+    table: Table
+    index: SecondaryIndex | None = None
+
+    @property
+    def tree(self) -> str:
+        return self.table.tree if self.index is None else self.index.tree
+
+    @property
+    def keyspace(self) -> Keyspace:
+        return self.table.keyspace if self.index is None else self.index.keyspace
+
+    @cached_property
+    def key_names(self) -> tuple[str, ...]:
+        """The attributes that tell one entry from all others: the index's keys, then the table's."""
+        own = self.keyspace.schema.names
+        return own + tuple(name for name in self.table.schema.keys.names if name not in own)
+
+    def last_key(self, record: bytes) -> Item:
+        """The `LastEvaluatedKey` that stands for a record."""
+        item = item_of(record)
+        return {name: item[name] for name in self.key_names}
+
+    def position(self, start: Item) -> bytes:
+        """The key of the entry that a `LastEvaluatedKey` stands for."""
+        key = self.table.keyspace.key(start)
+        return key if self.index is None else index_key(self.index.keyspace, start, key)
+
+    def entries(
+        self, bounds: Bounds, start: bytes | None = None, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The entries within bounds, from just after `start`, in key order or in reverse."""
+        low, high = bounds
+        if start is not None:
+            if reverse:
+                high = start if high is None else min(high, start)
+            else:
+                low = max(low, start + b"\x00")
+        if high is not None and low >= high:
+            return iter(())
+        return self.engine.store.range(self.tree, low, high, reverse=reverse)
+
+    def whole_item(self, record: bytes) -> bytes:
+        """The table's record of the item that an index entry is of. One item read."""
+        key = self.table.keyspace.key(item_of(record))
+        return self.engine.store.get(self.table.tree, key) or record
+
+
+def segment_bounds(segment: int | None, total: int | None) -> Bounds:
+    """The part of a table or index that one worker of a parallel scan reads."""
+    if segment is None or total is None:
+        return b"", None
+    return segment_range(segment, total)
+
+
+class Page(msgspec.Struct):
+    """The outcome of reading a range. `size` is what was read; `last` the record it stopped at."""
+
+    items: list[msgspec.Raw] = []
+    count: int = 0
+    scanned: int = 0
+    size: int = 0
+    last: bytes | None = None
+
+
+class Reader(msgspec.Struct, frozen=True, gc=False):
+    """How a page treats each entry.
+
+    `expand` turns an entry's record into the item's own (for a local index that lacks attributes);
+    `matches` is the filter, `project` cuts the item down, `counting` keeps no items at all.
+    """
+
+    limit: int | None = None
+    expand: Callable[[bytes], bytes] | None = None
+    matches: Callable[[Item], bool] | None = None
+    project: Callable[[Item], Item] | None = None
+    counting: bool = False
+
+    def page(self, entries: Entries) -> Page:
+        """Read one page. Parses only what its filter or projection looks at."""
+        records, size = _read(iter(entries), self.limit)
+        scanned = len(records)
+        is_full = scanned == self.limit or size > limits.QUERY_PAGE
+        last = records[-1] if is_full else None
+        if self.counting and self.matches is None:
+            return Page([], scanned, scanned, size, last)
+        items = self._items(records)
+        return Page([] if self.counting else items, len(items), scanned, size, last)
+
+    def _items(self, records: list[bytes]) -> list[msgspec.Raw]:
+        """What passes the filter, as it is shown."""
+        if self.expand is not None:
+            records = [self.expand(record) for record in records]
+        if self.matches is None:
+            if self.project is None:
+                return [msgspec.Raw(record[SIZE_BYTES:]) for record in records]
+            return [msgspec.Raw(encode_item(self.project(item_of(record)))) for record in records]
+        items = []
+        for record in records:
+            item = item_of(record)
+            if self.matches(item):
+                shown = None if self.project is None else encode_item(self.project(item))
+                items.append(msgspec.Raw(shown or body_of(record)))
+        return items
+
+
+def _read(entries: Iterator[tuple[bytes, bytes]], limit: int | None) -> tuple[list[bytes], int]:
+    """The records of one page, and how many bytes they are.
+
+    Reads in chunks, each of as many records as fit if they are like those before: so little is read
+    that the page does not keep.
+    """
+    records: list[bytes] = []
+    size = 0
+    wanted = limit or limits.QUERY_PAGE  # no more fit, as no record is empty
+    chunk = min(wanted, _FIRST_CHUNK)
+    while chunk:
+        read = [record for _, record in islice(entries, chunk)]
+        sizes = list(chain.from_iterable(map(unpack_size, read)))
+        if size + sum(sizes) > limits.QUERY_PAGE:
+            for record, length in zip(read, sizes, strict=True):
+                records.append(record)
+                size += length
+                if size > limits.QUERY_PAGE:
+                    return records, size
+        records += read
+        size += sum(sizes)
+        if len(read) < chunk:
+            break
+        chunk = min(wanted - len(records), 1 + (limits.QUERY_PAGE - size) * len(records) // size)
+    return records, size

@@ -1,0 +1,171 @@
+"""The records of streams: how they lie in the store, how a change leaves one, how a shard is read.
+
+    key     shard number (4 bytes) · sequence number (8 bytes)
+    value   time in ms (8) · event (1) · size (4) · length of keys (4) · length of new image (4)
+            · keys · new image · old image, each as DynamoDB JSON; an image that is not kept is empty
+
+A record is read without parsing what is in it: keys and images are spliced into answers as they are.
+
+The service's rules: a write that changes nothing leaves no record, and neither the order of attributes
+nor that of the members of a set makes a difference. A record has the images that the stream's view type
+names. A page has at most 1,000 records and 1 MB; after the end of a closed shard nothing follows, in an
+open shard there is always a next page, which may be empty.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from typing import Final, NamedTuple
+
+from isotone import limits
+from isotone.engine.engine import Engine
+from isotone.engine.layout import body_of, encode_item, item_of, size_of
+from isotone.engine.schema import StreamView
+from isotone.engine.table import Table
+from isotone.expressions import equal
+from isotone.values.attributes import Item
+from isotone.values.size import item_size
+
+INSERT: Final = 0
+MODIFY: Final = 1
+REMOVE: Final = 2
+EXPIRE: Final = 3  # a removal by the expiry of the item
+
+_KEY: Final = struct.Struct(">IQ")
+_HEAD: Final = struct.Struct(">QBIII")
+_KEEPS_NEW: Final[frozenset[StreamView]] = frozenset({"NEW_IMAGE", "NEW_AND_OLD_IMAGES"})
+_KEEPS_OLD: Final[frozenset[StreamView]] = frozenset({"OLD_IMAGE", "NEW_AND_OLD_IMAGES"})
+
+
+class Record(NamedTuple):
+    """One record. `size` is what its keys and images take by DynamoDB's accounting."""
+
+    time: int
+    event: int
+    size: int
+    keys: bytes
+    new: bytes
+    old: bytes
+
+
+def record_key(shard: int, sequence: int) -> bytes:
+    """Where the record of a sequence number lies."""
+    return _KEY.pack(shard, sequence)
+
+
+def position_of(key: bytes) -> tuple[int, int]:
+    """The shard and the sequence number in a key."""
+    shard, sequence = _KEY.unpack(key)
+    return shard, sequence
+
+
+def pack(record: Record) -> bytes:
+    """The bytes of a record."""
+    time, event, size, keys, new, old = record
+    return _HEAD.pack(time, event, size, len(keys), len(new)) + keys + new + old
+
+
+def unpack(value: bytes) -> Record:
+    """The record in its bytes."""
+    time, event, size, keys_length, new_length = _HEAD.unpack_from(value)
+    new_at = _HEAD.size + keys_length
+    old_at = new_at + new_length
+    return Record(
+        time, event, size, value[_HEAD.size : new_at], value[new_at:old_at], value[old_at:]
+    )
+
+
+def time_of(value: bytes) -> int:
+    """When the change was made, in milliseconds."""
+    return int.from_bytes(value[:8], "big")
+
+
+def next_sequence(engine: Engine, tree: str) -> int:
+    """Take the next sequence number of a stream, in the open transaction.
+
+    The numbers taken are counted where the items of tables are: written once a transaction, however
+    many there are, and undone with it.
+    """
+    engine.counts.add(tree, 1, 0)
+    return last_sequence(engine, tree)
+
+
+def last_sequence(engine: Engine, tree: str) -> int:
+    """The latest sequence number that was taken; 0 before the first."""
+    return engine.counts.of(tree)[0]
+
+
+def record_change(
+    engine: Engine,
+    table: Table,
+    item_key: bytes,
+    old: bytes | None,
+    new: bytes | None,
+    item: Item | None = None,
+    *,
+    expired: bool = False,
+) -> None:
+    """Record that the record `old` of an item was replaced by `new`, either of which may be missing.
+
+    Part of the transaction of the change. `item` is `new`, parsed, if the caller has it. Costs one more
+    write.
+    """
+    stream = table.stream
+    assert stream is not None
+    item = item_of(new or old or b"") if item is None else item
+    if old is not None and new is not None and _alike(old, new, item):
+        return
+    keys = table.schema.key_of(item)
+    kept_new = new if stream.view in _KEEPS_NEW else None
+    kept_old = old if stream.view in _KEEPS_OLD else None
+    record = Record(
+        time=int(engine.clock.now() * 1000),
+        event=_event(old, new, expired=expired),
+        size=item_size(keys) + size_of(kept_new) + size_of(kept_old),
+        keys=encode_item(keys),
+        new=b"" if kept_new is None else body_of(kept_new),
+        old=b"" if kept_old is None else body_of(kept_old),
+    )
+    shard = stream.shards[bisect_right(stream.lows, int.from_bytes(item_key[:2], "big")) - 1]
+    sequence = next_sequence(engine, stream.tree)
+    engine.store.put(stream.tree, record_key(shard, sequence), pack(record))
+
+
+def _event(old: bytes | None, new: bytes | None, *, expired: bool) -> int:
+    if new is None:
+        return EXPIRE if expired else REMOVE
+    return INSERT if old is None else MODIFY
+
+
+def _alike(old: bytes, new: bytes, item: Item) -> bool:
+    """Whether two records are of equal items. Only one of the same length can be, and is parsed."""
+    if old == new:
+        return True
+    return len(old) == len(new) and equal({"M": item_of(old)}, {"M": item})
+
+
+class Page(NamedTuple):
+    """Records with their sequence numbers, and where the next page begins, if there can be one."""
+
+    records: list[tuple[int, Record]]
+    next: int | None
+
+
+def read_page(
+    engine: Engine, tree: str, shard: int, start: int, limit: int | None, *, closed: bool
+) -> Page:
+    """The records of a shard from a sequence number on. Reads at most one record that it leaves."""
+    most = limit or limits.STREAM_RECORDS
+    records: list[tuple[int, Record]] = []
+    size = 0
+    low, high = record_key(shard, start), record_key(shard + 1, 0)
+    for where, value in engine.store.range(tree, low, high):
+        record = unpack(value)
+        size += record.size
+        if len(records) == most or (records and size > limits.STREAM_PAGE):
+            return Page(records, records[-1][0] + 1)
+        records.append((position_of(where)[1], record))
+    if closed:
+        return Page(records, None)
+    return Page(records, records[-1][0] + 1 if records else start)

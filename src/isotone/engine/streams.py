@@ -1,0 +1,316 @@
+"""DynamoDB Streams: which streams there are, their shards, and what keeps them in order.
+
+A stream records what changed in a table, for 24 hours (`stream_records`). It is known by its table and its
+label, the instant at which it was enabled, and stays after it was disabled or its table deleted.
+
+Its shards divide the hashes of partition keys among them, so that all changes of one item are in one
+shard, in order. Sequence numbers count the records of one stream, over all shards; closing a shard takes
+one too, so that a child begins after everything in its parent.
+
+As on the service, a shard is closed after some hours and one child takes over, or, where a stream has
+taken many records, two children with half of the hashes each. So a reader must finish a shard before it
+reads its children.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from hashlib import blake2b
+from itertools import islice, pairwise, takewhile
+from typing import Final
+
+import msgspec
+
+from isotone import limits
+from isotone.engine.engine import STREAMS, Engine
+from isotone.engine.schema import KeySchema, StreamSchema, StreamView, TableSchema
+from isotone.engine.stream_records import (
+    last_sequence,
+    next_sequence,
+    position_of,
+    record_key,
+    time_of,
+)
+
+HASHES: Final = 1 << 16  # a shard is a range of the first two bytes of a key
+SHARD_LIFETIME: Final = 4 * 3600  # seconds for which a shard takes records
+SHARD_RECORDS: Final = (
+    100_000  # records a shard, on average, after which a stream's shards are split
+)
+OPEN_SHARDS: Final = 16  # shards that are not split any more
+SLICE: Final = 500  # records dropped in one transaction
+_FIRST_SHARDS: Final = 4
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """One stream; times are in seconds, `disabled` is None while it records."""
+
+    table: str
+    label: str
+    view: StreamView
+    tree: str
+    keys: KeySchema
+    created: float
+    disabled: float | None = None
+
+
+class Shard(msgspec.Struct, frozen=True):
+    """Records whose hash is in `low <= hash < high`, with sequence numbers from `first` on.
+
+    A closed shard has `last`, which is above all of its records, and the time at which it was `closed`.
+    Records up to `trimmed` have been dropped.
+    """
+
+    number: int
+    id: str
+    low: int
+    high: int
+    first: int
+    created: float
+    parent: str | None = None
+    last: int | None = None
+    closed: float | None = None
+    trimmed: int = 0
+
+
+_encode = msgspec.json.Encoder().encode
+_stream = msgspec.json.Decoder(Stream).decode
+_shard = msgspec.json.Decoder(Shard).decode
+
+
+# Streams
+
+
+def enable(engine: Engine, schema: TableSchema, view: StreamView) -> TableSchema:
+    """Begin a new stream for a table; the caller saves the schema that comes back."""
+    now, label = _new_label(engine, schema.name)
+    tree = engine.catalog.new_tree("s")
+    engine.store.create_tree(tree)
+    stream = Stream(schema.name, label, view, tree, schema.keys, now)
+    engine.store.put(STREAMS, _stream_key(schema.name, label), _encode(stream))
+    width = HASHES // _FIRST_SHARDS
+    ranges = [(low, low + width) for low in range(0, HASHES, width)]
+    opened = [_open(engine, stream, hashes, now) for hashes in ranges]
+    return msgspec.structs.replace(schema, stream=recording(stream, opened))
+
+
+def disable(engine: Engine, schema: TableSchema) -> TableSchema:
+    """End a table's stream, which stays readable; the caller saves the schema that comes back."""
+    assert schema.stream is not None
+    stream = find(engine, schema.name, schema.stream.label)
+    assert stream is not None
+    now = engine.clock.now()
+    for shard in open_shards(engine, stream):
+        close(engine, stream, shard, now)
+    ended = msgspec.structs.replace(stream, disabled=now)
+    engine.store.put(STREAMS, _stream_key(stream.table, stream.label), _encode(ended))
+    return msgspec.structs.replace(schema, stream=recording(stream, []))
+
+
+def find(engine: Engine, table: str, label: str) -> Stream | None:
+    """The stream of a table with a label."""
+    stored = engine.store.get(STREAMS, _stream_key(table, label))
+    return None if stored is None else _stream(stored)
+
+
+def known(engine: Engine, table: str | None = None) -> Iterator[Stream]:
+    """All streams, or those of one table, in the order of tables and labels."""
+    low = b"s" if table is None else _stream_key(table, "")
+    high = b"t" if table is None else low[:-1] + b"\x01"
+    return (_stream(stored) for _, stored in engine.store.range(STREAMS, low, high))
+
+
+def recording(stream: Stream, opened: list[Shard]) -> StreamSchema:
+    """What a table's schema says of its stream when these shards take the records."""
+    return StreamSchema(
+        stream.label,
+        stream.view,
+        stream.tree,
+        shards=tuple(shard.number for shard in opened),
+        lows=tuple(shard.low for shard in opened),
+    )
+
+
+def _drop(engine: Engine, stream: Stream) -> None:
+    """Forget a stream that has no shards any more."""
+    engine.store.delete(STREAMS, _stream_key(stream.table, stream.label))
+    engine.store.drop_tree(stream.tree)
+    engine.counts.drop(stream.tree)
+
+
+def _new_label(engine: Engine, table: str) -> tuple[float, str]:
+    """Now, as a label that no earlier stream of the table has."""
+    milliseconds = int(round(engine.clock.now(), 3) * 1000)
+    while find(engine, table, _label(milliseconds)) is not None:
+        milliseconds += 1
+    return milliseconds / 1000, _label(milliseconds)
+
+
+def _label(milliseconds: int) -> str:
+    """The label of a stream: the instant at which it was enabled."""
+    seconds, rest = divmod(milliseconds, 1000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03d}"
+
+
+def _stream_key(table: str, label: str) -> bytes:
+    return b"s" + table.encode() + b"\x00" + label.encode()
+
+
+# Shards
+
+
+def shards(engine: Engine, stream: Stream) -> list[Shard]:
+    """The shards of a stream, the oldest first."""
+    low = _shard_key(stream, 0)
+    high = b"h" + stream.tree.encode() + b"\x01"
+    return [_shard(stored) for _, stored in engine.store.range(STREAMS, low, high)]
+
+
+def open_shards(engine: Engine, stream: Stream) -> list[Shard]:
+    """The shards that still take records, in the order of their hashes."""
+    opened = [shard for shard in shards(engine, stream) if shard.last is None]
+    return sorted(opened, key=lambda shard: shard.low)
+
+
+def shard(engine: Engine, stream: Stream, number: int) -> Shard | None:
+    """One shard by its number."""
+    stored = engine.store.get(STREAMS, _shard_key(stream, number))
+    return None if stored is None else _shard(stored)
+
+
+def _open(
+    engine: Engine, stream: Stream, hashes: tuple[int, int], now: float, parent: str | None = None
+) -> Shard:
+    first = last_sequence(engine, stream.tree) + 1
+    low, high = _shard_key(stream, 0), _shard_key(stream, 2**32 - 1)
+    newest = next(engine.store.range(STREAMS, low, high, reverse=True), None)
+    number = 1 if newest is None else _shard(newest[1]).number + 1
+    shard = Shard(number, _shard_id(stream, number, now), *hashes, first, now, parent)
+    _save(engine, stream, shard)
+    return shard
+
+
+def close(engine: Engine, stream: Stream, shard: Shard, now: float) -> None:
+    """Let a shard take no more records."""
+    last = next_sequence(engine, stream.tree)
+    _save(engine, stream, msgspec.structs.replace(shard, last=last, closed=now))
+
+
+def _split(engine: Engine, stream: Stream, shard: Shard, parts: int, now: float) -> list[Shard]:
+    """Close a shard and divide its hashes among so many children."""
+    close(engine, stream, shard, now)
+    bounds = [shard.low + (shard.high - shard.low) * part // parts for part in range(parts + 1)]
+    return [_open(engine, stream, hashes, now, shard.id) for hashes in pairwise(bounds)]
+
+
+def _save(engine: Engine, stream: Stream, shard: Shard) -> None:
+    engine.store.put(STREAMS, _shard_key(stream, shard.number), _encode(shard))
+
+
+def _shard_id(stream: Stream, number: int, now: float) -> str:
+    """An id as the service makes them: the time in milliseconds, then a hash."""
+    name = f"{stream.table}/{stream.label}/{number}".encode()
+    return f"shardId-{int(now * 1000):020d}-{blake2b(name, digest_size=4).hexdigest()}"
+
+
+def _shard_key(stream: Stream, number: int) -> bytes:
+    return b"h" + stream.tree.encode() + b"\x00" + number.to_bytes(4, "big")
+
+
+# Upkeep: new shards for old ones, and the end of records that are a day old
+
+
+def exist(engine: Engine) -> bool:
+    """Whether there is any stream."""
+    with engine.reading:
+        return next(known(engine), None) is not None
+
+
+def maintain(engine: Engine) -> bool:
+    """Do a slice of what is due; False where nothing was."""
+    with engine.reading:
+        due = any(_is_due(engine, stream) for stream in known(engine))
+    if not due:
+        return False
+    with engine.writing:
+        done = [_keep_up(engine, stream) for stream in list(known(engine))]
+    return any(done)
+
+
+def _is_due(engine: Engine, stream: Stream) -> bool:
+    all_shards = shards(engine, stream)
+    opened = [shard for shard in all_shards if shard.last is None]
+    return _parts(engine, stream, opened) > 0 or any(
+        _is_over(engine, shard) or _old(engine, stream, shard, 1) for shard in all_shards
+    )
+
+
+def _keep_up(engine: Engine, stream: Stream) -> bool:
+    rolled = _roll(engine, stream)
+    trimmed = [_trim(engine, stream, shard) for shard in shards(engine, stream)]
+    if not shards(engine, stream):
+        _drop(engine, stream)
+        return True
+    return rolled or any(trimmed)
+
+
+def _roll(engine: Engine, stream: Stream) -> bool:
+    """Replace the open shards of a stream, if it is time."""
+    opened = open_shards(engine, stream)
+    parts = _parts(engine, stream, opened)
+    if not parts:
+        return False
+    now = engine.clock.now()
+    children = [child for shard in opened for child in _split(engine, stream, shard, parts, now)]
+    schema = engine.catalog.tables[stream.table].schema
+    engine.catalog.save(msgspec.structs.replace(schema, stream=recording(stream, children)))
+    return True
+
+
+def _parts(engine: Engine, stream: Stream, opened: list[Shard]) -> int:
+    """How many children each open shard should have now; 0 where it may stay open."""
+    if not opened:
+        return 0
+    begun = min(shard.first for shard in opened)
+    taken = last_sequence(engine, stream.tree) - begun
+    if taken >= SHARD_RECORDS * len(opened):
+        return 2 if 2 * len(opened) <= OPEN_SHARDS else 1
+    oldest = min(shard.created for shard in opened)
+    return int(engine.clock.now() - oldest >= SHARD_LIFETIME)
+
+
+def _trim(engine: Engine, stream: Stream, shard: Shard) -> bool:
+    """Drop records that are too old, and a closed shard that has no others."""
+    old = _old(engine, stream, shard, SLICE)
+    for key in old:
+        engine.store.delete(stream.tree, key)
+    if old:
+        trimmed = position_of(old[-1])[1]
+        _save(engine, stream, msgspec.structs.replace(shard, trimmed=trimmed))
+        return True
+    if _is_over(engine, shard) and next(_entries(engine, stream, shard), None) is None:
+        engine.store.delete(STREAMS, _shard_key(stream, shard.number))
+        return True
+    return False
+
+
+def _old(engine: Engine, stream: Stream, shard: Shard, most: int) -> list[bytes]:
+    """The keys of the oldest records, as far as they are too old."""
+    before = _horizon(engine) * 1000
+    oldest = islice(_entries(engine, stream, shard), most)
+    return [key for key, _ in takewhile(lambda entry: time_of(entry[1]) <= before, oldest)]
+
+
+def _entries(engine: Engine, stream: Stream, shard: Shard) -> Iterator[tuple[bytes, bytes]]:
+    low, high = record_key(shard.number, 0), record_key(shard.number + 1, 0)
+    return engine.store.range(stream.tree, low, high)
+
+
+def _is_over(engine: Engine, shard: Shard) -> bool:
+    """Whether a shard was closed so long ago that all of its records are too old."""
+    return shard.closed is not None and shard.closed <= _horizon(engine)
+
+
+def _horizon(engine: Engine) -> float:
+    return engine.clock.now() - limits.STREAM_RETENTION

@@ -1,0 +1,238 @@
+"""The actions on many items, each independent of the others: BatchGetItem and BatchWriteItem."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
+
+from isotone import limits
+from isotone.engine.engine import Engine
+from isotone.engine.layout import size_of
+from isotone.engine.table import Table
+from isotone.errors import ValidationException
+from isotone.expressions import Projection
+from isotone.operations import legacy
+from isotone.operations.action import Answer, action
+from isotone.operations.binding import Binding, Parameters, checker
+from isotone.operations.capacity import Meter, add_capacity, collections_metrics
+from isotone.operations.fitting import requested_key
+from isotone.operations.items import shown
+from isotone.operations.legacy import refuse_repeated_names
+from isotone.operations.members import (
+    AttributeMap,
+    AttributeNames,
+    ExpressionNames,
+    Flag,
+    ReturnConsumedCapacity,
+    ReturnItemCollectionMetrics,
+    Structure,
+    TableName,
+)
+from isotone.operations.names import open_table
+from isotone.operations.writes import Change, delete_change, execute, put_change
+from isotone.values import attributes
+from isotone.values.attributes import Item, canonical_item
+
+
+class KeysAndAttributes(Structure, frozen=True):
+    """The keys to read from one table."""
+
+    keys: Annotated[list[AttributeMap], Meta(min_length=1, max_length=limits.BATCH_GET_ITEMS)]
+    attributes_to_get: AttributeNames | None = None
+    consistent_read: Flag | None = None
+    projection_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+
+
+class BatchGetItem(Structure, frozen=True):
+    """Read items of several tables by their keys."""
+
+    request_items: Annotated[
+        dict[TableName, KeysAndAttributes], Meta(min_length=1, max_length=limits.BATCH_GET_ITEMS)
+    ]
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+
+
+class PutRequest(Structure, frozen=True):
+    """One put of a batch."""
+
+    item: AttributeMap
+
+
+class DeleteRequest(Structure, frozen=True):
+    """One delete of a batch."""
+
+    key: AttributeMap
+
+
+class WriteRequest(Structure, frozen=True):
+    """One write of a batch: exactly one of the two members is there."""
+
+    put_request: PutRequest | None = None
+    delete_request: DeleteRequest | None = None
+
+
+WriteRequests = Annotated[
+    list[WriteRequest], Meta(min_length=1, max_length=limits.BATCH_WRITE_ITEMS)
+]
+
+
+class BatchWriteItem(Structure, frozen=True):
+    """Put and delete items of several tables, each on its own."""
+
+    request_items: Annotated[
+        dict[TableName, WriteRequests], Meta(min_length=1, max_length=limits.BATCH_WRITE_ITEMS)
+    ]
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
+
+
+_check_keys: Final = checker(
+    Parameters(expressions=("projection_expression",), legacy=("attributes_to_get",))
+)
+_DUPLICATES: Final = "Provided list of item keys contains duplicates"
+
+
+@action("BatchGetItem")
+def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer:
+    """Read items of several tables by their keys, until 16 MB are full."""
+    for entry in request.request_items.values():
+        _check_keys(entry)
+        if entry.attributes_to_get is not None:
+            refuse_repeated_names(entry.attributes_to_get)
+    _refuse_too_many(
+        sum(len(entry.keys) for entry in request.request_items.values()),
+        limits.BATCH_GET_ITEMS,
+        "BatchGetItem",
+    )
+    projections = [_projection(entry) for entry in request.request_items.values()]
+    answer: dict[str, Any] = {"Responses": {}, "UnprocessedKeys": {}}
+    meters: list[Meter] = []
+    room = limits.BATCH_GET_SIZE
+    with engine.reading:
+        keyed = [_keys(engine, name, entry) for name, entry in request.request_items.items()]
+        for (name, entry), projection, (table, keys) in zip(
+            request.request_items.items(), projections, keyed, strict=True
+        ):
+            meter = Meter(name)
+            meters.append(meter)
+            items = answer["Responses"].setdefault(name, [])
+            for place, key in enumerate(keys):
+                record = engine.store.get(table.tree, key)
+                size = size_of(record)
+                if size > room:
+                    room = 0
+                    answer["UnprocessedKeys"][name] = _unprocessed(entry, place)
+                    break
+                room -= size
+                meter.read(size, consistent=bool(entry.consistent_read))
+                if record is not None:
+                    items.append(shown(record, projection))
+    add_capacity(answer, request.return_consumed_capacity, meters)
+    return answer
+
+
+def _projection(entry: KeysAndAttributes) -> Projection | None:
+    if entry.attributes_to_get is not None:
+        return legacy.projection_of(entry.attributes_to_get)
+    binding = Binding(entry.expression_attribute_names, None)
+    projection = binding.projection(entry.projection_expression)
+    binding.check()
+    return projection
+
+
+def _keys(engine: Engine, name: str, entry: KeysAndAttributes) -> tuple[Table, list[bytes]]:
+    """The table of an entry, and where the items that it names lie."""
+    table = open_table(engine, name)
+    keys = [requested_key(table.keyspace, key)[0] for key in entry.keys]
+    if len(set(keys)) < len(keys):
+        raise ValidationException(_DUPLICATES)
+    return table, keys
+
+
+def _unprocessed(entry: KeysAndAttributes, first: int) -> dict[str, Any]:
+    """An entry without the keys before the first that was not processed."""
+    left = msgspec.to_builtins(msgspec.structs.replace(entry, keys=entry.keys[first:]))
+    return {name: value for name, value in left.items() if value is not None}
+
+
+@action("BatchWriteItem", grouped=True)
+def batch_write_item(engine: Engine, request: BatchWriteItem) -> Answer:
+    """Put and delete items of several tables.
+
+    Nothing limits throughput here, so nothing is ever left unprocessed.
+    """
+    for writes in request.request_items.values():
+        for write in writes:
+            _check_write(write)
+    _refuse_too_many(
+        sum(map(len, request.request_items.values())), limits.BATCH_WRITE_ITEMS, "BatchWriteItem"
+    )
+    checked = {
+        name: [_checked(write) for write in writes]
+        for name, writes in request.request_items.items()
+    }
+    answer: dict[str, Any] = {"UnprocessedItems": {}}
+    meters = []
+    with engine.writing:
+        changes = {name: _changes(engine, name, writes) for name, writes in checked.items()}
+        for of_table in changes.values():
+            _refuse_duplicates(of_table)
+        for name, of_table in changes.items():
+            meter = Meter(name)
+            meters.append(meter)
+            for change in of_table:
+                execute(engine, change, meter)
+        if request.return_item_collection_metrics == "SIZE":
+            answer["ItemCollectionMetrics"] = collections_metrics(
+                engine,
+                (
+                    (name, change.table, change.key_item)
+                    for name, of_table in changes.items()
+                    for change in of_table
+                ),
+            )
+    add_capacity(answer, request.return_consumed_capacity, meters)
+    return answer
+
+
+def _check_write(write: WriteRequest) -> None:
+    if (write.put_request is None) == (write.delete_request is None):
+        # The service treats the entry as it treats an attribute value.
+        raise ValidationException(
+            attributes.NO_TYPE if write.put_request is None else attributes.MANY_TYPES
+        )
+
+
+def _refuse_too_many(count: int, limit: int, action: str) -> None:
+    if count > limit:
+        raise ValidationException(f"Too many items requested for the {action} call")
+
+
+def _checked(write: WriteRequest) -> tuple[WriteRequest, Item, int]:
+    """A write with the canonical item of its put or key of its delete."""
+    if write.put_request is not None:
+        return write, *canonical_item(write.put_request.item)
+    assert write.delete_request is not None
+    return write, *canonical_item(write.delete_request.key)
+
+
+def _changes(
+    engine: Engine, name: str, writes: list[tuple[WriteRequest, Item, int]]
+) -> list[Change]:
+    """The changes of one table."""
+    changes = []
+    for write, item, size in writes:
+        table = open_table(engine, name)
+        if write.put_request is not None:
+            changes.append(put_change(table, item, size, None, False))
+        else:
+            changes.append(delete_change(table, item, None, False))
+    return changes
+
+
+def _refuse_duplicates(changes: list[Change]) -> None:
+    if len({change.key for change in changes}) < len(changes):
+        raise ValidationException(_DUPLICATES)

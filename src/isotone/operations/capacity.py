@@ -1,0 +1,124 @@
+"""What a request consumed, and how large item collections are: members that many answers share.
+
+A `Meter` exists only where the request asks for its consumption; all others carry None instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Protocol
+
+from isotone import limits
+from isotone.engine.engine import Engine
+from isotone.engine.items import collection_size
+from isotone.engine.layout import size_of
+from isotone.engine.table import Entry, SecondaryIndex, Table
+from isotone.values.attributes import Item
+from isotone.values.capacity import read_units, write_units
+
+_GB: Final = 1024 * limits.MB
+_GROUPS: Final = {"local": "LocalSecondaryIndexes", "global": "GlobalSecondaryIndexes"}
+
+
+class Meter:
+    """The units that one request consumes of one table.
+
+    `factor` is 2 inside a transaction: once to prepare and once to commit. `kind` is the member that
+    transactions report beside the total.
+    """
+
+    __slots__ = ("_factor", "_indexes", "_kind", "_name", "_table")
+
+    def __init__(self, table_name: str, *, factor: int = 1, kind: str | None = None) -> None:
+        self._name = table_name
+        self._factor = factor
+        self._kind = kind
+        self._table = 0.0
+        self._indexes: dict[tuple[str, str], float] = {}
+
+    def read(self, size: int, *, consistent: bool, index: SecondaryIndex | None = None) -> None:
+        """Charge one read of so many bytes to the table or to an index."""
+        self._charge(read_units(size, consistent) * self._factor, index)
+
+    def write(self, old_size: int, new_size: int) -> None:
+        """Charge a write of an item: by the larger of what was there and what is there now."""
+        self._charge(write_units(max(old_size, new_size)) * self._factor, None)
+
+    def write_entry(self, index: SecondaryIndex, before: Entry | None, after: Entry | None) -> None:
+        """Charge the change of an index entry: two writes where it moves, one where it stays."""
+        if before is not None and after is not None and before.key == after.key:
+            units = write_units(max(size_of(before.record), size_of(after.record)))
+        else:
+            units = sum(write_units(size_of(entry.record)) for entry in (before, after) if entry)
+        self._charge(units * self._factor, index)
+
+    def _charge(self, units: float, index: SecondaryIndex | None) -> None:
+        if index is None:
+            self._table += units
+        else:
+            key = (index.kind, index.name)
+            self._indexes[key] = self._indexes.get(key, 0.0) + units
+
+    def report(self, mode: str) -> dict[str, Any]:
+        """The request's `ConsumedCapacity`, as `ReturnConsumedCapacity` wants it."""
+        total = self._table + sum(self._indexes.values())
+        report: dict[str, Any] = {"TableName": self._name, **self._units(total)}
+        if mode == "INDEXES":
+            report["Table"] = self._units(self._table)
+            for (kind, name), units in self._indexes.items():
+                report.setdefault(_GROUPS[kind], {})[name] = self._units(units)
+        return report
+
+    def _units(self, units: float) -> Mapping[str, float]:
+        units = float(units)
+        return (
+            {"CapacityUnits": units}
+            if self._kind is None
+            else {"CapacityUnits": units, self._kind: units}
+        )
+
+
+class Metered(Protocol):
+    """A request that may ask what it consumed."""
+
+    @property
+    def table_name(self) -> str: ...
+    @property
+    def return_consumed_capacity(self) -> str | None: ...
+
+
+def meter_for(request: Metered) -> Meter | None:
+    """A meter where the request asks for its consumption."""
+    mode = request.return_consumed_capacity
+    return None if mode is None or mode == "NONE" else Meter(request.table_name)
+
+
+def add_capacity(answer: dict[str, Any], mode: str | None, meters: Iterable[Meter]) -> None:
+    """Add the `ConsumedCapacity` of several tables where it was asked for."""
+    if mode is not None and mode != "NONE":
+        answer["ConsumedCapacity"] = [meter.report(mode) for meter in meters]
+
+
+def collection_metrics(engine: Engine, table: Table, item: Item) -> dict[str, Any] | None:
+    """The `ItemCollectionMetrics` of an item; None for a table without local indexes."""
+    if table.collections is None:
+        return None
+    name = table.schema.keys.partition[0].name
+    size = collection_size(engine, table, table.keyspace.prefix([item[name]]))
+    low = size // _GB
+    return {
+        "ItemCollectionKey": {name: item[name]},
+        "SizeEstimateRangeGB": [float(low), float(low + 1)],
+    }
+
+
+def collections_metrics(
+    engine: Engine, written: Iterable[tuple[str, Table, Item]]
+) -> dict[str, list[dict[str, Any]]]:
+    """The `ItemCollectionMetrics` of many writes, by the name that the request gives each table."""
+    metrics: dict[str, list[dict[str, Any]]] = {}
+    for name, table, item in written:
+        collection = collection_metrics(engine, table, item)
+        if collection is not None and collection not in metrics.setdefault(name, []):
+            metrics[name].append(collection)
+    return metrics

@@ -1,0 +1,143 @@
+"""Descriptions of tables and indexes, in the API's vocabulary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from isotone.engine import backfill
+from isotone.engine.engine import Engine
+from isotone.engine.schema import IndexSchema, KeySchema, Projection, TableSchema, Throughput
+from isotone.operations.names import table_arn
+
+_ON_DEMAND_WARMTH = (12_000, 4_000)  # units a second that a new on-demand table bears at once
+
+
+def table_description(
+    engine: Engine, schema: TableSchema, status: str = "ACTIVE"
+) -> dict[str, Any]:
+    """A table as DescribeTable, CreateTable, UpdateTable and DeleteTable show it."""
+    items, size = engine.counts.of(schema.tree)
+    arn = table_arn(engine, schema.name)
+    described: dict[str, Any] = {
+        "AttributeDefinitions": [
+            {"AttributeName": name, "AttributeType": kind}
+            for name, kind in schema.attributes.items()
+        ],
+        "TableName": schema.name,
+        "KeySchema": key_elements(schema.keys),
+        "TableStatus": status,
+        "CreationDateTime": schema.created,
+        "ProvisionedThroughput": _throughput(schema.throughput),
+        "TableSizeBytes": size,
+        "ItemCount": items,
+        "TableArn": arn,
+        "TableId": schema.id,
+        "DeletionProtectionEnabled": schema.deletion_protection,
+    }
+    if schema.billing == "PAY_PER_REQUEST" or schema.on_demand_since is not None:
+        # A table that was ever on demand keeps the summary when it is provisioned again.
+        described["BillingModeSummary"] = {
+            "BillingMode": schema.billing,
+            "LastUpdateToPayPerRequestDateTime": schema.on_demand_since or schema.created,
+        }
+    for member, kind in (("LocalSecondaryIndexes", "local"), ("GlobalSecondaryIndexes", "global")):
+        indexes = [
+            _index_description(engine, schema, index, status)
+            for index in schema.indexes
+            if index.kind == kind
+        ]
+        if indexes:
+            described[member] = indexes
+    described["WarmThroughput"] = _warmth(schema.settings, schema)
+    described.update(_settings(schema, arn))
+    return described
+
+
+def _index_description(
+    engine: Engine, table: TableSchema, index: IndexSchema, table_status: str
+) -> dict[str, Any]:
+    items, size = engine.counts.of(index.tree)
+    described: dict[str, Any] = {
+        "IndexName": index.name,
+        "KeySchema": key_elements(index.keys),
+        "Projection": _projection(index.projection),
+        "IndexSizeBytes": size,
+        "ItemCount": items,
+        "IndexArn": f"{table_arn(engine, table.name)}/index/{index.name}",
+    }
+    if index.kind == "global":
+        # An index that is made with its table shares the table's state until both are there.
+        described["IndexStatus"] = "CREATING" if table_status == "CREATING" else index.status
+        described["ProvisionedThroughput"] = _throughput(index.throughput)
+        described["WarmThroughput"] = _warmth(index.settings, index)
+        if index.status == "CREATING":
+            described["Backfilling"] = backfill.is_filling(engine, index.tree)
+        if "OnDemandThroughput" in index.settings:
+            described["OnDemandThroughput"] = index.settings["OnDemandThroughput"]
+    return described
+
+
+def key_elements(keys: KeySchema) -> list[dict[str, str]]:
+    """A `KeySchema` member."""
+    return [{"AttributeName": part.name, "KeyType": "HASH"} for part in keys.partition] + [
+        {"AttributeName": part.name, "KeyType": "RANGE"} for part in keys.sort
+    ]
+
+
+def _projection(projection: Projection) -> dict[str, Any]:
+    described: dict[str, Any] = {"ProjectionType": projection.kind}
+    if projection.kind == "INCLUDE":
+        described["NonKeyAttributes"] = list(projection.names)
+    return described
+
+
+def _throughput(throughput: Throughput) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "NumberOfDecreasesToday": throughput.decreases_today,
+        "ReadCapacityUnits": throughput.read,
+        "WriteCapacityUnits": throughput.write,
+    }
+    if throughput.increased is not None:
+        described["LastIncreaseDateTime"] = throughput.increased
+    if throughput.decreased is not None:
+        described["LastDecreaseDateTime"] = throughput.decreased
+    return described
+
+
+def _warmth(settings: dict[str, Any], of: TableSchema | IndexSchema) -> dict[str, Any]:
+    wanted = settings.get("WarmThroughput", {})
+    read, write = of.throughput.read, of.throughput.write
+    if not read:
+        read, write = _ON_DEMAND_WARMTH
+    return {
+        "ReadUnitsPerSecond": wanted.get("ReadUnitsPerSecond") or read,
+        "WriteUnitsPerSecond": wanted.get("WriteUnitsPerSecond") or write,
+        "Status": "ACTIVE",
+    }
+
+
+def _settings(schema: TableSchema, arn: str) -> dict[str, Any]:
+    """The recorded settings, in the form in which they are described."""
+    described: dict[str, Any] = {}
+    if schema.stream is not None:
+        if schema.stream.shards:
+            described["StreamSpecification"] = {
+                "StreamEnabled": True,
+                "StreamViewType": schema.stream.view,
+            }
+        described["LatestStreamLabel"] = schema.stream.label
+        described["LatestStreamArn"] = f"{arn}/stream/{schema.stream.label}"
+    if "TableClass" in schema.settings:
+        described["TableClassSummary"] = {"TableClass": schema.settings["TableClass"]}
+    if "OnDemandThroughput" in schema.settings:
+        described["OnDemandThroughput"] = schema.settings["OnDemandThroughput"]
+    encryption = schema.settings.get("SSESpecification")
+    if encryption and encryption.get("Enabled"):
+        described["SSEDescription"] = {
+            "Status": "ENABLED",
+            "SSEType": encryption.get("SSEType", "KMS"),
+            "KMSMasterKeyArn": encryption.get(
+                "KMSMasterKeyId", f"{arn.partition(':table/')[0]}:key/aws"
+            ),
+        }
+    return described

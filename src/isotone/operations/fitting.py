@@ -1,0 +1,180 @@
+"""Whether items, keys and key conditions fit a table, and AWS's sentences where they do not.
+
+The engine only says whether something fits; why it does not is found out here, slowly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from isotone import limits
+from isotone.engine.layout import Keyspace
+from isotone.engine.schema import KeyPart, KeySchema
+from isotone.engine.table import SecondaryIndex, Table
+from isotone.errors import ValidationException
+from isotone.expressions import KeyRange
+from isotone.values.attributes import AttributeValue, Item, canonical_item
+from isotone.values.size import value_size
+
+INVALID: Final = "One or more parameter values were invalid: "
+MISMATCH: Final = "The provided key element does not match the schema"
+_EMPTY: Final = (
+    "One or more parameter values are not valid. The AttributeValue for a key attribute "
+    "cannot contain an empty {kind} value. Key: {name}"
+)
+_KINDS: Final = {"S": "string", "B": "binary"}
+_SIZES: Final = {
+    "HASH": f"{INVALID}Size of hashkey has exceeded the maximum size limit of{{limit}} bytes",
+    "RANGE": f"{INVALID}Aggregated size of all range keys has exceeded the size limit of {{limit}} bytes",
+}
+_INDEX_SIZES: Final = {"HASH": "hashkey", "RANGE": "rangekey"}
+
+
+class IndexRefusals(NamedTuple):
+    """What is said of an item whose attribute cannot be an index's key: wrong type, empty, too long."""
+
+    type: str
+    empty: str
+    size: str
+
+
+_PUT: Final = IndexRefusals(
+    type=f"{INVALID}Type mismatch for Index Key {{name}} "
+    "Expected: {type} Actual: {actual} IndexName: {index}",
+    empty="One or more parameter values are not valid. A value specified for a secondary index key "
+    "is not supported. The AttributeValue for a key attribute cannot contain an empty {kind} value. "
+    "IndexName: {index}, IndexKey: {name}",
+    size=f"{INVALID}Size of {{key}} has exceeded the maximum size limit of{{limit}} bytes",
+)
+_UPDATE: Final = IndexRefusals(
+    type="The update expression attempted to update the secondary index key to unsupported type",
+    empty="One or more parameter values are not valid. The update expression attempted to update "
+    "a secondary index key to a value that is not supported. "
+    "The AttributeValue for a key attribute cannot contain an empty {kind} value.",
+    size="The update expression attempted to update the secondary index key "
+    "beyond allowed size limits",
+)
+
+
+def requested_key(keyspace: Keyspace, key: dict[str, Any]) -> tuple[bytes, Item]:
+    """The physical key and the canonical attributes of a request's `Key`."""
+    if len(key) == len(keyspace.schema.names) and keyspace.is_plain(key):
+        return keyspace.key(key), key
+    canonical, _ = canonical_item(key)
+    parts = keyspace.schema.parts
+    if len(canonical) != len(parts) or any(
+        part.type not in canonical.get(part.name, ()) for part in parts
+    ):
+        raise ValidationException(MISMATCH)
+    if not keyspace.fits(canonical):
+        raise _unfit(keyspace, canonical)
+    return keyspace.key(canonical), canonical
+
+
+def check_item(table: Table, item: Item, size: int) -> None:
+    """Refuse an item that cannot lie in this table or in one of its indexes."""
+    if not table.keyspace.fits(item):
+        raise _unfit(table.keyspace, item)
+    _check_indexes(table, item, _PUT)
+    _check_size(table, item, size, "Item size has exceeded the maximum allowed size")
+
+
+def check_updated(table: Table, item: Item, size: int) -> None:
+    """Refuse what an update made of an item, if it cannot lie in this table or in an index."""
+    _check_indexes(table, item, _UPDATE)
+    _check_size(table, item, size, "Item size to update has exceeded the maximum allowed size")
+
+
+def _check_size(table: Table, item: Item, size: int, refusal: str) -> None:
+    if table.local:
+        size = table.weight(item, size)
+    if size > limits.ITEM_SIZE:
+        raise ValidationException(refusal)
+
+
+def _unfit(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> ValidationException:
+    """What is wrong with an item that does not fit the key of a table."""
+    for part in keyspace.schema.parts:
+        value = item.get(part.name)
+        if value is None:
+            return ValidationException(f"{INVALID}Missing the key {part.name} in the item")
+        if part.type not in value:
+            return ValidationException(
+                f"{INVALID}Type mismatch for key {part.name} "
+                f"expected: {part.type} actual: {next(iter(value))}"
+            )
+    return unfit_values(keyspace, item)
+
+
+def unfit_values(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> ValidationException:
+    """What is wrong with key attributes of the right types: one of them is empty or too long."""
+    for part, kind, limit in _limited_parts(keyspace.schema):
+        if not item[part.name][part.type]:
+            return _empty(part)
+        if value_size(item[part.name]) > limit:
+            return ValidationException(_SIZES[kind].format(limit=limit))
+    raise AssertionError("the item fits the key")
+
+
+def _limited_parts(schema: KeySchema) -> Iterator[tuple[KeyPart, str, int]]:
+    """The attributes of a key, each with its kind and its largest size."""
+    for part in schema.partition:
+        yield part, "HASH", limits.PARTITION_KEY_SIZE
+    for part in schema.sort:
+        yield part, "RANGE", limits.SORT_KEY_SIZE
+
+
+def _empty(part: KeyPart) -> ValidationException:
+    return ValidationException(_EMPTY.format(kind=_KINDS[part.type], name=part.name))
+
+
+def _check_indexes(table: Table, item: Item, refusals: IndexRefusals) -> None:
+    """Refuse an item with an attribute that cannot be the key of an index. One may be missing."""
+    for index in table.secondary:
+        if not index.keyspace.fits(item):
+            _check_index(index, item, refusals)
+
+
+def _check_index(index: SecondaryIndex, item: Item, refusals: IndexRefusals) -> None:
+    for part, kind, limit in _limited_parts(index.schema.keys):
+        value = item.get(part.name)
+        if value is None:
+            continue
+        if part.type not in value:
+            refusal = refusals.type
+        elif not value[part.type]:
+            refusal = refusals.empty
+        elif value_size(value) > limit:
+            refusal = refusals.size
+        else:
+            continue
+        raise ValidationException(
+            refusal.format(
+                index=index.name,
+                name=part.name,
+                type=part.type,
+                actual=next(iter(value)),
+                kind=_KINDS.get(part.type),
+                key=_INDEX_SIZES[kind],
+                limit=limit,
+            )
+        )
+
+
+def check_key_condition(keyspace: Keyspace, keys: KeyRange) -> None:
+    """Refuse a key condition whose values are not of the key's types, or empty."""
+    parts = keyspace.schema.parts
+    equal = keys.partition + keys.equal
+    for part, value in zip(parts, equal, strict=False):
+        _check_operand(part, value)
+    for value in keys.operands:  # all of the attribute that follows
+        _check_operand(parts[len(equal)], value)
+
+
+def _check_operand(part: KeyPart, value: AttributeValue) -> None:
+    text = value.get(part.type)
+    if text is None:
+        raise ValidationException(f"{INVALID}Condition parameter type does not match schema type")
+    if not text:
+        raise _empty(part)

@@ -1,0 +1,308 @@
+"""The actions on one item: PutItem, GetItem, UpdateItem, DeleteItem."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any, Final
+
+import msgspec
+
+from isotone.engine.engine import Engine
+from isotone.engine.layout import body_of, item_of, size_of
+from isotone.engine.table import Table
+from isotone.errors import ValidationException
+from isotone.expressions import Projection, Update
+from isotone.operations import legacy
+from isotone.operations.action import Answer, action
+from isotone.operations.binding import Binding, Matches, Parameters, bound, checker
+from isotone.operations.capacity import Meter, collection_metrics, meter_for
+from isotone.operations.fitting import requested_key
+from isotone.operations.legacy import refuse_repeated_names
+from isotone.operations.members import (
+    AttributeMap,
+    AttributeName,
+    AttributeNames,
+    AttributeValueUpdate,
+    ConditionalOperator,
+    ExpectedAttributeValue,
+    ExpressionNames,
+    ExpressionValues,
+    Flag,
+    ReturnConsumedCapacity,
+    ReturnItemCollectionMetrics,
+    ReturnValue,
+    ReturnValuesOnConditionCheckFailure,
+    Structure,
+    TableName,
+)
+from isotone.operations.names import open_table
+from isotone.operations.writes import (
+    Outcome,
+    delete_change,
+    execute,
+    put_change,
+    shows_old,
+    update_change,
+)
+from isotone.values.attributes import Item, canonical_item
+
+
+class PutItem(Structure, frozen=True):
+    """Replace an item whole."""
+
+    table_name: TableName
+    item: AttributeMap
+    expected: dict[AttributeName, ExpectedAttributeValue] | None = None
+    return_values: ReturnValue | None = None
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
+    conditional_operator: ConditionalOperator | None = None
+    condition_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: ExpressionValues | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class GetItem(Structure, frozen=True):
+    """Read one item by its key."""
+
+    table_name: TableName
+    key: AttributeMap
+    attributes_to_get: AttributeNames | None = None
+    consistent_read: Flag | None = None
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    projection_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+
+
+class UpdateItem(Structure, frozen=True):
+    """Change attributes of one item, which need not exist."""
+
+    table_name: TableName
+    key: AttributeMap
+    attribute_updates: dict[AttributeName, AttributeValueUpdate] | None = None
+    expected: dict[AttributeName, ExpectedAttributeValue] | None = None
+    conditional_operator: ConditionalOperator | None = None
+    return_values: ReturnValue | None = None
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
+    update_expression: str | None = None
+    condition_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: ExpressionValues | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class DeleteItem(Structure, frozen=True):
+    """Remove one item by its key."""
+
+    table_name: TableName
+    key: AttributeMap
+    expected: dict[AttributeName, ExpectedAttributeValue] | None = None
+    conditional_operator: ConditionalOperator | None = None
+    return_values: ReturnValue | None = None
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
+    condition_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: ExpressionValues | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+Write = PutItem | DeleteItem | UpdateItem
+
+_check_parameters: Final = checker(
+    Parameters(
+        expressions=("condition_expression",),
+        with_values=("condition_expression",),
+        legacy=("expected", "conditional_operator"),
+        filters=("expected",),
+    )
+)
+_check_get: Final = checker(
+    Parameters(expressions=("projection_expression",), legacy=("attributes_to_get",))
+)
+_check_update: Final = checker(
+    Parameters(
+        expressions=("update_expression", "condition_expression"),
+        with_values=("update_expression", "condition_expression"),
+        legacy=("attribute_updates", "expected", "conditional_operator"),
+        filters=("expected",),
+    )
+)
+_WRITE_OPTIONS: Final = (
+    "condition_expression",
+    "conditional_operator",
+    "expected",
+    "expression_attribute_names",
+    "expression_attribute_values",
+    "return_values",
+)
+_options_of: Final = attrgetter(*_WRITE_OPTIONS)
+_NO_OPTIONS: Final = (None,) * len(_WRITE_OPTIONS)
+_reads_whole_item: Final = attrgetter(
+    "projection_expression", "expression_attribute_names", "attributes_to_get"
+)
+
+
+@action("PutItem", grouped=True)
+def put_item(engine: Engine, request: PutItem) -> Answer:
+    """Replace an item whole, or make it."""
+    binding, matches = _condition_of(request)
+    item, size = canonical_item(request.item)
+    meter = meter_for(request)
+    with engine.writing:
+        table = open_table(engine, request.table_name)
+        if binding is not None:
+            binding.check_keys(table)
+        change = put_change(table, item, size, matches, shows_old(request))
+        old, _ = execute(engine, change, meter)
+        answer: dict[str, Any] = {}
+        if old is not None and request.return_values == "ALL_OLD":
+            answer["Attributes"] = msgspec.Raw(body_of(old))
+        _add_metrics(answer, engine, table, item, request, meter)
+    return answer
+
+
+@action("DeleteItem", grouped=True)
+def delete_item(engine: Engine, request: DeleteItem) -> Answer:
+    """Remove one item; no error where there is none."""
+    binding, matches = _condition_of(request)
+    meter = meter_for(request)
+    with engine.writing:
+        table = open_table(engine, request.table_name)
+        if binding is not None:
+            binding.check_keys(table)
+        change = delete_change(table, request.key, matches, shows_old(request))
+        old, _ = execute(engine, change, meter)
+        answer: dict[str, Any] = {}
+        if old is not None and request.return_values == "ALL_OLD":
+            answer["Attributes"] = msgspec.Raw(body_of(old))
+        _add_metrics(answer, engine, table, change.key_item, request, meter)
+    return answer
+
+
+@action("UpdateItem", grouped=True)
+def update_item(engine: Engine, request: UpdateItem) -> Answer:
+    """Change attributes of one item, or make it."""
+    _check_update(request)
+    binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
+    update = binding.update(request.update_expression)
+    if update is None:
+        update = legacy.attribute_updates(request.attribute_updates)
+    matches = _write_condition(request, binding)
+    binding.check()
+    meter = meter_for(request)
+    with engine.writing:
+        table = open_table(engine, request.table_name)
+        change = update_change(
+            table, request.key, update, binding.values, matches, shows_old(request)
+        )
+        binding.check_keys(table)
+        outcome = execute(engine, change, meter)
+        answer: dict[str, Any] = {}
+        attributes = _returned(request.return_values, update, outcome)
+        if attributes:
+            answer["Attributes"] = attributes
+        _add_metrics(answer, engine, table, change.key_item, request, meter)
+    return answer
+
+
+@action("GetItem")
+def get_item(engine: Engine, request: GetItem) -> Answer:
+    """Read one item by its key."""
+    binding, projection = None, None
+    if _reads_whole_item(request) != (None, None, None):
+        binding, projection = _projection_of(request)
+    with engine.reading:
+        table = open_table(engine, request.table_name)
+        if binding is not None:
+            binding.check_keys(table)
+        key, _ = requested_key(table.keyspace, request.key)
+        record = engine.store.get(table.tree, key)
+    answer: dict[str, Any] = {}
+    if record is not None:
+        answer["Item"] = shown(record, projection)
+    meter = meter_for(request)
+    if meter is not None:
+        meter.read(size_of(record), consistent=bool(request.consistent_read))
+        answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
+    return answer
+
+
+def shown(record: bytes, projection: Projection | None) -> Item | msgspec.Raw:
+    """An item as an answer has it: whole, without being parsed, or what a projection leaves of it."""
+    if projection is None:
+        return msgspec.Raw(body_of(record))
+    return projection.project(item_of(record))
+
+
+def check_put_item(request: PutItem | DeleteItem) -> None:
+    """What PutItem and DeleteItem may combine."""
+    _check_parameters(request)
+    if request.return_values not in (None, "NONE", "ALL_OLD"):
+        raise ValidationException("ReturnValues can only be ALL_OLD or NONE")
+
+
+def _condition_of(request: PutItem | DeleteItem) -> tuple[Binding | None, Matches | None]:
+    """The condition of a put or a delete, which most do not have, and the binding to check its keys."""
+    if _options_of(request) == _NO_OPTIONS:
+        return None, None
+    check_put_item(request)
+    binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
+    matches = _write_condition(request, binding)
+    binding.check()
+    return binding, matches
+
+
+def _write_condition(request: Write, binding: Binding) -> Matches | None:
+    """The condition, in either language, as a function of the item; None where there is none."""
+    if request.condition_expression is not None:
+        compiled = binding.condition(request.condition_expression)
+    else:
+        compiled = legacy.expected_condition(request.expected, request.conditional_operator)
+    return bound(compiled, binding.values)
+
+
+def _projection_of(request: GetItem) -> tuple[Binding | None, Projection | None]:
+    _check_get(request)
+    if request.attributes_to_get is not None:
+        refuse_repeated_names(request.attributes_to_get)
+        return None, legacy.projection_of(request.attributes_to_get)
+    binding = Binding(request.expression_attribute_names, None)
+    projection = binding.projection(request.projection_expression)
+    binding.check()
+    return binding, projection
+
+
+def _returned(
+    wanted: str | None, update: Update | None, outcome: Outcome
+) -> Item | msgspec.Raw | None:
+    """What `ReturnValues` asks for; nothing where there was nothing."""
+    old, new = outcome
+    if wanted == "ALL_NEW":
+        return new
+    if wanted == "ALL_OLD" and old is not None:
+        return msgspec.Raw(body_of(old))
+    if wanted == "UPDATED_NEW" and update is not None and new is not None:
+        return update.project_new(new)
+    if wanted == "UPDATED_OLD" and update is not None and old is not None:
+        return update.project_old(item_of(old))
+    return None
+
+
+def _add_metrics(
+    answer: dict[str, Any],
+    engine: Engine,
+    table: Table,
+    item: Item,
+    request: Write,
+    meter: Meter | None,
+) -> None:
+    """Add what a write may be asked to report besides its attributes."""
+    if meter is not None:
+        answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
+    if request.return_item_collection_metrics == "SIZE":
+        metrics = collection_metrics(engine, table, item)
+        if metrics is not None:
+            answer["ItemCollectionMetrics"] = metrics

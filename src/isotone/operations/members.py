@@ -1,0 +1,108 @@
+"""The members that several requests share: their types and AWS's constraints on them.
+
+A constraint stands in the annotation, so that msgspec enforces it while it decodes; `grammar` reads the
+same annotation to explain a refusal. The values of an enum stand in the order in which the service
+prints them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+_ACRONYMS: Final = {"sse": "SSE", "kms": "KMS"}
+
+
+def member_name(attribute: str) -> str:
+    """AWS's name of a member: `key_schema` is `KeySchema`, `sse_type` is `SSEType`."""
+    words = attribute.rstrip("_").split("_")
+    return "".join(_ACRONYMS.get(word, word.capitalize()) for word in words)
+
+
+class Structure(Struct, frozen=True, gc=False, rename=member_name):
+    """A structure of the API: unknown members are ignored, null means absent, as the service has it."""
+
+
+# An attribute value stays as JSON gave it; `values.canonical_item` judges it.
+AttributeValue: TypeAlias = dict[str, Any]
+AttributeName: TypeAlias = Annotated[str, Meta(max_length=65535)]
+AttributeMap: TypeAlias = dict[AttributeName, AttributeValue]
+AttributeNames: TypeAlias = Annotated[list[AttributeName], Meta(min_length=1)]
+
+# Data-plane calls take a name or an ARN; `names.table_name` judges what it is.
+TableName: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=1024, extra={"checked": "name"})
+]
+# Control-plane calls check the name after everything else, with sentences of their own.
+ControlTableName: TypeAlias = Annotated[
+    str,
+    Meta(pattern=r"^([a-zA-Z0-9_.-]{3,255}\Z|arn:)", max_length=1024, extra={"checked": "last"}),
+]
+ResourceArn: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1283)]
+EntityName: TypeAlias = Annotated[
+    str, Meta(min_length=3, max_length=255, pattern=r"^[a-zA-Z0-9_.-]+\Z")
+]
+IndexName: TypeAlias = EntityName
+KeyAttributeName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
+
+Flag: TypeAlias = bool
+Long: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+PositiveLong: TypeAlias = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+PositiveInteger: TypeAlias = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+
+ExpressionNames: TypeAlias = dict[str, AttributeName]
+ExpressionValues: TypeAlias = dict[str, AttributeValue]
+
+AttributeAction: TypeAlias = Literal["ADD", "DELETE", "PUT"]
+BillingMode: TypeAlias = Literal["PROVISIONED", "PAY_PER_REQUEST"]
+ComparisonOperator: TypeAlias = Literal[
+    "IN", "NULL", "BETWEEN", "LT", "NOT_CONTAINS", "EQ", "GT", "NOT_NULL", "NE", "LE", "BEGINS_WITH", "GE", "CONTAINS",
+]  # fmt: skip
+ConditionalOperator: TypeAlias = Literal["OR", "AND"]
+KeyType: TypeAlias = Literal["HASH", "RANGE"]
+ProjectionType: TypeAlias = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
+ReturnConsumedCapacity: TypeAlias = Literal["INDEXES", "TOTAL", "NONE"]
+ReturnItemCollectionMetrics: TypeAlias = Literal["SIZE", "NONE"]
+ReturnValue: TypeAlias = Literal["ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"]
+ReturnValuesOnConditionCheckFailure: TypeAlias = Literal["ALL_OLD", "NONE"]
+ScalarAttributeType: TypeAlias = Literal["B", "N", "S"]
+Select: TypeAlias = Literal[
+    "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"
+]
+SSEType: TypeAlias = Literal["AES256", "KMS"]
+StreamViewType: TypeAlias = Literal["NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"]
+TableClass: TypeAlias = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
+
+
+class Condition(Structure, frozen=True, kw_only=True):
+    """A legacy comparison of one attribute (KeyConditions, QueryFilter, ScanFilter)."""
+
+    attribute_value_list: list[AttributeValue] | None = None
+    comparison_operator: ComparisonOperator
+
+
+class ExpectedAttributeValue(Structure, frozen=True):
+    """A legacy condition of a write on one attribute (Expected)."""
+
+    value: AttributeValue | None = None
+    exists: Flag | None = None
+    comparison_operator: ComparisonOperator | None = None
+    attribute_value_list: list[AttributeValue] | None = None
+
+
+class AttributeValueUpdate(Structure, frozen=True):
+    """A legacy change of one attribute (AttributeUpdates)."""
+
+    value: AttributeValue | None = None
+    action: AttributeAction | None = None
+
+
+TagKey = Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class Tag(Structure, frozen=True):
+    """A name and a value that the user gives a table."""
+
+    key: TagKey
+    value: Annotated[str, Meta(max_length=256)]

@@ -1,0 +1,389 @@
+"""The actions that read many items in order: Query and Scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+from isotone import limits
+from isotone.engine.engine import Engine
+from isotone.engine.layout import Bounds, size_of
+from isotone.engine.reads import Page, Reader, Source, segment_bounds
+from isotone.engine.table import SecondaryIndex, Table
+from isotone.errors import ValidationException
+from isotone.expressions import Condition, KeyRange, Projection
+from isotone.operations import legacy
+from isotone.operations.action import Answer, action
+from isotone.operations.binding import Binding, Parameters, bound, checker
+from isotone.operations.capacity import Meter, meter_for
+from isotone.operations.fitting import MISMATCH, check_key_condition, unfit_values
+from isotone.operations.legacy import refuse_repeated_names
+from isotone.operations.members import (
+    AttributeMap,
+    AttributeName,
+    AttributeNames,
+    ConditionalOperator,
+    ExpressionNames,
+    ExpressionValues,
+    Flag,
+    IndexName,
+    PositiveInteger,
+    ReturnConsumedCapacity,
+    Select,
+    Structure,
+    TableName,
+)
+from isotone.operations.members import (
+    Condition as LegacyCondition,
+)
+from isotone.operations.names import open_table
+from isotone.values.attributes import canonical_item
+
+Segment = Annotated[int, Meta(ge=0, le=limits.TOTAL_SEGMENTS - 1)]
+TotalSegments = Annotated[int, Meta(ge=1, le=limits.TOTAL_SEGMENTS)]
+
+
+class Query(Structure, frozen=True):
+    """Read the items of one partition key, in the order of their sort key."""
+
+    table_name: TableName
+    index_name: IndexName | None = None
+    select: Select | None = None
+    attributes_to_get: AttributeNames | None = None
+    limit: PositiveInteger | None = None
+    consistent_read: Flag | None = None
+    key_conditions: dict[AttributeName, LegacyCondition] | None = None
+    query_filter: dict[AttributeName, LegacyCondition] | None = None
+    conditional_operator: ConditionalOperator | None = None
+    scan_index_forward: Flag | None = None
+    exclusive_start_key: AttributeMap | None = None
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    projection_expression: str | None = None
+    filter_expression: str | None = None
+    key_condition_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: ExpressionValues | None = None
+
+
+class Scan(Structure, frozen=True):
+    """Read all items of a table or an index, or one segment of them."""
+
+    table_name: TableName
+    index_name: IndexName | None = None
+    attributes_to_get: AttributeNames | None = None
+    limit: PositiveInteger | None = None
+    select: Select | None = None
+    scan_filter: dict[AttributeName, LegacyCondition] | None = None
+    conditional_operator: ConditionalOperator | None = None
+    exclusive_start_key: AttributeMap | None = None
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    total_segments: TotalSegments | None = None
+    segment: Segment | None = None
+    projection_expression: str | None = None
+    filter_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: ExpressionValues | None = None
+    consistent_read: Flag | None = None
+
+
+_INVALID_START: Final = "The provided starting key is invalid"
+_check_query: Final = checker(
+    Parameters(
+        expressions=("projection_expression", "filter_expression", "key_condition_expression"),
+        with_values=("filter_expression", "key_condition_expression"),
+        legacy=("attributes_to_get", "query_filter", "conditional_operator", "key_conditions"),
+        filters=("query_filter",),
+    )
+)
+_check_scan: Final = checker(
+    Parameters(
+        expressions=("projection_expression", "filter_expression"),
+        with_values=("filter_expression",),
+        legacy=("attributes_to_get", "scan_filter", "conditional_operator"),
+        filters=("scan_filter",),
+    )
+)
+
+
+@action("Query")
+def query(engine: Engine, request: Query) -> Answer:
+    """Read the items of one partition key, in the order of their sort key."""
+    _check_query(request)
+    binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
+    filters = binding.condition(request.filter_expression, "FilterExpression")
+    if filters is None:
+        filters = legacy.filter_condition(request.query_filter, request.conditional_operator)
+    projection = _projection_of(request, binding)
+    keys = binding.key_condition(request.key_condition_expression)
+    binding.check()
+    if keys is None:
+        keys = legacy.key_conditions(request.key_conditions)
+    _check_choice(request)
+    with engine.reading:
+        source = _source(engine, request, binding)
+        schema = source.keyspace.schema
+        wanted = keys.resolve(
+            binding.values,
+            [part.name for part in schema.partition],
+            [part.name for part in schema.sort],
+        )
+        check_key_condition(source.keyspace, wanted)
+        if filters is not None:
+            _refuse_key_filter(source, filters.attributes, request)
+        bounds = source.keyspace.bounds(wanted)
+        start = _query_start(source, request.exclusive_start_key, wanted, bounds)
+        selection = Selection(source, request, filters, projection, binding)
+        reverse = request.scan_index_forward is False
+        entries = source.entries(bounds, start, reverse=reverse)
+        return selection.answer(selection.reader.page(entries))
+
+
+@action("Scan")
+def scan(engine: Engine, request: Scan) -> Answer:
+    """Read all items of a table or an index in the order of their hashes, or one segment of them."""
+    _check_scan(request)
+    binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
+    filters = binding.condition(request.filter_expression, "FilterExpression")
+    if filters is None:
+        filters = legacy.filter_condition(request.scan_filter, request.conditional_operator)
+    projection = _projection_of(request, binding)
+    binding.check()
+    _check_choice(request)
+    _check_segment(request.segment, request.total_segments)
+    with engine.reading:
+        source = _source(engine, request, binding)
+        bounds = segment_bounds(request.segment, request.total_segments)
+        start = _scan_start(source, request, bounds)
+        selection = Selection(source, request, filters, projection, binding)
+        return selection.answer(selection.reader.page(source.entries(bounds, start)))
+
+
+def _source(engine: Engine, request: Query | Scan, binding: Binding) -> Source:
+    """What a request reads from, which must be able to answer it."""
+    table = open_table(engine, request.table_name)
+    binding.check_keys(table)
+    index = None if request.index_name is None else _index(table, request.index_name)
+    if index is not None and index.kind == "global" and request.consistent_read:
+        raise ValidationException("Consistent reads are not supported on global secondary indexes")
+    return Source(engine, table, index)
+
+
+def _index(table: Table, name: str) -> SecondaryIndex:
+    """An index that can be read."""
+    index = table.index(name)
+    if index is None:
+        raise ValidationException(f"The table does not have the specified index: {name}")
+    if index.schema.status == "CREATING":
+        raise ValidationException(f"Cannot read from backfilling global secondary index: {name}")
+    return index
+
+
+def _query_start(
+    source: Source, requested: dict[str, Any] | None, wanted: KeyRange, bounds: Bounds
+) -> bytes | None:
+    if requested is None:
+        return None
+    if len(requested) != len(source.key_names):
+        raise ValidationException("Exclusive Start Key must have same size as table's key schema")
+    key = _position(source, requested)
+    if not key.startswith(source.keyspace.prefix(wanted.partition)):
+        raise ValidationException(
+            "The provided starting key is outside query boundaries based on provided conditions"
+        )
+    if not _within(key, bounds):
+        raise ValidationException(
+            "The provided starting key does not match the range key predicate"
+        )
+    return key
+
+
+def _scan_start(source: Source, request: Scan, bounds: Bounds) -> bytes | None:
+    requested: dict[str, Any] | None = request.exclusive_start_key
+    if requested is None:
+        return None
+    key = _position(source, requested)
+    if not _within(key, bounds):
+        raise ValidationException(
+            f"{_INVALID_START}: Invalid ExclusiveStartKey. Please use "
+            "ExclusiveStartKey with correct Segment. TotalSegments: "
+            f"{request.total_segments} Segment: {request.segment}"
+        )
+    return key
+
+
+def _within(key: bytes, bounds: Bounds) -> bool:
+    low, high = bounds
+    return low <= key and (high is None or key < high)
+
+
+def _position(source: Source, requested: dict[str, Any]) -> bytes:
+    """The physical key that an `ExclusiveStartKey` stands for."""
+    start, _ = canonical_item(requested)
+    table = source.table.keyspace
+    types = {part.name: part.type for part in (*table.schema.parts, *source.keyspace.schema.parts)}
+    if start.keys() != types.keys() or any(kind not in start[name] for name, kind in types.items()):
+        # The service gives the reason only where the table's own key is meant.
+        raise ValidationException(
+            _INVALID_START if source.index else f"{_INVALID_START}: {MISMATCH}"
+        )
+    if not table.fits(start):
+        raise ValidationException(f"{_INVALID_START}: {unfit_values(table, start).message}")
+    return source.position(start)
+
+
+def _refuse_key_filter(source: Source, attributes: frozenset[str], request: Query) -> None:
+    """A filter on the key that the Query reads by is refused: a key condition says it better."""
+    for name in source.keyspace.schema.names:
+        if name in attributes:
+            kind = "Filter Expression" if request.filter_expression is not None else "QueryFilter"
+            raise ValidationException(
+                f"{kind} can only contain non-primary key attributes: Primary key attribute: {name}"
+            )
+
+
+def _projection_of(request: Query | Scan, binding: Binding) -> Projection | None:
+    """What the request cuts items down to, or None for all that there is."""
+    if request.attributes_to_get is not None:
+        refuse_repeated_names(request.attributes_to_get)
+        return legacy.projection_of(request.attributes_to_get)
+    return binding.projection(request.projection_expression)
+
+
+class Selection:
+    """How each entry of a source becomes an item of the answer."""
+
+    def __init__(
+        self,
+        source: Source,
+        request: Query | Scan,
+        filters: Condition | None,
+        projection: Projection | None,
+        binding: Binding,
+    ) -> None:
+        self.source = source
+        self.request = request
+        self.meter = meter_for(request)
+        self._fetched: list[int] = []
+        _check_projected(source, request, filters, projection)
+        self.reader = Reader(
+            limit=request.limit,
+            expand=self._expander(projection),
+            matches=bound(filters, binding.values),
+            project=None if projection is None else projection.project,
+            counting=request.select == "COUNT",
+        )
+
+    def answer(self, page: Page) -> dict[str, Any]:
+        """The answer's members for a page."""
+        answer: dict[str, Any] = {}
+        if self.request.select != "COUNT":
+            answer["Items"] = page.items
+        answer["Count"] = page.count
+        answer["ScannedCount"] = page.scanned
+        if page.last is not None:
+            answer["LastEvaluatedKey"] = self.source.last_key(page.last)
+        if self.meter is not None:
+            self._charge(self.meter, page)
+            answer["ConsumedCapacity"] = self.meter.report(
+                str(self.request.return_consumed_capacity)
+            )
+        return answer
+
+    def _expander(self, projection: Projection | None) -> Callable[[bytes], bytes] | None:
+        """For a local index that lacks wanted attributes: the way to the table's own item."""
+        index = self.source.index
+        if index is None or index.kind == "global":
+            return None
+        if self.request.select == "ALL_ATTRIBUTES":
+            return None if index.schema.projection.kind == "ALL" else self._fetch
+        covered = projection is None or index.covers(projection.attributes)
+        return None if covered else self._fetch
+
+    def _fetch(self, record: bytes) -> bytes:
+        whole = self.source.whole_item(record)
+        self._fetched.append(size_of(whole))
+        return whole
+
+    def _charge(self, meter: Meter, page: Page) -> None:
+        consistent = bool(self.request.consistent_read)
+        meter.read(page.size, consistent=consistent, index=self.source.index)
+        for size in self._fetched:
+            meter.read(size, consistent=consistent)
+
+
+def _check_projected(
+    source: Source, request: Query | Scan, filters: Condition | None, projection: Projection | None
+) -> None:
+    """A filter sees only what the index has; a global index moreover gives only what it has."""
+    index = source.index
+    if index is None:
+        return
+    unseen = [] if filters is None else index.missing(filters.attributes)
+    if unseen:
+        raise ValidationException(
+            f"One or more parameter values were invalid: Secondary index {index.name} "
+            f"does not project one or more filter attributes: [{', '.join(unseen)}]"
+        )
+    if index.kind == "local":
+        return
+    if request.select == "ALL_ATTRIBUTES" and index.schema.projection.kind != "ALL":
+        raise ValidationException(
+            "One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported "
+            f"for global secondary index {index.name} because its projection type is not ALL"
+        )
+    missing = [] if projection is None else index.missing(projection.attributes)
+    if missing:
+        raise ValidationException(
+            f"One or more parameter values were invalid: Global secondary index {index.name} "
+            f"does not project [{', '.join(missing)}]"
+        )
+
+
+def _check_choice(request: Query | Scan) -> None:
+    """Which attributes a read chooses. The service judges the expressions before this."""
+    select = request.select
+    if select is None:
+        return
+    chosen = _chosen(request)
+    if select == "SPECIFIC_ATTRIBUTES":
+        if chosen is None:
+            raise ValidationException(
+                "Must specify the AttributesToGet or ProjectionExpression "
+                "when choosing to get SPECIFIC_ATTRIBUTES"
+            )
+    elif chosen is not None:
+        wanted = "only the Count" if select == "COUNT" else select
+        raise ValidationException(f"Cannot specify the {chosen} when choosing to get {wanted}")
+    if select == "ALL_PROJECTED_ATTRIBUTES" and request.index_name is None:
+        raise ValidationException(
+            "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
+        )
+
+
+def _chosen(request: Query | Scan) -> str | None:
+    """The parameter that names the attributes to return."""
+    if request.projection_expression is not None:
+        return "ProjectionExpression"
+    return None if request.attributes_to_get is None else "AttributesToGet"
+
+
+def _check_segment(segment: int | None, total: int | None) -> None:
+    if segment is None and total is None:
+        return
+    if total is None:
+        raise ValidationException(
+            "The TotalSegments parameter is required but was not present in the request "
+            "when Segment parameter is present"
+        )
+    if segment is None:
+        raise ValidationException(
+            "The Segment parameter is required but was not present in the request "
+            "when parameter TotalSegments is present"
+        )
+    if segment >= total:
+        raise ValidationException(
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
+            f"Segment: {segment} is not less than TotalSegments: {total}"
+        )

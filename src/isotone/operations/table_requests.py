@@ -1,0 +1,565 @@
+"""The requests of actions on tables, and their rules that need no table, in the service's order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Final, Literal, Protocol
+
+from msgspec import Meta
+
+from isotone import limits
+from isotone.errors import LimitExceededException, ValidationException
+from isotone.operations.fitting import INVALID
+from isotone.operations.members import (
+    BillingMode,
+    ControlTableName,
+    EntityName,
+    Flag,
+    IndexName,
+    KeyAttributeName,
+    KeyType,
+    Long,
+    PositiveLong,
+    ProjectionType,
+    ScalarAttributeType,
+    SSEType,
+    StreamViewType,
+    Structure,
+    TableClass,
+    Tag,
+)
+
+NonKeyAttributes = Annotated[
+    list[Annotated[str, Meta(min_length=1, max_length=255)]], Meta(min_length=1, max_length=20)
+]
+
+
+class AttributeDefinition(Structure, frozen=True):
+    """The type of an attribute that some key uses."""
+
+    attribute_name: KeyAttributeName
+    attribute_type: ScalarAttributeType
+
+
+class KeySchemaElement(Structure, frozen=True):
+    """One attribute of a key, and which part of the key it belongs to."""
+
+    attribute_name: KeyAttributeName
+    key_type: KeyType
+
+
+KeySchema = Annotated[list[KeySchemaElement], Meta(min_length=1, max_length=2)]
+# A global index may have up to four attributes in each part of its key.
+IndexKeySchema = Annotated[
+    list[KeySchemaElement], Meta(min_length=1, max_length=2 * limits.INDEX_KEY_PARTS)
+]
+
+
+class Projection(Structure, frozen=True):
+    """Which attributes an index copies."""
+
+    projection_type: ProjectionType | None = None
+    non_key_attributes: NonKeyAttributes | None = None
+
+
+class ProvisionedThroughput(Structure, frozen=True):
+    """Capacity units a second."""
+
+    read_capacity_units: PositiveLong
+    write_capacity_units: PositiveLong
+
+
+class OnDemandThroughput(Structure, frozen=True):
+    """The ceiling of an on-demand table or index; -1 takes it away."""
+
+    max_read_request_units: Long | None = None
+    max_write_request_units: Long | None = None
+
+
+class WarmThroughput(Structure, frozen=True):
+    """What a table or index should bear at once."""
+
+    read_units_per_second: Long | None = None
+    write_units_per_second: Long | None = None
+
+
+class LocalSecondaryIndex(Structure, frozen=True):
+    """An index with the table's partition key."""
+
+    index_name: IndexName
+    key_schema: KeySchema
+    projection: Projection
+
+
+class GlobalSecondaryIndex(Structure, frozen=True):
+    """An index with a key of its own."""
+
+    index_name: IndexName
+    key_schema: IndexKeySchema
+    projection: Projection
+    provisioned_throughput: ProvisionedThroughput | None = None
+    on_demand_throughput: OnDemandThroughput | None = None
+    warm_throughput: WarmThroughput | None = None
+
+
+class StreamSpecification(Structure, frozen=True):
+    """Whether changes are recorded, and what a record shows."""
+
+    stream_enabled: Flag
+    stream_view_type: StreamViewType | None = None
+
+
+class SSESpecification(Structure, frozen=True):
+    """Encryption at rest."""
+
+    enabled: Flag | None = None
+    sse_type: SSEType | None = None
+    kms_master_key_id: str | None = None
+
+
+class CreateTable(Structure, frozen=True):
+    """Make a table with its indexes."""
+
+    attribute_definitions: list[AttributeDefinition]
+    table_name: ControlTableName
+    key_schema: KeySchema
+    local_secondary_indexes: list[LocalSecondaryIndex] | None = None
+    global_secondary_indexes: list[GlobalSecondaryIndex] | None = None
+    billing_mode: BillingMode | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
+    stream_specification: StreamSpecification | None = None
+    sse_specification: SSESpecification | None = None
+    tags: list[Tag] | None = None
+    table_class: TableClass | None = None
+    deletion_protection_enabled: Flag | None = None
+    warm_throughput: WarmThroughput | None = None
+    resource_policy: str | None = None
+    on_demand_throughput: OnDemandThroughput | None = None
+
+
+class DeleteTable(Structure, frozen=True):
+    """Drop a table with everything in it."""
+
+    table_name: ControlTableName
+
+
+class DescribeTable(Structure, frozen=True):
+    """Ask what a table is like."""
+
+    table_name: ControlTableName
+
+
+class ListTables(Structure, frozen=True):
+    """Ask for the names of all tables, a page at a time."""
+
+    exclusive_start_table_name: EntityName | None = None
+    limit: Annotated[int, Meta(ge=1, le=limits.LIST_TABLES)] | None = None
+
+
+class UpdateGlobalSecondaryIndexAction(Structure, frozen=True):
+    """Change the capacity of a global index."""
+
+    index_name: IndexName
+    provisioned_throughput: ProvisionedThroughput | None = None
+    on_demand_throughput: OnDemandThroughput | None = None
+    warm_throughput: WarmThroughput | None = None
+
+
+class CreateGlobalSecondaryIndexAction(Structure, frozen=True):
+    """Add a global index to a table that may have items."""
+
+    index_name: IndexName
+    key_schema: IndexKeySchema
+    projection: Projection
+    provisioned_throughput: ProvisionedThroughput | None = None
+    on_demand_throughput: OnDemandThroughput | None = None
+    warm_throughput: WarmThroughput | None = None
+
+
+class DeleteGlobalSecondaryIndexAction(Structure, frozen=True):
+    """Drop a global index."""
+
+    index_name: IndexName
+
+
+class GlobalSecondaryIndexUpdate(Structure, frozen=True):
+    """One change of a global index: exactly one of the members is there."""
+
+    update: UpdateGlobalSecondaryIndexAction | None = None
+    create: CreateGlobalSecondaryIndexAction | None = None
+    delete: DeleteGlobalSecondaryIndexAction | None = None
+
+
+class RegionAction(Structure, frozen=True):
+    """A replica or witness of a global table, by its region."""
+
+    region_name: str
+
+
+class ReplicationGroupUpdate(Structure, frozen=True):
+    """A change of a global table's replicas."""
+
+    create: RegionAction | None = None
+    update: RegionAction | None = None
+    delete: RegionAction | None = None
+
+
+class GlobalTableWitnessGroupUpdate(Structure, frozen=True):
+    """A change of a global table's witnesses."""
+
+    create: RegionAction | None = None
+    delete: RegionAction | None = None
+
+
+class UpdateTable(Structure, frozen=True, kw_only=True):
+    """Change a table's capacity, billing, protection or global indexes."""
+
+    attribute_definitions: list[AttributeDefinition] | None = None
+    table_name: ControlTableName
+    billing_mode: BillingMode | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
+    global_secondary_index_updates: list[GlobalSecondaryIndexUpdate] | None = None
+    stream_specification: StreamSpecification | None = None
+    sse_specification: SSESpecification | None = None
+    replica_updates: Annotated[list[ReplicationGroupUpdate], Meta(min_length=1)] | None = None
+    table_class: TableClass | None = None
+    deletion_protection_enabled: Flag | None = None
+    multi_region_consistency: Literal["EVENTUAL", "STRONG"] | None = None
+    global_table_witness_updates: (
+        Annotated[list[GlobalTableWitnessGroupUpdate], Meta(min_length=1, max_length=1)] | None
+    ) = None
+    on_demand_throughput: OnDemandThroughput | None = None
+    warm_throughput: WarmThroughput | None = None
+
+
+# Rules on tables
+
+_LARGEST_THROUGHPUT: Final = 1_000_000_000_000
+_UPDATES: Final = (
+    "billing_mode",
+    "deletion_protection_enabled",
+    "global_secondary_index_updates",
+    "global_table_witness_updates",
+    "multi_region_consistency",
+    "on_demand_throughput",
+    "provisioned_throughput",
+    "replica_updates",
+    "sse_specification",
+    "stream_specification",
+    "table_class",
+    "warm_throughput",
+)
+
+
+def check_create_table(request: CreateTable) -> None:
+    """That a new table's throughput, keys and indexes fit together."""
+    _check_billing(request)
+    _check_bounds(request.provisioned_throughput)
+    _check_stream(request.stream_specification)
+    types = {each.attribute_name for each in request.attribute_definitions}
+    if len(types) < len(request.attribute_definitions):
+        raise ValidationException("Cannot have two attributes with the same name")
+    check_key_schema(request.key_schema)
+    if not {each.attribute_name for each in request.key_schema} <= types:
+        raise ValidationException("Invalid KeySchema: Some index key attribute have no definition")
+    check_local_indexes(request)
+    check_global_indexes(request)
+    check_attributes(request)
+
+
+def _check_billing(request: CreateTable) -> None:
+    on_demand = request.billing_mode == "PAY_PER_REQUEST"
+    if on_demand and request.provisioned_throughput is not None:
+        raise ValidationException(
+            f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+            "when BillingMode is PAY_PER_REQUEST"
+        )
+    if not on_demand and request.provisioned_throughput is None:
+        raise ValidationException(
+            f"{INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified "
+            "when BillingMode is PROVISIONED"
+        )
+
+
+def _check_bounds(throughput: ProvisionedThroughput | None, index: str | None = None) -> None:
+    if throughput is None:
+        return
+    where = "" if index is None else f" for index {index}"
+    for name, units in (
+        ("ReadCapacityUnits", throughput.read_capacity_units),
+        ("WriteCapacityUnits", throughput.write_capacity_units),
+    ):
+        if units > _LARGEST_THROUGHPUT:
+            raise ValidationException(f"Given value {units} for {name} is out of bounds{where}")
+
+
+def _check_stream(stream: StreamSpecification | None) -> None:
+    if stream is None:
+        return
+    if stream.stream_enabled and stream.stream_view_type is None:
+        raise ValidationException(
+            "Invalid StreamViewType: Stream ViewType must not be null or empty when enabling streams."
+        )
+    if not stream.stream_enabled and stream.stream_view_type is not None:
+        raise ValidationException(
+            "Invalid StreamViewType: Stream StreamEnabled was false but a StreamViewType was present."
+        )
+
+
+def check_update_table(request: UpdateTable) -> None:
+    """That an update changes something, and each index at most once."""
+    if all(getattr(request, name) in (None, []) for name in _UPDATES):
+        raise ValidationException(
+            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
+            "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required"
+        )
+    _check_new_billing(request)
+    _check_bounds(request.provisioned_throughput)
+    _check_stream(request.stream_specification)
+    created = _created_indexes(request.global_secondary_index_updates or [])
+    for index in created:
+        check_defined(index.key_schema, request.attribute_definitions)
+        check_key_schema(index.key_schema, parts_of_index=True)
+        check_projection(index.projection)
+    check_projected_count(created)
+
+
+def _check_new_billing(request: UpdateTable) -> None:
+    throughput = request.provisioned_throughput
+    if request.billing_mode == "PAY_PER_REQUEST" and throughput is not None:
+        raise ValidationException(
+            f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+            "when BillingMode is PAY_PER_REQUEST"
+        )
+    if request.billing_mode == "PROVISIONED" and throughput is None:
+        raise ValidationException(
+            f"{INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED"
+        )
+
+
+def _created_indexes(
+    updates: list[GlobalSecondaryIndexUpdate],
+) -> list[CreateGlobalSecondaryIndexAction]:
+    """The indexes to make, of which there may be one; each index is named once."""
+    named: set[str] = set()
+    for update in updates:
+        action = _action(update)
+        if action.index_name in named:
+            raise ValidationException(
+                f"{INVALID}Only one global secondary index update per index is allowed "
+                f"simultaneously. Index: {action.index_name}"
+            )
+        named.add(action.index_name)
+        _check_bounds(getattr(action, "provisioned_throughput", None), action.index_name)
+    created = [update.create for update in updates if update.create is not None]
+    if len(created) + sum(update.delete is not None for update in updates) > 1:
+        raise LimitExceededException(
+            "Subscriber limit exceeded: "
+            "Only 1 online index can be created or deleted simultaneously per table"
+        )
+    return created
+
+
+def _action(update: GlobalSecondaryIndexUpdate) -> IndexAction:
+    actions = [each for each in (update.update, update.create, update.delete) if each is not None]
+    if not actions:
+        raise ValidationException(
+            f"{INVALID}One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, "
+            "GlobalSecondaryIndexUpdate.Delete must not be null"
+        )
+    if len(actions) > 1:
+        raise ValidationException(
+            f"{INVALID}Only one of GlobalSecondaryIndexUpdate.Update, "
+            "GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete may not be null"
+        )
+    return actions[0]
+
+
+# Rules on keys and indexes
+
+IndexAction = (
+    CreateGlobalSecondaryIndexAction
+    | DeleteGlobalSecondaryIndexAction
+    | UpdateGlobalSecondaryIndexAction
+)
+_KEY_TYPES: Final = {
+    "HASH": "Too many partition keys. GSI can have at most 4 partition keys",
+    "RANGE": "Too many sort keys. GSI can have at most 4 sort keys",
+}
+
+
+class _Projecting(Protocol):
+    @property
+    def projection(self) -> Projection: ...
+
+
+def check_key_schema(elements: Sequence[KeySchemaElement], *, parts_of_index: bool = False) -> None:
+    """That a key is a HASH attribute and perhaps a RANGE one; a global index may have more of each."""
+    if elements[0].key_type != "HASH":
+        raise ValidationException(
+            "Invalid KeySchema: The first KeySchemaElement is not a HASH key type"
+        )
+    if parts_of_index:
+        _check_parts(elements)
+    elif len(elements) > 1 and elements[1].key_type != "RANGE":
+        raise ValidationException(
+            "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type"
+        )
+    if len({each.attribute_name for each in elements}) < len(elements):
+        raise ValidationException(
+            "Both the Hash Key and the Range Key element in the KeySchema have the same name"
+        )
+
+
+def _check_parts(elements: Sequence[KeySchemaElement]) -> None:
+    kinds: list[str] = [each.key_type for each in elements]
+    if kinds != sorted(kinds):
+        raise ValidationException(
+            "Invalid key order. Hash Key must be specified first in key schema, "
+            "Range Key must be specifed second"
+        )
+    for kind, refusal in _KEY_TYPES.items():
+        if kinds.count(kind) > limits.INDEX_KEY_PARTS:
+            raise ValidationException(refusal)
+
+
+def check_local_indexes(request: CreateTable) -> None:
+    """That local indexes share the table's partition key and have a sort key of their own."""
+    indexes = request.local_secondary_indexes
+    if indexes is None:
+        return
+    if not indexes:
+        raise ValidationException(f"{INVALID}List of LocalSecondaryIndexes is empty")
+    if len(request.key_schema) < 2:
+        raise ValidationException(
+            f"{INVALID}Table KeySchema does not have a range key, "
+            "which is required when specifying a LocalSecondaryIndex"
+        )
+    seen: set[str] = set()
+    for index in indexes:
+        check_defined(index.key_schema, request.attribute_definitions)
+        check_key_schema(index.key_schema)
+        _check_local_key(index, request.key_schema[0].attribute_name)
+        _check_name(index.index_name, seen)
+        check_projection(index.projection)
+    if len(indexes) > limits.LOCAL_INDEXES:
+        raise ValidationException(
+            f"{INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of {limits.LOCAL_INDEXES}"
+        )
+
+
+def _check_local_key(index: LocalSecondaryIndex, table_hash_key: str) -> None:
+    if len(index.key_schema) < 2:
+        raise ValidationException(
+            f"{INVALID}Index KeySchema does not have a range key for index: {index.index_name}"
+        )
+    hash_key = index.key_schema[0].attribute_name
+    if hash_key != table_hash_key:
+        raise ValidationException(
+            f"{INVALID}Index KeySchema does not have the same leading hash key as table KeySchema "
+            f"for index: {index.index_name}. index hash key: {hash_key}, "
+            f"table hash key: {table_hash_key}"
+        )
+
+
+def check_global_indexes(request: CreateTable) -> None:
+    """That global indexes have names, keys and throughput that fit the table."""
+    indexes = request.global_secondary_indexes
+    if indexes is None:
+        return
+    if not indexes:
+        raise ValidationException(f"{INVALID}List of GlobalSecondaryIndexes is empty")
+    seen = {index.index_name for index in request.local_secondary_indexes or ()}
+    for index in indexes:
+        check_defined(index.key_schema, request.attribute_definitions)
+        check_key_schema(index.key_schema, parts_of_index=True)
+        _check_name(index.index_name, seen)
+        check_projection(index.projection)
+        _check_throughput(index, request.billing_mode == "PAY_PER_REQUEST")
+    if len(indexes) > limits.GLOBAL_INDEXES:
+        raise ValidationException(
+            f"{INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {limits.GLOBAL_INDEXES}"
+        )
+    check_projected_count((*(request.local_secondary_indexes or ()), *indexes))
+
+
+def _check_throughput(index: GlobalSecondaryIndex, on_demand: bool) -> None:
+    if on_demand and index.provisioned_throughput is not None:
+        raise ValidationException(
+            f"{INVALID}ProvisionedThroughput should not be specified for index: {index.index_name} "
+            "when BillingMode is PAY_PER_REQUEST"
+        )
+    if not on_demand and index.provisioned_throughput is None:
+        raise ValidationException(
+            f"{INVALID}ProvisionedThroughput is not specified for index: {index.index_name}"
+        )
+
+
+def check_defined(
+    elements: Iterable[KeySchemaElement], definitions: Iterable[AttributeDefinition] | None
+) -> None:
+    """That the request says of which type each attribute of an index key is."""
+    keys = [each.attribute_name for each in elements]
+    defined = [each.attribute_name for each in definitions or ()]
+    if not set(keys) <= set(defined):
+        raise ValidationException(
+            f"{INVALID}Some index key attributes are not defined in AttributeDefinitions. "
+            f"Keys: {_listed(keys)}, AttributeDefinitions: {_listed(defined)}"
+        )
+
+
+def _check_name(name: str, seen: set[str]) -> None:
+    if name in seen:
+        raise ValidationException(f"{INVALID}Duplicate index name: {name}")
+    seen.add(name)
+
+
+def check_projection(projection: Projection) -> None:
+    """That NonKeyAttributes are there exactly where ProjectionType is INCLUDE."""
+    kind, names = projection.projection_type, projection.non_key_attributes
+    if kind is None:
+        raise ValidationException(f"{INVALID}Unknown ProjectionType: null")
+    if kind != "INCLUDE" and names is not None:
+        raise ValidationException(
+            f"{INVALID}ProjectionType is {kind}, but NonKeyAttributes is specified"
+        )
+    if kind == "INCLUDE" and names is None:
+        raise ValidationException(
+            f"{INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified"
+        )
+
+
+def check_projected_count(indexes: Iterable[_Projecting]) -> None:
+    """That the indexes of a table do not name too many attributes to copy."""
+    if (
+        sum(len(each.projection.non_key_attributes or ()) for each in indexes)
+        > limits.PROJECTED_NAMES
+    ):
+        raise ValidationException(
+            f"{INVALID}Number of NonKeyAttributes over all indexes exceeds "
+            f"per-table limit of {limits.PROJECTED_NAMES}"
+        )
+
+
+def check_attributes(request: CreateTable) -> None:
+    """That every defined attribute is part of some key."""
+    local = request.local_secondary_indexes or ()
+    global_ = request.global_secondary_indexes or ()
+    schemas = [request.key_schema, *(each.key_schema for each in (*local, *global_))]
+    used = list(dict.fromkeys(each.attribute_name for schema in schemas for each in schema))
+    defined = [each.attribute_name for each in request.attribute_definitions]
+    if set(defined) <= set(used):
+        return
+    if len(schemas) == 1:
+        raise ValidationException(
+            f"{INVALID}Number of attributes in KeySchema does not exactly match "
+            "number of attributes defined in AttributeDefinitions"
+        )
+    raise ValidationException(
+        f"{INVALID}Some AttributeDefinitions are not used. "
+        f"AttributeDefinitions: {_listed(defined)}, keys used: {_listed(used)}"
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"[{', '.join(names)}]"

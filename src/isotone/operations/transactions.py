@@ -1,0 +1,380 @@
+"""The actions on several items at one moment: TransactGetItems and TransactWriteItems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+from isotone import limits
+from isotone.engine import tokens
+from isotone.engine.engine import Engine
+from isotone.engine.layout import size_of
+from isotone.engine.table import Table
+from isotone.errors import (
+    ApiError,
+    ConditionalCheckFailedException,
+    IdempotentParameterMismatchException,
+    TransactionCanceledException,
+    ValidationException,
+)
+from isotone.expressions import Projection
+from isotone.operations.action import Answer, action
+from isotone.operations.binding import Binding, Parameters, bound, checker
+from isotone.operations.capacity import Meter, add_capacity, collections_metrics
+from isotone.operations.fitting import requested_key
+from isotone.operations.items import shown
+from isotone.operations.members import (
+    AttributeMap,
+    ExpressionNames,
+    ExpressionValues,
+    ReturnConsumedCapacity,
+    ReturnItemCollectionMetrics,
+    ReturnValuesOnConditionCheckFailure,
+    Structure,
+    TableName,
+)
+from isotone.operations.names import open_table
+from isotone.operations.writes import (
+    Change,
+    Sized,
+    check_change,
+    delete_change,
+    put_change,
+    shows_old,
+    update_change,
+)
+from isotone.values.attributes import canonical_item
+
+ClientRequestToken = Annotated[str, Meta(min_length=1, max_length=36)]
+
+
+class Get(Structure, frozen=True):
+    """One read of a transaction."""
+
+    key: AttributeMap
+    table_name: TableName
+    projection_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+
+
+class TransactGetItem(Structure, frozen=True):
+    """One entry of TransactGetItems."""
+
+    get: Get
+
+
+class TransactGetItems(Structure, frozen=True):
+    """Read items of several tables as they are at one moment."""
+
+    transact_items: Annotated[
+        list[TransactGetItem], Meta(min_length=1, max_length=limits.TRANSACTION_ITEMS)
+    ]
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+
+
+class ConditionCheck(Structure, frozen=True):
+    """A condition on an item that the transaction does not write."""
+
+    key: AttributeMap
+    table_name: TableName
+    condition_expression: str
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: ExpressionValues | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class Put(Structure, frozen=True):
+    """One put of a transaction."""
+
+    item: AttributeMap
+    table_name: TableName
+    condition_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: ExpressionValues | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class Delete(Structure, frozen=True):
+    """One delete of a transaction."""
+
+    key: AttributeMap
+    table_name: TableName
+    condition_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: ExpressionValues | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class Update(Structure, frozen=True):
+    """One update of a transaction."""
+
+    key: AttributeMap
+    update_expression: str
+    table_name: TableName
+    condition_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: ExpressionValues | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class TransactWriteItem(Structure, frozen=True):
+    """One entry of TransactWriteItems: exactly one of the members is there."""
+
+    condition_check: ConditionCheck | None = None
+    put: Put | None = None
+    delete: Delete | None = None
+    update: Update | None = None
+
+
+class TransactWriteItems(Structure, frozen=True):
+    """Write items of several tables together, or none of them."""
+
+    transact_items: Annotated[
+        list[TransactWriteItem], Meta(min_length=1, max_length=limits.TRANSACTION_ITEMS)
+    ]
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
+    client_request_token: ClientRequestToken | None = None
+
+
+Entry = ConditionCheck | Put | Delete | Update
+MakeChange = Callable[[Table], Change]
+Reason = dict[str, Any]
+
+_ENTRY_ACTIONS: Final = ("condition_check", "put", "update", "delete")
+_ONE_ITEM: Final = "Transaction request cannot include multiple operations on one item"
+_check_get: Final = checker(Parameters(expressions=("projection_expression",)))
+_check_conditional: Final = checker(
+    Parameters(expressions=("condition_expression",), with_values=("condition_expression",))
+)
+_check_update: Final = checker(
+    Parameters(
+        expressions=("update_expression", "condition_expression"),
+        with_values=("update_expression", "condition_expression"),
+    )
+)
+
+
+# Why a transaction is cancelled: one reason for each of its entries, in their order
+
+_NO_REASON: Final[Reason] = {"Code": "None"}
+_CODES: Final[dict[type[ApiError], str]] = {
+    ConditionalCheckFailedException: "ConditionalCheckFailed",
+    ValidationException: "ValidationError",
+}
+
+
+def _reason_of(error: ApiError) -> Reason:
+    """The reason in which an entry's own error results."""
+    return {"Code": _CODES[type(error)], "Message": error.message, **error.members}
+
+
+def _cancel(reasons: Sequence[Reason]) -> None:
+    """Raise `TransactionCanceledException` unless no entry has a reason."""
+    codes = [reason["Code"] for reason in reasons]
+    if all(code == "None" for code in codes):
+        return
+    raise TransactionCanceledException(
+        "Transaction cancelled, please refer cancellation reasons for specific reasons "
+        f"[{', '.join(codes)}]",
+        CancellationReasons=list(reasons),
+    )
+
+
+def _each_or_cancel(attempts: Iterable[Callable[[], Any]]) -> list[Any]:
+    """What each attempt gives; the errors of entries cancel the whole."""
+    results: list[Any] = []
+    reasons: list[Reason] = []
+    for attempt in attempts:
+        try:
+            results.append(attempt())
+        except (ConditionalCheckFailedException, ValidationException) as error:
+            reasons.append(_reason_of(error))
+        else:
+            reasons.append(_NO_REASON)
+    _cancel(reasons)
+    return results
+
+
+# TransactGetItems
+
+
+@action("TransactGetItems")
+def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer:
+    """Read items of several tables as they are at one moment."""
+    gets = [entry.get for entry in request.transact_items]
+    for get in gets:
+        _check_get(get)
+    projections = [_projection(get) for get in gets]
+    for get in gets:
+        canonical_item(get.key)  # what is not even a value is not a reason but an error
+    meters: dict[str, Meter] = {}
+    responses: list[dict[str, Any]] = []
+    total = 0
+    with engine.reading:
+        for get, projection, (tree, key) in zip(
+            gets, projections, _keys(engine, gets), strict=True
+        ):
+            record = engine.store.get(tree, key)
+            total += size_of(record)
+            meter = meters.setdefault(get.table_name, _meter(get.table_name, "Read"))
+            meter.read(size_of(record), consistent=True)
+            responses.append({} if record is None else {"Item": shown(record, projection)})
+    if total > limits.TRANSACTION_SIZE:
+        raise ValidationException(
+            "Transaction can not exceed 4 MB: the aggregate size of the items in the transaction is too large"
+        )
+    answer: dict[str, Any] = {"Responses": responses}
+    add_capacity(answer, request.return_consumed_capacity, meters.values())
+    return answer
+
+
+def _projection(get: Get) -> Projection | None:
+    binding = Binding(get.expression_attribute_names, None)
+    projection = binding.projection(get.projection_expression)
+    binding.check()
+    return projection
+
+
+def _keys(engine: Engine, gets: list[Get]) -> list[tuple[str, bytes]]:
+    """Where each item lies; a key that does not fit its table cancels the whole."""
+
+    def locate(get: Get) -> tuple[str, bytes]:
+        table = open_table(engine, get.table_name)
+        return table.tree, requested_key(table.keyspace, get.key)[0]
+
+    keys: list[tuple[str, bytes]] = _each_or_cancel(partial(locate, get) for get in gets)
+    if len(set(keys)) < len(keys):
+        raise ValidationException(_ONE_ITEM)
+    return keys
+
+
+def _meter(table_name: str, kind: str) -> Meter:
+    return Meter(table_name, factor=2, kind=f"{kind}CapacityUnits")
+
+
+# TransactWriteItems
+
+
+@action("TransactWriteItems", grouped=True)
+def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
+    """Execute up to 100 writes and checks over several tables, all of them or none."""
+    entries = [_checked_entry(item) for item in request.transact_items]
+    prepared = [_prepare(entry) for entry in entries]
+    token = request.client_request_token
+    # The writes must be the same when a token comes again, not what is reported of them.
+    digest = b"" if token is None else repr(request.transact_items).encode()
+    with engine.writing:
+        if token is not None and _is_repeated(engine, token, digest):
+            changes, meters = _reread(engine, entries, prepared)
+        else:
+            changes, meters = _write(engine, entries, prepared)
+            if token is not None:
+                tokens.remember(engine, token, digest)
+        answer: dict[str, Any] = {}
+        add_capacity(answer, request.return_consumed_capacity, meters.values())
+        if request.return_item_collection_metrics == "SIZE":
+            answer["ItemCollectionMetrics"] = collections_metrics(
+                engine,
+                (
+                    (entry.table_name, change.table, change.key_item)
+                    for entry, change in zip(entries, changes, strict=True)
+                ),
+            )
+        return answer
+
+
+def _is_repeated(engine: Engine, token: str, digest: bytes) -> bool:
+    """Whether a request was executed before; a token that was used for another one is refused."""
+    same = tokens.recall(engine, token, digest)
+    if same is False:
+        raise IdempotentParameterMismatchException(
+            "ClientRequestToken is being used with different request parameters"
+        )
+    return same is not None
+
+
+def _checked_entry(item: TransactWriteItem) -> Entry:
+    """The one action of an entry, which may combine its parameters."""
+    present = [getattr(item, name) for name in _ENTRY_ACTIONS]
+    actions: list[Entry] = [entry for entry in present if entry is not None]
+    if not actions:
+        raise ValidationException(
+            "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
+        )
+    if len(actions) > 1:
+        raise ValidationException(
+            "TransactItems can only contain one of Check, Put, Update or Delete"
+        )
+    (entry,) = actions
+    check = _check_update if isinstance(entry, Update) else _check_conditional
+    check(entry)
+    return entry
+
+
+def _prepare(entry: Entry) -> MakeChange:
+    """All that needs no table: expressions, values, and the item or key."""
+    binding = Binding(entry.expression_attribute_names, entry.expression_attribute_values)
+    update = binding.update(entry.update_expression) if isinstance(entry, Update) else None
+    matches = bound(binding.condition(entry.condition_expression), binding.values)
+    binding.check()
+    shown = shows_old(entry)
+    if isinstance(entry, Put):
+        item, size = canonical_item(entry.item)
+        return lambda table: put_change(table, item, size, matches, shown)
+    key, _ = canonical_item(entry.key)
+    match entry:
+        case Delete():
+            return lambda table: delete_change(table, key, matches, shown)
+        case Update():
+            return lambda table: update_change(table, key, update, binding.values, matches, shown)
+        case ConditionCheck():
+            assert matches is not None
+            return lambda table: check_change(table, key, matches, shown)
+
+
+def _changes(engine: Engine, entries: list[Entry], prepared: list[MakeChange]) -> list[Change]:
+    """Every entry as a change of an item; an entry that does not fit its table cancels the whole."""
+    tables = [open_table(engine, entry.table_name) for entry in entries]
+    changes: list[Change] = _each_or_cancel(
+        partial(make, table) for make, table in zip(prepared, tables, strict=True)
+    )
+    if len({(change.table.name, change.key) for change in changes}) < len(changes):
+        raise ValidationException(_ONE_ITEM)
+    return changes
+
+
+def _write(
+    engine: Engine, entries: list[Entry], prepared: list[MakeChange]
+) -> tuple[list[Change], dict[str, Meter]]:
+    """Test all conditions, then write."""
+    changes = _changes(engine, entries, prepared)
+    old = [engine.store.get(change.table.tree, change.key) for change in changes]
+    new: list[Sized | None] = _each_or_cancel(
+        partial(change.new_item, record) for change, record in zip(changes, old, strict=True)
+    )
+    if sum(sized[1] for sized in new if sized is not None) > limits.TRANSACTION_SIZE:
+        raise ValidationException("Collection size exceeds 4 MB limit for a transaction")
+    meters = {entry.table_name: _meter(entry.table_name, "Write") for entry in entries}
+    for entry, change, record, sized in zip(entries, changes, old, new, strict=True):
+        meter = meters[entry.table_name]
+        if change.only_checks:
+            meter.write(size_of(record), 0)
+        else:
+            change.write(engine, record, sized, meter)
+    return changes, meters
+
+
+def _reread(
+    engine: Engine, entries: list[Entry], prepared: list[MakeChange]
+) -> tuple[list[Change], dict[str, Meter]]:
+    """The cost of a request that was already executed: its items are read, not written."""
+    changes = _changes(engine, entries, prepared)
+    meters = {entry.table_name: _meter(entry.table_name, "Read") for entry in entries}
+    for entry, change in zip(entries, changes, strict=True):
+        record = engine.store.get(change.table.tree, change.key)
+        meters[entry.table_name].read(size_of(record), consistent=True)
+    return changes, meters
