@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.backends.exchange import error_of
-from isotone.backends.retry import Retries, is_throttled
+from isotone.backends.retry import Retries, is_retryable
 from isotone.errors import ApiError, ConnectionFailed
 
 THROTTLED = [
@@ -56,7 +56,6 @@ def test_none_repeats_nothing() -> None:
     assert Retries.none().delay(1, PASSING[0]) is None
 
 
-def test_throttling_is_recognised() -> None:
-    assert all(map(is_throttled, THROTTLED))
-    assert not is_throttled(ApiError("other"))
-    assert not is_throttled(ConnectionFailed("lost"))
+def test_what_may_succeed_a_moment_later_is_recognised() -> None:
+    assert all(map(is_retryable, PASSING))
+    assert not any(map(is_retryable, [*FINAL, ApiError("other")]))

@@ -3,18 +3,18 @@ counted, or lost after they were carried out."""
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from isotone import ManualClock, Observation, Store
 from isotone.backends.interface import Request, Response
-from isotone.errors import ApiError
+from isotone.errors import IsotoneError
 from isotone.model import Pause, Steps
-from isotone.model.steps import with_hint
 
 R = TypeVar("R")
 
@@ -31,11 +31,16 @@ class Hasty(Store):
 
     @classmethod
     def over(cls, store: Store) -> Hasty:
-        hasty = cls(store.backend, store.calls._reader, store.clock, lambda: None)
         assert isinstance(store.clock, ManualClock)
-        return hasty
+        hasty = copy.copy(store)
+        hasty.__class__ = cls
+        return cast(Hasty, hasty)
 
     def run(self, steps: Steps[R]) -> R:
+        return super().run(self._hastened(steps))
+
+    def _hastened(self, steps: Steps[R]) -> Steps[R]:
+        """The same requests without the pauses."""
         try:
             step = next(steps)
             while True:
@@ -46,9 +51,9 @@ class Hasty(Store):
                     step = steps.send({})
                     continue
                 try:
-                    response = self.backend.execute(*step)
-                except ApiError as error:
-                    step = steps.throw(with_hint(error, step))
+                    response = yield step
+                except IsotoneError as error:
+                    step = steps.throw(error)
                 else:
                     step = steps.send(response)
         except StopIteration as end:

@@ -18,7 +18,6 @@ from tests.structures.simulation import Hasty, Overtaken
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Observation, Store, errors, field
-from isotone.model.steps import run
 from isotone.structures import SortedSet
 from isotone.structures.sorted_set.bounds import EXACT, ScoreRange, matcher, score_of
 
@@ -531,16 +530,13 @@ def test_with_ranks_a_change_happens_once_whose_answer_was_lost(memory: Store) -
     ranked = SortedSet(memory, "lost", ranked=True)
     ranked.create_table()
     ranked.load((f"m{number:03}", number) for number in range(100))
-    backend: Any = LosingAnswers(memory.backend)
-
-    def perform(name: str, *given: Any, **options: Any) -> Any:
-        return run(getattr(SortedSet, name)._function(ranked, *given, **options), backend)
-
-    assert perform("zincrby", 60, "m005") == 65
-    assert perform("zpopmin") == [("m000", 0)]
-    assert perform("zpopmax", 2) == [("m099", 99), ("m098", 98)]
-    assert perform("zadd", {"new": 7}, nx=True, incr=True) == 7
-    assert perform("zrem", "m050") == 1
+    with isotone.connect(LosingAnswers(memory.backend), clock=memory.clock) as losing:
+        again = SortedSet(losing, "lost", ranked=True)
+        assert again.zincrby(60, "m005") == 65
+        assert again.zpopmin() == [("m000", 0)]
+        assert again.zpopmax(2) == [("m099", 99), ("m098", 98)]
+        assert again.zadd({"new": 7}, nx=True, incr=True) == 7
+        assert again.zrem("m050") == 1
     assert ranked.zcard() == 97
     assert ranked.ranking is not None
     assert memory.run(ranked.ranking._check()).faults == []
