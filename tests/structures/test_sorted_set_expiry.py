@@ -207,7 +207,7 @@ def test_all_members_go_at_the_moment_that_commands_have_said(
 
         def perform(commands: list[str]) -> Steps[None]:
             for name in commands:
-                yield from getattr(SortedSet, name)._function(songs, *COMMANDS[name])
+                yield from getattr(SortedSet, name).__wrapped__(songs, *COMMANDS[name])
 
         Interleaved(store, map(perform, tasks)).run(seed)
         (query,) = songs.queries()

@@ -62,7 +62,7 @@ def test_an_interrupted_load_is_run_again(memory: Store) -> None:
 
 def steps_of(operation: Any, *arguments: Any) -> Steps[Any]:
     """The steps of an operation, which nobody runs yet."""
-    return operation._function(*arguments)  # type: ignore[no-any-return]
+    return operation.__wrapped__(*arguments)  # type: ignore[no-any-return]
 
 
 @settings(max_examples=40, deadline=None)
