@@ -50,9 +50,9 @@ def test_the_field_is_named(wrong: dict[str, Any], kind: type[Exception], messag
 @pytest.mark.parametrize(
     ("call", "note"),
     [
-        (lambda store: store.put(Book(**KEY)), "table 'shelf' is not there"),
-        (lambda store: store.all(Book.primary.scan()), "table 'shelf' is not there"),
-        (lambda store: store.put_many([Book(**KEY)]), "table 'shelf' is not there"),
+        (lambda store: store.put(Book(**KEY)), "table 'shelf' or its index does not exist"),
+        (lambda store: store.all(Book.primary.scan()), "table 'shelf' or its index does not exist"),
+        (lambda store: store.put_many([Book(**KEY)]), "table 'shelf' or its index does not exist"),
     ],
 )
 def test_a_table_that_is_not_there_is_named(call: Callable[[Store], Any], note: str) -> None:

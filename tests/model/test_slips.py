@@ -145,7 +145,7 @@ def test_a_key_is_given_by_name(store: Store) -> None:
 def test_a_transaction_reads_before_it_writes(store: Store) -> None:
     together = store.transaction()
     together.create(order(1))
-    with pytest.raises(UsageError, match="get first, and write then"):
+    with pytest.raises(UsageError, match="call get before the write"):
         together.get(Order, customer_id="2b5a41c0", number=1)
 
 

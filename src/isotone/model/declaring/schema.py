@@ -148,19 +148,25 @@ class EntitySchema:
         """The primary key's attributes, from the values of its fields."""
         key = self.primary.encode(values)
         if key is None:
-            missing = dict.fromkeys(
-                component.field.name
-                for component in self.primary.components
-                if values.get(component.field.name) is None
-            )
-            raise UsageError(f"{self.tag}: the primary key needs a value for {', '.join(missing)}")
+            raise self._without_key(values)
         return key
 
     def identify(self, values: Mapping[str, Any]) -> Item:
         """The primary key of exactly these fields; raises `UsageError` for any other set of fields."""
         if values.keys() != self._identifying:
             raise self._other_fields(values)
-        return self.primary_key(values)
+        key = self.primary.encode(values)
+        if key is None:
+            raise self._without_key(values)
+        return key
+
+    def _without_key(self, values: Mapping[str, Any]) -> UsageError:
+        missing = dict.fromkeys(
+            component.field.name
+            for component in self.primary.components
+            if values.get(component.field.name) is None
+        )
+        return UsageError(f"{self.tag}: the primary key needs a value for {', '.join(missing)}")
 
     @cached_property
     def _identifying(self) -> frozenset[str]:

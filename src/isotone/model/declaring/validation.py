@@ -31,14 +31,15 @@ class Validator:
 
     def all(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Values for every field, validated; raises `InvalidEntity` that lists every fault."""
-        if not values.keys() <= self._fields.keys():
-            raise self._unknown(sorted(values.keys() - self._fields.keys()))
-        if not self._required <= values.keys():
+        given = values.keys()
+        if not given <= self._names:
+            raise self._unknown(sorted(given - self._names))
+        if not self._required <= given:
             return self._validated(values, [name for name in self._fields if name not in values])
         valid = self._validated(values)
-        for name, field in self._fields.items():
+        for name, factory, default in self._defaults:
             if name not in valid:
-                valid[name] = default_of(field)
+                valid[name] = default if factory is None else factory()
         return valid
 
     def one(self, name: str, value: Any) -> Any:
@@ -59,6 +60,22 @@ class Validator:
         raise InvalidEntity(
             f"{self._entity}: " + "; ".join(f"{name} {what}" for name, what in faults),
             [{"field": name, "error": what} for name, what in faults],
+        )
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self._fields)
+
+    @cached_property
+    def _defaults(self) -> tuple[tuple[str, Callable[[], Any] | None, Any], ...]:
+        """For each field: its name, its default_factory, and its default."""
+        return tuple(
+            (
+                name,
+                field.options.default_factory,
+                field.options.default if field.options.has_default else None,
+            )
+            for name, field in self._fields.items()
         )
 
     @cached_property

@@ -1,9 +1,13 @@
 """From conditions on fields to exact conditions on key attributes.
 
-DynamoDB reads a range of one partition. So a key answers conditions that say `==` for every field of
+DynamoDB reads one range of one partition. So a key answers conditions that give `==` for every field of
 its partition, then `==` for the first fields of its order, then at most one range, on the field that
-comes next. Whatever else is asked for lies scattered over the key's order, and is refused with what to
-write instead: silently reading and dropping it would cost what nobody sees.
+comes next. Items that satisfy other conditions are scattered over the key's order: such conditions are
+refused, with what to write instead, because reading and dropping items would cost more than one sees.
+
+A sort key takes one condition: a comparison, BETWEEN (both bounds included) or begins_with. So `>= a`
+together with `< b` has to become one condition. They are joined as intervals of the attribute's values;
+an open bound of a BETWEEN becomes a value that the reader drops.
 """
 
 from __future__ import annotations
@@ -21,15 +25,21 @@ from isotone.values.json import text_of_bytes
 from isotone.values.order import sort_key
 from isotone.values.types import AttributeValue
 
-RANGES: Final = frozenset({"<", "<=", ">", ">=", "between", "begins_with"})
+_RANGES: Final = frozenset({"<", "<=", ">", ">=", "between", "begins_with"})
+_PRESENCE: Final = frozenset({"attribute_exists", "attribute_not_exists"})
+_PYTHON: Final = {"<>": "!=", "in": "is_in()"}
+_INSTEAD: Final = {
+    "<>": "put it in .filter(…)",
+    "in": "make one query for each value, or put it in .filter(…)",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class KeyBounds:
-    """The part of a key's order that holds what was asked for.
+    """The part of a key's order that holds the wanted items.
 
-    `is_empty` says that the conditions exclude one another, so that nothing needs to be read. `free`
-    is the first field that differs among the items of the range: the one by which they come sorted.
+    `is_empty` means that the conditions exclude one another, so that there is nothing to read. `free` is
+    the first field that differs among the items of the range: they come sorted by it.
     """
 
     restrictions: tuple[Restriction, ...]
@@ -38,7 +48,7 @@ class KeyBounds:
 
     @property
     def excluded(self) -> tuple[tuple[str, frozenset[str]], ...]:
-        """For each attribute that has such, the values to be dropped from the range."""
+        """The values to drop from the range, by attribute."""
         return tuple((r.attribute, r.excluded) for r in self.restrictions if r.excluded)
 
 
@@ -53,30 +63,39 @@ def bounds(key: BoundKey, conditions: Iterable[Condition]) -> KeyBounds:
     is_empty = asked.contradictory or any(each.is_empty for each in restrictions)
     for slot in key.sort:
         if free is not None:
-            asked.refuse_beyond(slot.components, free)
+            asked.refuse_after(free, slot.components)
             continue
         equal, free = asked.leading(slot)
-        found, impossible = _sort(slot, asked, equal, free)
+        joined, impossible = _sort(slot, asked, equal, free)
         is_empty = is_empty or impossible
-        restrictions += found
+        restrictions += joined
     return KeyBounds(tuple(restrictions), free, is_empty)
 
 
+def flat(conditions: Iterable[Condition]) -> Iterator[Condition]:
+    """The conditions, with those that `&` joins one by one."""
+    for condition in conditions:
+        if isinstance(condition, All):
+            yield from flat(condition.operands)
+        else:
+            yield condition
+
+
 class _ConditionsByField:
-    """The conditions, sorted by field and by what they ask."""
+    """The conditions of a query: the values that fields equal, and the ranges they lie in."""
 
     def __init__(self, key: BoundKey, conditions: Iterable[Condition]) -> None:
         self.key = key
         self.equal: dict[str, Any] = {}
         self.ranges: dict[str, list[Comparison]] = {}
         self.contradictory = False
-        own = {component.field.name for component in key.components}
+        in_key = {component.field.name for component in key.components}
         for condition in flat(conditions):
-            self._take(_comparison(key, condition, own))
+            self._add(_comparison(key, condition, in_key))
 
-    def _take(self, condition: Comparison) -> None:
+    def _add(self, condition: Comparison) -> None:
         name = condition.field.name
-        if condition.operator in RANGES:
+        if condition.operator in _RANGES:
             self.ranges.setdefault(name, []).append(condition)
         elif name in self.equal and self.equal[name] != condition.values[0]:
             self.contradictory = True
@@ -84,20 +103,19 @@ class _ConditionsByField:
             self.equal[name] = condition.values[0]
         if name in self.equal and name in self.ranges:
             raise Unanswerable(
-                f"{self.key.name}: {name!r} is asked to equal a value and to lie in a range; ask for one"
+                f"{self.key.name}: {name!r} must equal a value and lie in a range; give only one of them"
             )
 
     def leading(self, slot: Slot) -> tuple[int, Component | None]:
         """How many components of a slot are given by equality, and the one after them."""
         for place, component in enumerate(slot.components):
             if component.field.name not in self.equal:
-                beyond = slot.components[place + 1 :]
-                self.refuse_beyond(beyond, component)
+                self.refuse_after(component, slot.components[place + 1 :])
                 return place, component
         return len(slot.components), None
 
-    def refuse_beyond(self, components: Iterable[Component], free: Component) -> None:
-        """Raise for a condition on a component behind one whose value is not fixed."""
+    def refuse_after(self, free: Component, components: Iterable[Component]) -> None:
+        """Raise for a condition on a component after one whose value is not fixed."""
         partition = {c.field.name for slot in self.key.partition for c in slot.components}
         for component in components:
             name = component.field.name
@@ -111,63 +129,47 @@ class _ConditionsByField:
             )
 
 
-def flat(conditions: Iterable[Condition]) -> Iterator[Condition]:
-    """The conditions, with those that are joined by `&` one by one."""
-    for condition in conditions:
-        if isinstance(condition, All):
-            yield from flat(condition.operands)
-        else:
-            yield condition
-
-
-def _comparison(key: BoundKey, condition: Condition, own: set[str]) -> Comparison:
+def _comparison(key: BoundKey, condition: Condition, in_key: set[str]) -> Comparison:
     """The condition, if it compares a field of the key in a way that an order can answer."""
     if not isinstance(condition, Condition):
         raise UsageError(f"{condition!r} is not a condition; write one such as Order.number == 157")
     names = ", ".join(dict.fromkeys(field.name for field in condition.fields()))
-    if isinstance(condition, FunctionTest) and condition.function in _PRESENCE and names in own:
+    if isinstance(condition, FunctionTest) and condition.function in _PRESENCE and names in in_key:
         raise Unanswerable(
-            f"{key.name}: everything in it has a value for {names!r}, and what has none is not in it, so "
-            "leave this condition out; to find what has none, use another key and .filter(…)"
+            f"{key.name}: every item in it has a value for {names!r}, and items without one are not in it, "
+            "so leave this condition out; to find those without one, use another key and .filter(…)"
         )
     if not isinstance(condition, Comparison) or condition.path:
         raise Unanswerable(
-            f"{key.name}: a condition on {names} that is no plain comparison of a field cannot be "
-            "answered by a key; put it in .filter(…)"
+            f"{key.name}: a key cannot answer a condition on {names} that is not a plain comparison of a "
+            "field; put it in .filter(…)"
         )
-    if condition.field.name not in own:
+    if condition.field.name not in in_key:
         _refuse_sparse(key, condition.field.name)
+        parts = ", ".join(dict.fromkeys(component.field.name for component in key.components))
         raise Unanswerable(
-            f"{names!r} is no part of key {key.name} ({', '.join(_names(key)) or 'no fields'}); put the "
-            "condition in .filter(…), which reads and pays for what it drops, or declare an index"
+            f"{names!r} is not a part of key {key.name} ({parts or 'no fields'}); put the condition in "
+            ".filter(…), which reads and pays for what it drops, or declare an index"
         )
-    if condition.operator != "=" and condition.operator not in RANGES:
+    if condition.operator != "=" and condition.operator not in _RANGES:
         raise Unanswerable(
-            f"{key.name}: {_WORDS[condition.operator]} on {names!r} is not one range of a key; {_INSTEAD[condition.operator]}"
+            f"{key.name}: {_PYTHON[condition.operator]} on {names!r} is not one range of a key; "
+            f"{_INSTEAD[condition.operator]}"
         )
     return condition
 
 
 def _refuse_sparse(key: BoundKey, name: str) -> None:
-    """Raise for a condition on a field of the key's own `when`, which its entries satisfy anyway."""
+    """Raise for a condition on a field of the key's own `when`, which all its entries satisfy."""
     if key.when is not None and name in {field.name for field in key.when.fields()}:
         raise Unanswerable(
             f"{key.name} has entries only for what satisfies its when=, a condition on {name!r}; leave "
-            "this one out where it says the same, put it in .filter(…) where it says more, and use "
-            "another key where it says something else"
+            "this one out if it means the same, put it in .filter(…) if it demands more, and use another "
+            "key if it means something else"
         )
 
 
-_PRESENCE: Final = frozenset({"attribute_exists", "attribute_not_exists"})
-_WORDS: Final = {"<>": "!=", "in": "is_in()"}
-_INSTEAD: Final = {
-    "<>": "put it in .filter(…)",
-    "in": "make one query for each value, or put it in .filter(…)",
-}
-
-
-def _names(key: BoundKey) -> list[str]:
-    return list(dict.fromkeys(component.field.name for component in key.components))
+# The restriction of each key attribute
 
 
 def _partition(slot: Slot, asked: _ConditionsByField) -> Restriction:
@@ -175,16 +177,16 @@ def _partition(slot: Slot, asked: _ConditionsByField) -> Restriction:
         name = component.field.name
         if name in asked.equal:
             continue
-        found = "a range" if name in asked.ranges else "nothing"
+        given = "a range" if name in asked.ranges else "nothing"
         raise Unanswerable(
             f"{asked.key.name} groups items by {name!r}, so a query has to say {name} == …, "
-            f"and it says {found}; to read all groups, ask for a scan by name"
+            f"and it says {given}; to read all groups, ask for a scan by name"
         )
     if isinstance(slot, StringSlot) and not slot.can_hold(asked.equal):
-        return Restriction(slot.attribute.name, "=", EMPTY[:1])  # which no key is
+        return Restriction(slot.attribute.name, "=", EMPTY[:1])  # which is never a key
     value = slot.encode(asked.equal)
     if value is None:
-        raise UsageError(f"{asked.key.name}: a key holds no None")
+        raise UsageError(f"{asked.key.name}: a key never contains None")
     return Restriction(slot.attribute.name, "=", (value,))
 
 
@@ -197,12 +199,12 @@ def _sort(
     )
     joined: Restriction | None = None
     for condition in ranges or (None,):
-        found = _restriction(slot, asked, equal, condition)
-        if found is None:
+        restriction = _restriction(slot, asked, equal, condition)
+        if restriction is None:
             continue
-        if found.is_empty:
+        if restriction.is_empty:
             return [], True
-        joined = found if joined is None else intersection(joined, found)
+        joined = restriction if joined is None else intersection(joined, restriction)
         if joined is None:
             return [], True
     return ([] if joined is None else [joined]), False
@@ -211,9 +213,9 @@ def _sort(
 def _restriction(
     slot: Slot, asked: _ConditionsByField, equal: int, condition: Comparison | None
 ) -> Restriction | None:
+    """What one condition demands of a sort attribute; None for nothing."""
     if isinstance(slot, NativeSlot):
         return _native(slot, asked, condition)
-    assert isinstance(slot, StringSlot)
     leading = [
         slot.to_codec(place, asked.equal[component.field.name])
         for place, component in enumerate(slot.components[:equal])
@@ -227,20 +229,16 @@ def _restriction(
     except Unanswerable as error:
         if operator == "begins_with":
             raise Unanswerable(f"{asked.key.name}: {error}") from None
-        raise _not_sorted(slot, asked, equal) from None
+        name = slot.components[equal].field.name
+        raise Unanswerable(
+            f"{asked.key.name} has {name!r} in a form that does not sort, so items do not lie in the order "
+            f"of {name}; give {name} == …, or .begins_with(…) of a text, or put the condition in "
+            ".filter(…), which reads and pays for what it drops"
+        ) from None
     if selection.operator is None:
         return None
     texts = tuple({"S": text} for text in selection.operands)
     return Restriction(slot.attribute.name, selection.operator, texts, selection.excluded)
-
-
-def _not_sorted(slot: Slot, asked: _ConditionsByField, place: int) -> Unanswerable:
-    name = slot.components[place].field.name
-    return Unanswerable(
-        f"{asked.key.name} has {name!r} as it stands, so items do not lie in the order of {name}; "
-        f"give {name} == …, or .begins_with(…) of a text, or put the condition in .filter(…), which "
-        "reads and pays for what it drops"
-    )
 
 
 def _native(
@@ -253,7 +251,7 @@ def _native(
         return None
     operands = tuple(map(condition.wire, condition.values))
     if operands[0] in EMPTY and condition.operator in (">", ">=", "begins_with"):
-        return None  # every key is above nothing, and begins with it
+        return None  # every key is above an empty text, and begins with it
     if operands[0] in EMPTY and condition.operator == "between":
         return Restriction(slot.attribute.name, "<=", operands[1:])
     return Restriction(slot.attribute.name, condition.operator, operands)
@@ -268,7 +266,7 @@ class Restriction:
     """One condition on one key attribute.
 
     `operator` is `=`, `<`, `<=`, `>`, `>=`, `between` or `begins_with`; `excluded` are the texts of
-    values that satisfy it all the same and are to be dropped.
+    values that satisfy it but are to be dropped.
     """
 
     attribute: str
@@ -281,7 +279,7 @@ class Restriction:
         """Whether no value can satisfy it."""
         low, high, *_ = interval_of(self)
         if high in EMPTY:
-            return True  # as no key attribute is
+            return True
         if low is None or high is None:
             return False
         first, last = sort_key(low), sort_key(high)
@@ -298,11 +296,20 @@ class Restriction:
         return nodes.Comparison(self.operator, path, literals[0])
 
 
-class Interval(NamedTuple):
-    """A range of values; a bound that is None is not there, an open one is not included."""
+def text_of(value: AttributeValue) -> str:
+    """The text by which a key value is compared with the excluded ones."""
+    ((_, content),) = value.items()
+    return str(content)
 
-    low: AttributeValue | None
-    high: AttributeValue | None
+
+# Intervals
+
+
+class Interval(NamedTuple):
+    """A range of values; None means that it has no such bound, an open bound is not included."""
+
+    low: AttributeValue | None = None
+    high: AttributeValue | None = None
     low_open: bool = False
     high_open: bool = False
 
@@ -316,12 +323,8 @@ class Interval(NamedTuple):
 
 
 def interval_of(restriction: Restriction) -> Interval:
-    """The values that satisfy a restriction, the excluded ones among them."""
+    """The values that satisfy a restriction, with the excluded ones."""
     return _INTERVALS[restriction.operator](*restriction.operands)
-
-
-def _beginning(prefix: AttributeValue) -> Interval:
-    return Interval(prefix, _above(prefix), high_open=True)
 
 
 _INTERVALS: Final[dict[str, Callable[..., Interval]]] = {
@@ -331,75 +334,57 @@ _INTERVALS: Final[dict[str, Callable[..., Interval]]] = {
     ">": lambda value: Interval(value, None, low_open=True),
     ">=": lambda value: Interval(value, None),
     "between": lambda low, high: Interval(low, high),
-    "begins_with": _beginning,
+    "begins_with": lambda prefix: Interval(prefix, _above(prefix), high_open=True),
 }
 
 
 def intersection(one: Restriction, other: Restriction) -> Restriction | None:
-    """What satisfies both; None where nothing can."""
-    a, b = interval_of(one), interval_of(other)
-    low, low_open = _tighter(a.low, a.low_open, b.low, b.low_open, lambda x, y: x > y)
-    high, high_open = _tighter(a.high, a.high_open, b.high, b.high_open, lambda x, y: x < y)
-    joined = Interval(low, high, low_open, high_open)
-    if joined.is_empty:
-        return None
-    return _restriction_of(one.attribute, joined, one.excluded | other.excluded)
+    """What satisfies both; None if nothing can."""
+    both = (interval_of(one), interval_of(other))
+    low = max((each for each in both if each.low is not None), key=_low, default=Interval())
+    high = min((each for each in both if each.high is not None), key=_high, default=Interval())
+    joined = Interval(low.low, high.high, low.low_open, high.high_open)
+    return None if joined.is_empty else _of_interval(one, other, joined)
 
 
 def hull(one: Restriction, other: Restriction) -> Restriction | None:
-    """One range from the lower of the two to the higher; None where that is all values.
+    """One range from the lower of the two to the higher; None if that is all values.
 
-    What the two exclude stays excluded, so it must not be in the other one.
+    What one of them excludes stays excluded, so the other must not contain it.
     """
-    a, b = interval_of(one), interval_of(other)
-    low, low_open = _wider(a.low, a.low_open, b.low, b.low_open, lambda x, y: x < y)
-    high, high_open = _wider(a.high, a.high_open, b.high, b.high_open, lambda x, y: x > y)
-    if low is None and high is None:
+    both = (interval_of(one), interval_of(other))
+    low = Interval() if any(each.low is None for each in both) else min(both, key=_low)
+    high = Interval() if any(each.high is None for each in both) else max(both, key=_high)
+    if low.low is None and high.high is None:
         return None
-    return _restriction_of(
-        one.attribute, Interval(low, high, low_open, high_open), one.excluded | other.excluded
-    )
+    return _of_interval(one, other, Interval(low.low, high.high, low.low_open, high.high_open))
 
 
 def lies_before(one: Restriction, other: Restriction) -> bool:
     """Whether all values of one are below all values of the other."""
-    high, low = interval_of(one).high, interval_of(other).low
-    if high is None or low is None:
+    below, above = interval_of(one), interval_of(other)
+    if below.high is None or above.low is None:
         return False
-    if high == low:
-        return interval_of(one).high_open or interval_of(other).low_open
-    return bool(sort_key(high) < sort_key(low))
+    if below.high == above.low:
+        return below.high_open or above.low_open
+    return bool(sort_key(below.high) < sort_key(above.low))
 
 
-def _tighter(
-    a: AttributeValue | None,
-    a_open: bool,
-    b: AttributeValue | None,
-    b_open: bool,
-    beats: Callable[[Any, Any], bool],
-) -> tuple[AttributeValue | None, bool]:
-    if a is None or b is None:
-        return (b, b_open) if a is None else (a, a_open)
-    if a == b:
-        return a, a_open or b_open
-    return (a, a_open) if beats(sort_key(a), sort_key(b)) else (b, b_open)
+def _low(interval: Interval) -> Any:
+    """Orders intervals by where they begin; only for those with a lower bound."""
+    assert interval.low is not None
+    return sort_key(interval.low), interval.low_open
 
 
-def _wider(
-    a: AttributeValue | None,
-    a_open: bool,
-    b: AttributeValue | None,
-    b_open: bool,
-    beats: Callable[[Any, Any], bool],
-) -> tuple[AttributeValue | None, bool]:
-    if a is None or b is None:
-        return None, False
-    if a == b:
-        return a, a_open and b_open
-    return (a, a_open) if beats(sort_key(a), sort_key(b)) else (b, b_open)
+def _high(interval: Interval) -> Any:
+    """Orders intervals by where they end; only for those with an upper bound."""
+    assert interval.high is not None
+    return sort_key(interval.high), not interval.high_open
 
 
-def _restriction_of(attribute: str, interval: Interval, excluded: frozenset[str]) -> Restriction:
+def _of_interval(one: Restriction, other: Restriction, interval: Interval) -> Restriction:
+    """The restriction to an interval, with what two others exclude."""
+    attribute, excluded = one.attribute, one.excluded | other.excluded
     low, high, low_open, high_open = interval
     if low is None or high is None:
         operator = (">" if low_open else ">=") if high is None else ("<" if high_open else "<=")
@@ -414,21 +399,12 @@ def _restriction_of(attribute: str, interval: Interval, excluded: frozenset[str]
     return Restriction(attribute, "between", (low, high), excluded | dropped)
 
 
-def text_of(value: AttributeValue) -> str:
-    """The text by which a key value is compared with the excluded ones."""
-    ((_, content),) = value.items()
-    return str(content)
-
-
 _LAST_CHARACTER: Final = "\U0010ffff"
-_SURROGATES: Final = (
-    0xD800,
-    0xE000,
-)  # code points from the first up to the second are no characters
+_SURROGATES: Final = (0xD800, 0xE000)  # code points from the first up to the second: no characters
 
 
 def _above(prefix: AttributeValue) -> AttributeValue | None:
-    """The least value above all that begin with the prefix; None where there is none."""
+    """The least value above all that begin with the prefix; None if there is none."""
     if "B" in prefix:
         raw = a2b_base64(prefix["B"]).rstrip(b"\xff")
         return {"B": text_of_bytes(raw[:-1] + bytes([raw[-1] + 1]))} if raw else None
