@@ -156,8 +156,14 @@ def test_conditions_that_exclude_one_another_ask_nothing(conditions: tuple[Condi
             ),
             r"not a plain comparison.*filter\(…\)",
         ),
-        (lambda: Order.by_status.where(MINE, ~(Order.status == "SHIPPED")), "not a plain comparison"),
-        (lambda: Order.primary.where(MINE, Order.number == 3, Order.number > 1), "give only one of them"),
+        (
+            lambda: Order.by_status.where(MINE, ~(Order.status == "SHIPPED")),
+            "not a plain comparison",
+        ),
+        (
+            lambda: Order.primary.where(MINE, Order.number == 3, Order.number > 1),
+            "give only one of them",
+        ),
     ],
 )
 def test_what_no_range_answers_is_refused(ask: Any, words: str) -> None:

@@ -124,9 +124,9 @@ def test_a_kind_without_the_key_is_refused() -> None:
         ),
         (Book.primary.scan(), "not read yet"),
         (BOOKS[0], r"write show\(\[Book\(…\)\]\)"),
-        (None, "None is no entity; show takes what"),
-        ("BOOKS", "'B' is no entity"),
-        ([*BOOKS, None], "None is no entity"),
+        (None, "None is not an entity; show takes the result"),
+        ("BOOKS", "'B' is not an entity"),
+        ([*BOOKS, None], "None is not an entity"),
     ],
 )
 def test_what_is_no_sequence_of_entities_is_told_what_to_write(wrong: Any, words: str) -> None:

@@ -194,7 +194,7 @@ def test_a_condition_on_what_was_not_loaded_is_refused(desks: Store) -> None:
     loaded = desks.load(DESKS.select(Desk.number))
     with pytest.raises(UsageError, match="the field 'state' was not loaded"):
         loaded.where(Desk.state == "NEW")
-    with pytest.raises(UsageError, match="nothing that was loaded has the field who"):
+    with pytest.raises(UsageError, match="no loaded entity has the field who"):
         loaded.where(Appointment.who == "ann")
     wrong: Any = "who"
     with pytest.raises(UsageError, match="'who' is not a condition"):

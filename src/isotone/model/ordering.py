@@ -1,15 +1,15 @@
-"""Numbers of any magnitude, and texts, as text that sorts as they do: for keys that no field declares.
+"""Numbers and texts as text that sorts as they do, for keys that a program composes itself.
 
-A number in a declared key has a declared width. Where none can be declared, as of scores, this writes
-DynamoDB's whole range: all Decimals of up to 38 digits, from -9.99…E+125 to 9.99…E+125, exactly.
+A number in a declared key has a declared width. Scores have none, so this writes DynamoDB's whole range:
+all Decimals of up to 38 digits, from -9.99…E+125 to 9.99…E+125, exactly.
 
     >>> ordered_number(Decimal("-1234.5")) < ordered_number(Decimal(5)) < ordered_number(Decimal(10))
     True
     >>> number_of(ordered_number(Decimal("1234.5")))
     Decimal('1234.5')
 
-The text is that of the engine's own keys (docs/design/format.md) in hexadecimal. None begins another, so
-anything may follow. `escape` is what texts in keys are written with: no character up to `#` is left.
+The text is the form of the engine's own keys (docs/design/format.md) in hexadecimal. No such text begins
+another, so anything may follow. `escape` writes texts in keys: it leaves no character up to `#`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def ordered_number(number: Decimal | int) -> str:
 
 
 def number_of(text: str) -> Decimal:
-    """The number of a text that `ordered_number` made; raises `MalformedKey` for any other text."""
+    """The number in a text from `ordered_number`; raises `MalformedKey` for any other text."""
     try:
         return Decimal(codec.decode_number(bytes.fromhex(text)))
     except (MalformedKey, ValueError):

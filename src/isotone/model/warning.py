@@ -1,4 +1,4 @@
-"""Python warnings that point at the line of the program that made the call, not at one of ours."""
+"""Python warnings that point at the program's line, not at one of the library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 
 
 def warn_caller(message: Warning) -> None:
-    """Warn at the first line outside of the library."""
+    """Warn at the innermost line outside the library."""
     depth, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("isotone."):
         depth, frame = depth + 1, frame.f_back

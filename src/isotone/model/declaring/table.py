@@ -1,4 +1,4 @@
-"""Tables as the library sees them: the names and types of key attributes, and which entities live there."""
+"""Tables: the names and types of their key attributes, their indexes, and the entities in them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class KeyAttribute:
     type: KeyType = "S"
 
 
-def Number(name: str) -> KeyAttribute:  # noqa: N802 - reads as the type that it declares
-    """A key attribute that holds numbers: `Table("readings", partition="device", sort=Number("at"))`."""
+def Number(name: str) -> KeyAttribute:  # noqa: N802 - named like the type that it declares
+    """A key attribute of type number: `Table("readings", partition="device", sort=Number("at"))`."""
     return KeyAttribute(name, "N")
 
 
 def Binary(name: str) -> KeyAttribute:  # noqa: N802
-    """A key attribute that holds bytes."""
+    """A key attribute of type binary."""
     return KeyAttribute(name, "B")
 
 
@@ -54,7 +54,7 @@ class KeyLayout:
 
     @property
     def is_wide(self) -> bool:
-        """Whether a part of the key is made of several attributes (global indexes alone)."""
+        """Whether a part of the key has several attributes (only in global indexes)."""
         return len(self.partition) > 1 or len(self.sort) > 1
 
 
@@ -77,7 +77,7 @@ def Global(  # noqa: N802
 ) -> IndexLayout:
     """A global secondary index; up to four attributes in each part of its key.
 
-    `one_kind` keeps it for a single entity, so that scanning the index reads that kind alone.
+    `one_kind` reserves it for one kind of entity, so that scanning the index reads only that kind.
     """
     layout = KeyLayout(_attributes(partition), _attributes(sort))
     for part in (layout.partition, layout.sort):
@@ -117,8 +117,8 @@ class Table:
 
     >>> shop = Table("shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 
-    `tag` is the attribute by which entities are told apart when they are read, `ttl` the one by which
-    items expire. `stream` says what the table's stream of changes shows besides keys, if it has one.
+    `tag` is the attribute with the kind of an entity, `ttl` the attribute by which items expire. `stream`
+    is what the table's stream of changes shows besides keys, if it has a stream.
     """
 
     name: str
@@ -133,13 +133,13 @@ class Table:
         _check_name("a table", self.name)
         if self.stream is not None and self.stream not in get_args(StreamView):
             raise UsageError(
-                f"{self.stream!r} is no view of a stream; there are {', '.join(get_args(StreamView))}"
+                f"stream={self.stream!r} is not a view of a stream; use one of {', '.join(get_args(StreamView))}"
             )
         for name in self.indexes:
             _check_name("an index", name)
         self.keys = KeyLayout(_attributes(self.partition), _attributes(self.sort))
         self.entities: dict[str, EntitySchema] = {}
-        """The entities that were defined on this table, by tag."""
+        """The entities that are defined on this table, by tag."""
         self.collections: dict[str, Collection[Any, Any]] = {}
         """Parents with children that are read together, by name."""
         self.layouts = {name: self._layout(index) for name, index in self.indexes.items()}

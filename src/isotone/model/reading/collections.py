@@ -1,4 +1,4 @@
-"""Item collections of several kinds: a parent that stands before, behind or between its children.
+"""Item collections of several kinds: a parent that sorts before, after or between its children.
 
     class Organization(Entity, table=app):
         name: Attr[str] = field()
@@ -12,10 +12,10 @@
 
     Organization.primary.with_children(User.primary).where(Organization.name == "BERKSHIRE")
 
-A kind's place follows from the literal that its sort key begins with. Where that would sort on the wrong
-side of the parent it is given a prefix: `#` sorts below every letter and digit, `~` above. One query
-reads a parent and the kind next to it, starting from the parent, and reads no item of another kind; a
-collection in which another kind stands between them is refused.
+The literal at the beginning of a sort key determines the place of a kind. If it would sort on the wrong
+side of the parent it gets a prefix: `#` sorts below every letter and digit, `~` above. One query reads a
+parent and the kind next to it, starting from the parent, and no item of another kind: if another kind
+lies between the two, the collection is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from isotone.codec import readable
 from isotone.errors import Unanswerable, UsageError
 from isotone.model.declaring.conditions import Comparison, Condition
 from isotone.model.declaring.fields import Attr
-from isotone.model.declaring.keys import BoundKey, Component, Index, Key, Part, StringSlot
+from isotone.model.declaring.keys import BoundKey, Index, Key, Part, StringSlot, component_of
 from isotone.model.declaring.schema import EntitySchema
 from isotone.model.reading.bounds import (
     KeyBounds,
@@ -56,11 +56,11 @@ _HIGHEST: Final = "~"
 
 
 class Children:
-    """Makes the keys of entities that live in the collections of another one."""
+    """Makes the keys of entities in the collections of another one."""
 
     def __init__(self, parent: Pattern[Any], fields: tuple[Attr[Any], ...]) -> None:
         self._parent = parent
-        self._declared = _declared(parent)
+        self._declared = _declaration(parent)
         self._partition = tuple(_substituted(parent, self._declared.partition, fields))
 
     def before(self, *parts: Part) -> Key:
@@ -68,11 +68,11 @@ class Children:
         return self._key(parts, _LOWEST, lambda own, parent: self._beyond(own) <= parent)
 
     def after(self, *parts: Part) -> Key:
-        """A key that sorts its entities behind the parent."""
+        """A key that sorts its entities after the parent."""
         return self._key(parts, _HIGHEST, lambda own, parent: self._beyond(parent) <= own)
 
     def _beyond(self, literal: str) -> str:
-        """What is above all keys that begin with a literal."""
+        """A text above all keys that begin with a literal."""
         return readable.beyond(literal + self._declared.sort_separator)
 
     def _key(self, parts: tuple[Part, ...], prefix: str, is_placed: Any) -> Key:
@@ -82,8 +82,8 @@ class Children:
             own = prefix + own
         if not is_placed(own, parent):
             raise UsageError(
-                f"nothing of this kind can stand on that side of {parent!r}, with which the sort key "
-                f"of {self._parent} begins; let that begin with a letter"
+                f"this kind cannot sort on that side of {parent!r}, with which the sort key of "
+                f"{self._parent} begins; let that begin with a letter"
             )
         index, separator = self._parent.key.index, self._declared.separator
         if index is None:
@@ -93,73 +93,70 @@ class Children:
         return key.sort(own, *parts[1:], separator=self._declared.sort_separator)
 
 
-def _declared(pattern: Pattern[Any]) -> Key:
+def _declaration(pattern: Pattern[Any]) -> Key:
     """The key as the class statement has it."""
     for base in pattern.entity.__mro__:
         key = vars(base).get(pattern.key.name)
         if isinstance(key, Key):
             return key
-    raise UsageError(f"{pattern} is not declared by a key")
+    raise UsageError(f"{pattern} is not declared by a key of its class")
 
 
 def _substituted(
     pattern: Pattern[Any], parts: tuple[Part, ...], fields: tuple[Attr[Any], ...]
 ) -> Iterable[Part]:
-    """The parts with other fields in the places of the pattern's own."""
+    """The parts with other fields in the places of the pattern's."""
     places = [part for part in parts if not isinstance(part, str)]
     if len(places) != len(fields):
-        names = ", ".join(_component(part).field.name for part in places) or "nothing"
+        names = ", ".join(component_of(part).field.name for part in places) or "nothing"
         raise UsageError(
             f"{pattern} groups by {names}, so its children need {len(places)} fields in their place, "
             f"not {len(fields)}"
         )
     rest = iter(fields)
     return [
-        part if isinstance(part, str) else replace(_component(part), field=next(rest))
+        part if isinstance(part, str) else replace(component_of(part), field=next(rest))
         for part in parts
     ]
-
-
-def _component(part: Any) -> Component:
-    return part if isinstance(part, Component) else Component(part)
 
 
 def _leading_literal(parts: tuple[Part, ...], what: str) -> str:
     if parts and isinstance(parts[0], str):
         return parts[0]
-    raise UsageError(f"{what} has to begin with a literal, by which the kinds are kept apart")
+    raise UsageError(f"{what} has to begin with a literal, which keeps the kinds apart")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FamilyQuery(Query[Union[P_co, C_co]], Generic[P_co, C_co]):  # noqa: UP007 - evaluated at run time
-    """A parent and its children in one range, read from the parent outwards."""
+    """A parent and its children in one range, read starting from the parent."""
 
     parent: EntitySchema
-    outward: bool | None
+    parent_is_last: bool | None
+    """Whether the key's order has the parent after its children; None for children on both sides."""
 
     @property
     def begins_with_parent(self) -> bool:
         """Whether the parent comes first in the direction of reading."""
-        return self.outward is not None and self.backward == self.outward
+        return self.parent_is_last is not None and self.backward == self.parent_is_last
 
 
 @dataclass(frozen=True, slots=True)
 class Family(Generic[P_co, C_co]):
-    """A parent, if it is there, and its children in their order."""
+    """A parent, or None, and its children in their order."""
 
     parent: P_co | None
     children: list[C_co]
     stats: Stats
 
     def __iter__(self) -> Iterator[P_co | C_co]:
-        """The parent, and then its children."""
+        """The parent, then its children."""
         if self.parent is not None:
             yield self.parent
         yield from self.children
 
 
 class Collection(Generic[P, C]):
-    """A parent and some kinds of its children, to be read by one query."""
+    """A parent and some kinds of its children, read by one query."""
 
     def __init__(self, parent: Pattern[P], children: tuple[Pattern[Any], ...]) -> None:
         self._parent = parent
@@ -171,9 +168,9 @@ class Collection(Generic[P, C]):
         parent.schema.table.collections[str(self)] = self
 
     def where(self, *conditions: Condition) -> FamilyQuery[P, C]:
-        """The family of one parent: `==` for what groups it, and how far to go among the children.
+        """The query for one parent and its children: `==` for what groups them, a range of children.
 
-        A condition on a child's field has to begin next to the parent, because the range is one.
+        The range must begin next to the parent, because one range is read.
         """
         of_parent, of_child = self._sorted(conditions)
         own = bounds(self._parent.key, of_parent)
@@ -194,17 +191,16 @@ class Collection(Generic[P, C]):
             keys=(self._parent.key, *(child.key for child in self._children)),
             bounds=KeyBounds((*partition, range_), free, is_empty),
             asked=conditions,
-            backward=bool(self._outward),
+            backward=bool(self._parent_is_last),
             parent=self._parent.schema,
-            outward=self._outward,
+            parent_is_last=self._parent_is_last,
         )
 
     def __str__(self) -> str:
         return f"{self._parent} with " + " and ".join(map(str, self._children))
 
     @property
-    def _outward(self) -> bool | None:
-        """Whether one reads backwards to begin at the parent; None where children are on both sides."""
+    def _parent_is_last(self) -> bool | None:
         parent, *children = self._ranges
         sides = {lies_before(child, parent) for child in children}
         return sides.pop() if len(sides) == 1 else None
@@ -219,7 +215,7 @@ class Collection(Generic[P, C]):
         return found.pop(self._parent.schema.tag), found
 
     def _inherited(self, child: Pattern[Any], conditions: list[Condition]) -> list[Condition]:
-        """What is asked of the parent's group, asked of the child's."""
+        """The conditions on the parent's group, on the child's fields."""
         equal = {c.field.name: c for c in conditions if isinstance(c, Comparison)}
         found: dict[str, Condition] = {}
         for slot, its in zip(self._parent.key.partition, child.key.partition, strict=True):
@@ -229,19 +225,19 @@ class Collection(Generic[P, C]):
         return list(found.values())
 
     def _check_reach(self, child: Pattern[Any], asked: KeyBounds, whole: KeyBounds) -> None:
-        """The range among the children has to begin next to the parent."""
+        """Raise `Unanswerable` for a range of children that does not begin next to the parent."""
         reached, all_ = (interval_of(each.restrictions[-1]) for each in (asked, whole))
         is_before = lies_before(whole.restrictions[-1], self._ranges[0])
         if reached.high == all_.high if is_before else reached.low == all_.low:
             return
         raise Unanswerable(
-            f"the {child.entity.__name__} items that are asked for do not begin next to the "
-            f"{self._parent.entity.__name__}, so one range would read others as well; "
-            f"read them by {child} on their own"
+            f"the range of {child.entity.__name__} does not begin next to the "
+            f"{self._parent.entity.__name__}, so one query would read others as well; "
+            f"read them by {child} on its own"
         )
 
     def check_places(self) -> None:
-        """Raise `UsageError` for a kind that stands between those that are read together."""
+        """Raise `UsageError` for a kind that lies between those that are read together."""
         schemas = self._parent.schema.table.entities
         for place, one in enumerate(self._ranges):
             for other in self._ranges[place + 1 :]:
@@ -263,20 +259,20 @@ class Collection(Generic[P, C]):
             range_ = _range_of(key)
             if range_ is None or not (lies_before(range_, reach) or lies_before(reach, range_)):
                 raise UsageError(
-                    f"{self} would read {schema.tag} items too, whose keys lie between; put that kind "
-                    "on the other side of the parent, or in another index"
+                    f"{self} would also read {schema.tag}, whose keys lie between; put that kind on the "
+                    "other side of the parent, or in another index"
                 )
 
 
 def _joined(one: Restriction, other: Restriction) -> Restriction:
     """The range from one to the other; both have ends, because they begin with literals."""
-    found = hull(one, other)
-    assert found is not None
-    return found
+    joined = hull(one, other)
+    assert joined is not None
+    return joined
 
 
 def _check_partition(parent: BoundKey, child: Pattern[Any]) -> None:
-    """A child's group has to be written exactly as its parent's."""
+    """Raise `UsageError` if a child's group is not written exactly as its parent's."""
     if child.key.index != parent.index:
         raise UsageError(f"{child} is not on the same index as its parent's key")
     for slot, its in zip(parent.partition, child.key.partition, strict=True):
@@ -285,22 +281,22 @@ def _check_partition(parent: BoundKey, child: Pattern[Any]) -> None:
             same = slot.template == its.template
         if not same:
             raise UsageError(
-                f"{child} groups its items otherwise than its parent, so they are not in one "
+                f"{child} does not group its items as its parent does, so they are not in one "
                 "collection; declare its key by children(…), on fields of the same types"
             )
 
 
 def _whole(pattern: Pattern[Any]) -> Restriction:
-    found = _range_of(pattern.key)
-    if found is None:
+    range_ = _range_of(pattern.key)
+    if range_ is None:
         raise UsageError(
             f"{pattern}: a collection of several kinds needs string sort keys that begin with literals"
         )
-    return found
+    return range_
 
 
 def _range_of(key: BoundKey) -> Restriction | None:
-    """Where all items of a key lie in their collection; None where that is anywhere."""
+    """The range in which all items of a key lie; None if they may lie anywhere."""
     slot = key.sort[0] if len(key.sort) == 1 else None
     if not isinstance(slot, StringSlot):
         return None

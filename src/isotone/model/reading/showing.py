@@ -1,4 +1,4 @@
-"""Entities as a table of text, in the order in which they come, with the keys that put them there.
+"""Entities as a table of text, in their order, with the keys that put them in that order.
 
 >>> isotone.show(store.all(Order.by_status.where(…)), by=Order.by_status)  # doctest: +SKIP
 GSI1PK           GSI1SK                                 customer_id  number  status
@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from isotone.errors import UsageError
 from isotone.model.declaring.fields import Attr
+from isotone.model.declaring.schema import EntitySchema
 from isotone.model.declaring.wire import instant_text
+from isotone.model.reading.queries import Read
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
     from isotone.model.declaring.keys import BoundKey
-    from isotone.model.declaring.schema import EntitySchema
     from isotone.model.entity import Entity
     from isotone.model.reading.patterns import Pattern
 
@@ -39,32 +40,35 @@ def show(
 ) -> None:
     """Print entities as a table: a column for each of the fields, or for their keys and all fields.
 
-    `by` is the key whose attributes are shown, the primary one unless an index is given. Raises
-    `UsageError` for what is no sequence of entities, such as a query that nobody has read.
+    `by` is the key whose attributes are shown; the primary one by default. Raises `UsageError` for
+    anything but entities, such as a query that is not read yet.
     """
-    print(table_text(_shown(entities), fields, by), file=file)
+    print(table_text(_entities(entities), fields, by), file=file)
 
 
-def _shown(entities: Any) -> list[Entity]:
-    """The entities to be shown; refuses what has none in it, with what to write instead."""
-    from isotone.model.entity import Entity
-    from isotone.model.reading.queries import Read
+def _entities(given: Any) -> list[Entity]:
+    """The entities to show; refuses anything else, with what to write instead."""
+    if isinstance(given, Read):
+        raise UsageError(f"{given!r} is not read yet; write show(store.all(query))")
+    if _is_entity(given):
+        raise UsageError(f"show takes several entities; write show([{type(given).__name__}(…)])")
+    entities = list(given) if isinstance(given, Iterable) else [given]
+    for each in entities:
+        if not _is_entity(each):
+            raise UsageError(
+                f"{each!r} is not an entity; show takes the result of store.all(query)"
+            )
+    return entities
 
-    if isinstance(entities, Read):
-        raise UsageError(f"{entities!r} is not read yet; write show(store.all(query))")
-    if isinstance(entities, Entity):
-        raise UsageError(f"show takes several entities; write show([{type(entities).__name__}(…)])")
-    found = list(entities) if isinstance(entities, Iterable) else [entities]
-    strange = [each for each in found if not isinstance(each, Entity)]
-    if strange:
-        raise UsageError(f"{strange[0]!r} is no entity; show takes what store.all(query) gives")
-    return found
+
+def _is_entity(value: Any) -> bool:
+    return isinstance(getattr(type(value), "__schema__", None), EntitySchema)
 
 
 def table_text(
     entities: Sequence[Entity], fields: Sequence[Attr[Any]] = (), by: Pattern[Any] | None = None
 ) -> str:
-    """The lines of the table, under a header; "(nothing)" where there are no entities."""
+    """The lines of the table, under a header; "(nothing)" if there are no entities."""
     if not entities:
         return "(nothing)"
     names = [each.name for each in fields]
@@ -85,7 +89,7 @@ def _of_fields(entity: Entity, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _of_keys(entity: Entity, by: Pattern[Any] | None) -> dict[str, Any]:
-    """The key attributes, the kind, and the fields that were read and that no key attribute shows already."""
+    """The key attributes, the kind, and the fields that were read and are not key attributes."""
     schema = entity.__schema__
     index = None if by is None else by.key.index
     row: dict[str, Any] = {}
@@ -107,12 +111,12 @@ def _key_on(schema: EntitySchema, index: str | None) -> BoundKey:
 
 
 def _key_attributes(entity: Entity, key: BoundKey) -> Item:
-    found: Item = {}
+    attributes: Item = {}
     for slot in key.slots:
         value = slot.encode(entity.__dict__)
         if value is not None:
-            found[slot.attribute.name] = value
-    return found
+            attributes[slot.attribute.name] = value
+    return attributes
 
 
 # Cells
@@ -162,7 +166,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 
 def _width(text: str) -> int:
-    """The cells that a text takes on a terminal."""
+    """The number of cells that a text takes on a terminal."""
     return sum(
         0
         if unicodedata.combining(each)

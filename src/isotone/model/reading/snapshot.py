@@ -1,7 +1,7 @@
 """A small collection in memory: loaded once, then filtered, sorted and shown by any attribute.
 
-Under a megabyte, one read costs less than the indexes that every order and every filter would need.
-Conditions mean here what they mean in the database, because they judge the very items that it sent.
+Under a megabyte, one read costs less than an index for each order and each filter. Conditions mean the
+same as in the database, because they are evaluated on the items that it sent.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ T = TypeVar("T")
 
 
 class Snapshot(Sequence[E], Generic[E]):
-    """Entities as they were when they were loaded; `size` is what their items have in bytes.
+    """Entities as they were when they were loaded; `size` is that of their items in bytes.
 
-    Every method gives a new one. Items that are not whole are entries of an index that lacks attributes.
+    Every method returns a new snapshot. `is_whole` is False for entries of an index that lacks attributes.
     """
 
     def __init__(
@@ -54,20 +54,18 @@ class Snapshot(Sequence[E], Generic[E]):
         return iter(self._entities)
 
     def where(self, *conditions: Condition) -> Snapshot[E]:
-        """Those that satisfy the conditions, as the database would judge their items. O(n), nothing is read.
+        """The entities that satisfy the conditions, evaluated as in the database. O(n); reads nothing.
 
-        A condition on the fields of one kind is satisfied by that kind alone. Raises `UsageError` for one
-        on a field that was not loaded.
+        Only entities of the kind that has the fields satisfy a condition. Raises `UsageError` for a
+        condition on a field that was not loaded.
         """
-        judges = [self._judge(condition) for condition in conditions]
-        return self._of(
-            place for place in range(len(self)) if all(judge(place) for judge in judges)
-        )
+        tests = [self._test(condition) for condition in conditions]
+        return self._of(place for place in range(len(self)) if all(test(place) for test in tests))
 
     def sorted_by(self, *parts: Attr[Any] | Component) -> Snapshot[E]:
-        """In the order that fields have in a key, the most significant first.
+        """The entities sorted by fields as a key would, the most significant first.
 
-        `desc(field)` turns one round, `in_order(field)` takes the order of its declaration. Entities
+        `desc(field)` reverses the order of one, `in_order(field)` takes the order of declaration. Entities
         without a value come last.
         """
         places = list(range(len(self)))
@@ -83,14 +81,14 @@ class Snapshot(Sequence[E], Generic[E]):
         return self._of(places)
 
     def group_by(self, field: Attr[T]) -> dict[T, list[E]]:
-        """The entities of each value, in the order of their first appearance."""
+        """The entities by the value of a field; values in the order of their first appearance."""
         groups: dict[T, list[E]] = {}
         for each in self:
             groups.setdefault(getattr(each, field.name), []).append(each)
         return groups
 
     def gaps(self, start: Attr[T], end: Attr[T], *, between: tuple[T, T]) -> list[tuple[T, T]]:
-        """What the intervals from `start` to `end` leave free within bounds: a calendar's free slots."""
+        """The gaps that the intervals from `start` to `end` leave within bounds: a calendar's free slots."""
         reached, last = between
         free: list[tuple[T, T]] = []
         for each in self.sorted_by(start):
@@ -106,7 +104,7 @@ class Snapshot(Sequence[E], Generic[E]):
         return free
 
     def table(self, *fields: Attr[Any]) -> str:
-        """The entities as lines of text, a column for each field (all of them, unless some are named)."""
+        """The entities as a table of text, with a column for each field; all fields by default."""
         if not fields and self._entities:
             fields = tuple(self._entities[0].__schema__.fields.values())
         return table_text(self._entities, fields)
@@ -120,7 +118,7 @@ class Snapshot(Sequence[E], Generic[E]):
             is_whole=self._is_whole,
         )
 
-    def _judge(self, condition: Condition) -> Callable[[int], bool]:
+    def _test(self, condition: Condition) -> Callable[[int], bool]:
         """Whether the entity in a place satisfies a condition."""
         if not isinstance(condition, Condition):
             raise UsageError(
@@ -134,24 +132,22 @@ class Snapshot(Sequence[E], Generic[E]):
         }
         names = ", ".join(dict.fromkeys(each.name for each in fields))
         if self._entities and not owners:
-            raise UsageError(
-                f"nothing that was loaded has the field {names}; ask by its own fields"
-            )
+            raise UsageError(f"no loaded entity has the field {names}; use its own fields")
         matches = Predicate.from_node(condition.node()).matches
 
-        def judge(place: int) -> bool:
+        def test(place: int) -> bool:
             entity, item = self._entities[place], self._items[place]
             if entity.__schema__ not in owners:
                 return False
             for each in fields:
                 if each.name not in entity.__dict__:
                     raise UsageError(f"the field {each.name!r} was not loaded; select it as well")
-                is_told = each.options.required or not self._is_whole
-                if is_told and each.attribute not in item:  # by the key
+                is_in_key = each.options.required or not self._is_whole
+                if is_in_key and each.attribute not in item:
                     item = {**item, **entity.__schema__.encoded(each, entity.__dict__[each.name])}
             return matches(item, {})
 
-        return judge
+        return test
 
     def _values(self, name: str) -> Callable[[int], Any]:
         return lambda place: getattr(self._entities[place], name)
@@ -161,7 +157,7 @@ class Snapshot(Sequence[E], Generic[E]):
         try:
             known = [place for place in places if value(place) is not None]
         except AttributeError:
-            raise UsageError(f"not every entity that was loaded has a field {name!r}") from None
+            raise UsageError(f"not every loaded entity has a field {name!r}") from None
         return known, [place for place in places if value(place) is None]
 
     def __repr__(self) -> str:
@@ -169,10 +165,10 @@ class Snapshot(Sequence[E], Generic[E]):
 
 
 def _rank(component: Component) -> Callable[[Any], Any]:
-    """What a value is sorted by: as in a key, an enum by its value and a text in its case there."""
+    """How a value sorts in a key: an enum by its value, a text in the case of the key."""
     field = component.field
     if field.wire.python in (set, frozenset):
-        raise _orderless(field)  # which Python would compare by inclusion
+        raise _orderless(field)  # Python would compare them by inclusion
     if component.form == "declared order":
         return {choice: place for place, choice in enumerate(declared_values(field))}.__getitem__
     if field.options.case is not None:
