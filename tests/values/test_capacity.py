@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from isotone.values.capacity import (
+from isotone.values.size import (
     read_units,
-    transactional_read_units,
-    transactional_write_units,
     write_units,
 )
 
@@ -17,7 +15,6 @@ from isotone.values.capacity import (
 def test_reads_by_four_kilobytes(size: int, strong: float, eventual: float) -> None:
     assert read_units(size, consistent=True) == strong
     assert read_units(size, consistent=False) == eventual
-    assert transactional_read_units(size) == 2 * strong
 
 
 @pytest.mark.parametrize(
@@ -25,7 +22,6 @@ def test_reads_by_four_kilobytes(size: int, strong: float, eventual: float) -> N
 )
 def test_writes_by_one_kilobyte(size: int, units: float) -> None:
     assert write_units(size) == units
-    assert transactional_write_units(size) == 2 * units
 
 
 def test_units_are_floats_as_json_shows_them() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.errors import UsageError
-from isotone.values.order import compare, sort_key
+from isotone.values.types import compare, sort_key
 
 SCENARIO = [
     "-1" + "0" * 125,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import operator
 from binascii import a2b_base64
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from isotone.errors import ValidationException
@@ -25,7 +24,7 @@ from isotone.expressions.nodes import (
     ValueRef,
 )
 from isotone.values import number
-from isotone.values.types import AttributeValue, Item
+from isotone.values.types import SORT_KEYS, AttributeValue, Item
 
 ValueMap: TypeAlias = Mapping[str, AttributeValue]
 Evaluate: TypeAlias = Callable[[Item, ValueMap], AttributeValue | None]
@@ -168,10 +167,6 @@ _COMPILERS: Final[dict[type, Callable[[Any], Evaluate]]] = {
 
 
 # Values compared and measured
-
-# For each type that has an order, a function to a Python object that sorts the same way. Python sorts
-# strings by code points, which is the order of their UTF-8 bytes.
-SORT_KEYS: Final[dict[str, Callable[[Any], Any]]] = {"S": str, "N": Decimal, "B": a2b_base64}
 
 
 def type_of(value: AttributeValue) -> str:

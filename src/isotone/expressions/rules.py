@@ -36,11 +36,11 @@ from isotone.expressions.nodes import (
     walk,
     walk_up,
 )
-from isotone.expressions.operands import ORDERINGS, SORT_KEYS, ValueMap, less, type_of
+from isotone.expressions.operands import ORDERINGS, ValueMap, less, type_of
 from isotone.expressions.refusals import Refusal, path_text
 from isotone.expressions.tokens import is_reserved
 from isotone.limits import EXPRESSION_OPERATORS, IN_OPERANDS, LIST_INDEX, PATH_DEPTH
-from isotone.values.types import TYPE_CODES, AttributeValue
+from isotone.values.types import SORT_KEYS, TYPE_CODES, AttributeValue
 
 OperandCheck: TypeAlias = Callable[[ValueMap], None]
 Constant: TypeAlias = Callable[[ValueMap], AttributeValue]

@@ -14,7 +14,7 @@ from isotone.engine.items import collection_size
 from isotone.engine.layout import size_of
 from isotone.engine.table import Entry, SecondaryIndex, Table
 from isotone.values.attributes import Item
-from isotone.values.capacity import read_units, write_units
+from isotone.values.size import read_units, write_units
 
 _GB: Final = 1024 * limits.MB
 _GROUPS: Final = {"local": "LocalSecondaryIndexes", "global": "GlobalSecondaryIndexes"}

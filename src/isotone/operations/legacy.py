@@ -41,7 +41,7 @@ from isotone.expressions.update import Update
 from isotone.operations import members
 from isotone.operations.fitting import INVALID
 from isotone.values.attributes import AttributeValue, Item, canonical_value
-from isotone.values.order import compare
+from isotone.values.types import compare
 
 _SCALAR: Final = frozenset({"S", "N", "B"})
 _SINGLE: Final = _SCALAR | {"BOOL", "NULL"}

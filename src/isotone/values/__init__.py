@@ -1,6 +1,6 @@
-"""What an attribute value is: validity, numbers, sizes, capacity units, order, DynamoDB JSON.
+"""Attribute values: types and order, validity, numbers, sizes and capacity units, DynamoDB JSON.
 
-Everywhere inside the database a value is its wire form, a dict with exactly one key that names the
-type: `{"S": "x"}`, `{"N": "10"}`, `{"B": "<base64>"}`. `attributes.canonical_item` is the gate: what
-has passed it is valid and in normal form, and the other modules here rely on that.
+Inside the database a value always has its wire form, a dict with exactly one key that names the type:
+`{"S": "x"}`, `{"N": "10"}`, `{"B": "<base64>"}`. `attributes.canonical_item` validates values and puts them
+into normal form, and all other modules rely on that.
 """

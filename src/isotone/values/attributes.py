@@ -1,17 +1,17 @@
-"""The gate: attribute values as requests bring them, made valid and put into normal form.
+"""Validation of attribute values in requests, and their normal form.
 
-What passes is in DynamoDB's normal form: exactly one known type in each value, numbers as
-`number.canonical_number` writes them, sets without duplicates, base64 in its one canonical spelling.
-So two scalars of one type are equal exactly when their texts are. An item's size is counted on the
-way, because the walk passes every byte anyway.
+In normal form a value has exactly one known type, numbers are as `number.canonical_number` returns them, sets
+have no duplicates, and base64 is in its canonical spelling. So two scalars of one type are equal exactly when
+their texts are. The size of an item is counted in the same pass.
 
-Nothing is copied that need not change: a value in normal form comes back as the same object. The
-rules that hold for key attributes alone (not empty, limited in size) are not known here.
+Values in normal form are returned as the same objects. The rules for key attributes (not empty, limited in
+size) belong to the engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 from isotone import limits
@@ -21,7 +21,6 @@ from isotone.values.number import NOT_A_NUMBER, canonical_number
 from isotone.values.size import (
     COLLECTION_OVERHEAD,
     ELEMENT_OVERHEAD,
-    natural_size,
     number_size,
     text_size,
 )
@@ -60,19 +59,19 @@ Measured = tuple[AttributeValue, int]
 
 
 class _Misshapen(Exception):
-    """A value is not what JSON of an attribute value looks like; `shape` finds the words."""
+    """JSON that is not an attribute value; `shape` finds the message."""
 
 
 def canonical_item(item: Item) -> tuple[Item, int]:
-    """The item with every value in normal form, and the item's size in bytes.
+    """The item with all values in normal form, and its size in bytes.
 
-    One pass, and the same objects where nothing had to change.
+    One pass, which returns the same objects if nothing had to change.
 
     >>> canonical_item({"id": {"S": "a"}, "n": {"N": "+7.0"}})
     ({'id': {'S': 'a'}, 'n': {'N': '7'}}, 6)
 
-    Raises `ValidationException`, or `SerializationException` where anything in the item is not even
-    shaped like a value, as the service decodes all of a request before it checks any of it.
+    Raises `ValidationException`, or `SerializationException` if anything in the item does not have the shape
+    of a value: DynamoDB decodes the whole request before it validates any of it.
     """
     try:
         return _measured_members(item, 1)
@@ -95,43 +94,50 @@ def _measured_members(members: Item, depth: int) -> tuple[Item, int]:
     changed: Item = {}
     for name, value in members.items():
         try:
-            ((code, content),) = value.items()
+            (code,) = value
+            content = value[code]
             rule = _RULES[code]
         except _NOT_ONE_KNOWN_TYPE:
-            canonical, value_size = _sole_type(value, depth)
+            canonical, value_size = _only_type(value, depth)
         else:
             if code == "S" and type(content) is str and content.isascii():
-                canonical, value_size = value, len(content)  # the commonest, without a call
+                canonical, value_size = value, len(content)  # the most frequent, without a call
             else:
                 canonical, value_size = rule(value, content, depth)
-        name_size = len(name) if name.isascii() else text_size(name)
-        if not 0 < name_size <= limits.ATTRIBUTE_NAME_SIZE:
-            raise ValidationException(LONG_NAME if name else EMPTY_NAME)
-        size += name_size + value_size
+        size += _name_size(name) + value_size
         if canonical is not value:
             changed[name] = canonical
     return ({**members, **changed} if changed else members), size
 
 
+@lru_cache(4096)
+def _name_size(name: str) -> int:
+    size = text_size(name)
+    if not 0 < size <= limits.ATTRIBUTE_NAME_SIZE:
+        raise ValidationException(LONG_NAME if name else EMPTY_NAME)
+    return size
+
+
 def _measured(value: AttributeValue, depth: int) -> Measured:
     try:
-        ((code, content),) = value.items()
+        (code,) = value
+        content = value[code]
         rule = _RULES[code]
     except _NOT_ONE_KNOWN_TYPE:
-        return _sole_type(value, depth)
+        return _only_type(value, depth)
     return rule(value, content, depth)
 
 
-# What unpacking and looking up raise for two members, an unknown one, and no dict at all.
-_NOT_ONE_KNOWN_TYPE: Final = (ValueError, KeyError, AttributeError)
+# What the lookups above raise for two members, an unknown member, and a value that is not a dict.
+_NOT_ONE_KNOWN_TYPE: Final = (ValueError, LookupError, TypeError)
 
 
-def _sole_type(value: Any, depth: int) -> Measured:
-    """The slow road for what is not a dict with one known type: find the one that counts."""
+def _only_type(value: Any, depth: int) -> Measured:
+    """The slow path, for a value that is not a dict with one known type."""
     if type(value) is not dict:
         raise _misfit(value)
     known = shape.known_members(value)
-    # The service checks what each type holds before it counts the types.
+    # DynamoDB validates the content of each type before it counts the types.
     measured = [_RULES[code]({code: content}, content, depth) for code, content in known.items()]
     if not measured:
         raise ValidationException(NO_TYPE)
@@ -141,7 +147,7 @@ def _sole_type(value: Any, depth: int) -> Measured:
 
 
 def _misfit(content: Any) -> Exception:
-    """The error for content of a wrong JSON type; null is as good as absent."""
+    """The error for content of a wrong JSON type; null counts as absent."""
     return ValidationException(NO_TYPE) if content is None else _Misshapen()
 
 
@@ -154,10 +160,17 @@ def _string(value: AttributeValue, text: Any, _depth: int) -> Measured:
 def _number(value: AttributeValue, text: Any, _depth: int) -> Measured:
     if type(text) is not str:
         raise _misfit(text)
-    if text.isdecimal() and len(text) <= limits.NUMBER_DIGITS and text.isascii() and text[0] != "0":
-        return value, natural_size(text)
+    canonical, size = _number_of(text) if len(text) <= _SHORT else _canonical_number(text)
+    return (value if canonical == text else {"N": canonical}), size
+
+
+def _canonical_number(text: str) -> tuple[str, int]:
     canonical = canonical_number(text)
-    return (value if canonical is text else {"N": canonical}), number_size(canonical)
+    return canonical, number_size(canonical)
+
+
+_SHORT: Final = 40  # characters of a number that is worth caching
+_number_of: Final = lru_cache(4096)(_canonical_number)
 
 
 def _binary(value: AttributeValue, base64: Any, _depth: int) -> Measured:
@@ -209,7 +222,7 @@ def _binary_set(value: AttributeValue, members: Any, _depth: int) -> Measured:
 
 
 def _check_members(code: str, members: Any) -> None:
-    """Refuse what is not a list of texts with something in it."""
+    """Refuse anything but a list of at least one text."""
     if type(members) is not list:
         raise _misfit(members)
     if not members:

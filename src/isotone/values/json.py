@@ -1,8 +1,8 @@
 """Python's own values and DynamoDB JSON, and base64 for clients that speak bytes.
 
-`to_wire` and `from_wire` translate as boto3's serializers do: numbers are `int` or `Decimal` going in
-and `Decimal` coming out, a Python set is a string, number or binary set by what is in it, and a float
-is refused, because it has already lost the decimal digits that were meant.
+`to_wire` and `from_wire` convert as boto3's serializers do. Numbers are `int` or `Decimal` on the way in and
+`Decimal` on the way out. A Python set becomes a string, number or binary set, depending on its members. Floats
+are refused, because they are not exact decimal numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BYTES_TYPES: Final = (bytes, bytearray, memoryview)
 
 
 def item_to_wire(item: Mapping[str, Any]) -> Item:
-    """An item of Python values as DynamoDB JSON; raises as `to_wire` does."""
+    """An item of Python values as DynamoDB JSON; raises as `to_wire`."""
     return {name: to_wire(value) for name, value in item.items()}
 
 
@@ -36,8 +36,8 @@ def to_wire(value: Any) -> AttributeValue:
     >>> to_wire({"name": "Ann", "age": 42, "tags": ["x", None]})
     {'M': {'name': {'S': 'Ann'}, 'age': {'N': '42'}, 'tags': {'L': [{'S': 'x'}, {'NULL': True}]}}}
 
-    Raises `UsageError` for types that DynamoDB has no counterpart of, floats among them, and
-    `ValidationException` for numbers that do not fit DynamoDB's.
+    Raises `UsageError` for types without a counterpart in DynamoDB, including float, and
+    `ValidationException` for numbers that DynamoDB cannot store.
     """
     convert = _BY_CLASS.get(type(value)) or _converter_of_base_class(value)
     return convert(value)
@@ -59,27 +59,27 @@ def text_of_bytes(raw: bytes | bytearray | memoryview) -> str:
 
 
 def bytes_to_base64(value: AttributeValue) -> AttributeValue:
-    """One value with bytes wherever it is binary, as JSON has it; the same object without binary."""
+    """A value with base64 in place of bytes; the same object if it has none."""
     return _with_binary(value, _text_of_any)
 
 
 def base64_to_bytes(value: AttributeValue) -> AttributeValue:
-    """The reverse of `bytes_to_base64`, which is what the AWS SDKs show their users."""
+    """The reverse of `bytes_to_base64`; the AWS SDKs return bytes."""
     return _with_binary(value, a2b_base64)
 
 
 def item_bytes_to_base64(item: Item) -> Item:
-    """`bytes_to_base64` for all values of an item; the same object where nothing is binary."""
+    """`bytes_to_base64` for all values of an item; the same object if nothing is binary."""
     return _members_with_binary(item, _text_of_any)
 
 
 def item_base64_to_bytes(item: Item) -> Item:
-    """`base64_to_bytes` for all values of an item; the same object where nothing is binary."""
+    """`base64_to_bytes` for all values of an item; the same object if nothing is binary."""
     return _members_with_binary(item, a2b_base64)
 
 
 def _text_of_any(content: Any) -> Any:
-    """Base64 of bytes; anything else is left for the database to refuse in AWS's words."""
+    """Base64 of bytes; anything else is unchanged, and the database refuses it."""
     return text_of_bytes(content) if isinstance(content, BYTES_TYPES) else content
 
 
@@ -113,7 +113,7 @@ _WITHOUT_BINARY: Final = frozenset({"S", "N", "BOOL", "NULL", "SS", "NS"})
 
 
 def _converter_of_base_class(value: Any) -> Callable[[Any], AttributeValue]:
-    """For a subclass of a type that is known, and for the abstract kinds."""
+    """The converter of a subclass of a known type, and of abstract types."""
     for kind, convert in _BY_BASE_CLASS:
         if isinstance(value, kind):
             return convert
@@ -134,7 +134,7 @@ def _number(value: int | Decimal) -> AttributeValue:
 
 
 def _set(values: AbstractSet[Any]) -> AttributeValue:
-    """A set by the one type that all its members have."""
+    """A set, by the one type of all its members."""
     members = [to_wire(value) for value in values]
     codes = {code for member in members for code in member}
     if len(codes) != 1 or not codes <= {"S", "N", "B"}:
@@ -170,7 +170,7 @@ _BY_CLASS: Final[dict[type, Callable[[Any], AttributeValue]]] = {
 }
 
 _BY_BASE_CLASS: Final[list[tuple[Any, Callable[[Any], AttributeValue]]]] = [
-    (str, lambda value: {"S": str.__str__(value)}),  # of an enumeration too, its value
+    (str, lambda value: {"S": str.__str__(value)}),  # the value of a str enumeration
     (int, lambda value: _number(int(value))),
     (Decimal, _number),
     (float, _refuse_float),

@@ -34,12 +34,12 @@ _EXACT: Final = Context(prec=300)
 
 
 def canonical_number(text: str) -> str:
-    """The normal form of a number as a request writes it; the same object where it is normal.
+    """The normal form of a number in a request; the same object if it already is.
 
     >>> canonical_number("+01.50e1")
     '15'
 
-    Raises `ValidationException` for anything that DynamoDB does not take as a number.
+    Raises `ValidationException` for anything that DynamoDB does not accept as a number.
     """
     if _is_plain(text):
         return text
@@ -86,8 +86,7 @@ def _place_point(digits: str, point: int) -> str:
 def add(augend: str, addend: str) -> str:
     """The exact sum of two normal numbers, in normal form.
 
-    Raises `ValidationException` where the sum has over 38 digits or leaves the range: DynamoDB never
-    rounds.
+    Raises `ValidationException` if the sum has more than 38 digits or is out of range. DynamoDB never rounds.
     """
     if "." in augend or "." in addend:
         return canonical_number(str(_EXACT.add(Decimal(augend), Decimal(addend))))
@@ -99,8 +98,3 @@ def subtract(minuend: str, subtrahend: str) -> str:
     if "." in minuend or "." in subtrahend:
         return canonical_number(str(_EXACT.subtract(Decimal(minuend), Decimal(subtrahend))))
     return canonical_number(str(int(minuend) - int(subtrahend)))
-
-
-def to_decimal(text: str) -> Decimal:
-    """The number as a Decimal, exactly."""
-    return Decimal(text)

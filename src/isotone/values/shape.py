@@ -1,10 +1,10 @@
-"""Whether JSON has the shape of attribute values, and AWS's words where it has not.
+"""Whether JSON has the shape of attribute values, and AWS's messages if it has not.
 
-The service decodes a whole request before it looks at what the request says, so a JSON value of the
-wrong kind anywhere is a `SerializationException`, and comes before every `ValidationException`.
-The gate in `attributes` takes this slower road only when something was wrong.
+DynamoDB decodes a whole request before it validates it. So a JSON value of the wrong kind anywhere is a
+`SerializationException`, which comes before every `ValidationException`. `attributes` calls this module only
+after it has found an error.
 
-Members that the service does not know, and members that are null, count as absent.
+Unknown members, and members that are null, count as absent.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _foreign_base64: Final = re.compile(r"[^a-zA-Z0-9+/=]|=(?=[^=])").search
 
 
 def check_item(members: Any) -> None:
-    """Raise `SerializationException` unless this is a map of names to things shaped like values."""
+    """Raise `SerializationException` unless this is a map whose values have the shape of values."""
     for value in _map_members(members):
         check_value(value)
 
 
 def check_value(value: Any) -> None:
-    """Raise `SerializationException` unless this is shaped like one value; null counts as absent.
+    """Raise `SerializationException` unless this has the shape of a value; null counts as absent.
 
-    Walks with a stack of its own, in document order, so that no depth of nesting can exhaust Python's.
+    It keeps its own stack, so that no depth of nesting exhausts Python's. It visits in document order.
     """
     pending = [value]
     while pending:
@@ -45,7 +45,7 @@ def check_value(value: Any) -> None:
 
 
 def _contents(value: Any) -> Iterator[Iterable[Any]]:
-    """For each type that a value states, the values that are nested in it."""
+    """For each type in a value, the values nested in it."""
     if type(value) is list:
         raise SerializationException(f"Unrecognized collection type class {_JAVA_VALUE}")
     if value is None:
@@ -57,14 +57,14 @@ def _contents(value: Any) -> Iterator[Iterable[Any]]:
 
 
 def known_members(value: AttributeValue) -> AttributeValue:
-    """The members of a value that count: of a known type, and not null."""
+    """The members of a value that are of a known type and not null."""
     return {
         code: content for code, content in value.items() if code in _SHAPES and content is not None
     }
 
 
 def decode_base64(text: str) -> bytes:
-    """The bytes of a base64 text; only the one padded, canonical spelling of them is taken."""
+    """The bytes of a base64 text, which must be in the padded, canonical spelling."""
     try:
         raw = a2b_base64(text)
     except (Base64Error, ValueError):
@@ -86,11 +86,11 @@ def _bad_base64(text: str) -> SerializationException:
     return SerializationException("Invalid last non-pad Base64 character dectected")
 
 
-_Shape = Callable[[Any], Iterable[Any]]  # checks content, and gives the values nested in it
+_Shape = Callable[[Any], Iterable[Any]]  # checks content, and returns the values nested in it
 
 
 def _scalar(name: str, accepted: type) -> _Shape:
-    """Content of one Python type, with the words for every other."""
+    """Content of one Python type; the check raises AWS's message for any other."""
 
     def check(content: Any) -> Iterable[Any]:
         if type(content) is not accepted:
@@ -132,7 +132,7 @@ def _list_elements(content: Any) -> Iterable[Any]:
 
 
 def _set_of(member: _Shape) -> _Shape:
-    """A list whose elements, but for nulls, have another shape."""
+    """A list whose elements, except nulls, have this shape."""
 
     def check(content: Any) -> Iterable[Any]:
         for element in _list_elements(content):

@@ -1,8 +1,8 @@
-"""How many bytes DynamoDB counts for a value and for an item.
+"""How many bytes DynamoDB counts for values and items, and how many capacity units these cost.
 
-The rules are those of AWS's "DynamoDB item sizes and formats": names and strings by their UTF-8 bytes,
-binary by its raw bytes, null and booleans one byte, sets the sum of their members, lists and maps
-three bytes and one more for each element. All functions take values in normal form.
+The rules are those of AWS's "DynamoDB item sizes and formats": names and strings count their UTF-8 bytes,
+binary its raw bytes, null and booleans one byte, sets the sum of their members, lists and maps three bytes and
+one more for each element. All functions take values in normal form.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from isotone import limits
 from isotone.values.types import AttributeValue, Item
 
 COLLECTION_OVERHEAD: Final = 3  # a list or a map, whatever it holds
@@ -35,8 +36,8 @@ def text_size(text: str) -> int:
 def number_size(text: str) -> int:
     """One byte for each pair of digits, one more, and one for a minus sign.
 
-    Pairs are counted from the decimal point outwards, because the service keeps numbers in base 100,
-    and pairs of zeros at either end are not kept: `100` has one pair, `1.5` has two.
+    DynamoDB keeps numbers in base 100. So pairs are counted from the decimal point outwards, without pairs of
+    zeros at either end: `100` has one pair, `1.5` has two.
     """
     if text == "0":
         return 1
@@ -50,16 +51,8 @@ def number_size(text: str) -> int:
     return 1 + pairs + negative
 
 
-def natural_size(text: str) -> int:
-    """The size of a number that is written with digits alone, the first of them not 0."""
-    pairs = (len(text) + 1) // 2
-    if text[-1] == "0":
-        pairs -= (len(text) - len(text.rstrip("0"))) // 2
-    return 1 + pairs
-
-
 def binary_size(base64: str) -> int:
-    """The count of raw bytes that a padded base64 text stands for."""
+    """The number of raw bytes in a padded base64 text."""
     return len(base64) // 4 * 3 - base64.count("=", -2)
 
 
@@ -83,3 +76,27 @@ _SIZES: Final[dict[str, Callable[[Any], int]]] = {
     "L": _list_size,
     "M": _map_size,
 }
+
+
+# Capacity units
+
+
+def read_units(size: int, consistent: bool) -> float:
+    """The units for reading `size` bytes: one item, or all items of a page together.
+
+    A unit is 4 KB read strongly consistently, or twice that eventually. Every read costs at least the minimum,
+    even of an item that does not exist.
+
+    >>> read_units(4097, consistent=False)
+    1.0
+    """
+    units = max(1, -(-size // limits.READ_UNIT))
+    return float(units) if consistent else units / 2
+
+
+def write_units(size: int) -> float:
+    """The units for writing an item of `size` bytes: the larger of the item before and after.
+
+    A unit is 1 KB.
+    """
+    return float(max(1, -(-size // limits.WRITE_UNIT)))

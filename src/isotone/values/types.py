@@ -1,8 +1,17 @@
-"""The shapes of values, for annotations: what an item is, and which type codes there are."""
+"""What an item and an attribute value are, which types there are, and how scalar values sort.
+
+Numbers sort by value, strings by UTF-8 bytes, binary by unsigned bytes. Values of different types have no
+order, nor have booleans, nulls, sets, lists and maps.
+"""
 
 from __future__ import annotations
 
+from binascii import a2b_base64
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final, TypeAlias
+
+from isotone.errors import UsageError
 
 AttributeValue: TypeAlias = dict[str, Any]
 """One key, the type code; its content as JSON has it: `{"S": "x"}`, `{"L": [{"N": "1"}]}`."""
@@ -11,3 +20,35 @@ Item: TypeAlias = dict[str, AttributeValue]
 """Attribute names and their values."""
 
 TYPE_CODES: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"})
+
+SORT_KEYS: Final[dict[str, Callable[[str], Any]]] = {
+    "S": str,  # Python compares by code points, which is the order of their UTF-8 bytes
+    "N": Decimal,
+    "B": a2b_base64,
+}
+"""For each type with an order, a function to a Python object that sorts as the value does."""
+
+
+def sort_key(value: AttributeValue) -> Any:
+    """A Python object that compares with others of its type as the values do.
+
+    >>> sorted([{"N": "10"}, {"N": "9"}], key=sort_key)
+    [{'N': '9'}, {'N': '10'}]
+    """
+    ((code, content),) = value.items()
+    try:
+        return SORT_KEYS[code](content)
+    except KeyError:
+        raise UsageError(f"values of type {code} have no order; only S, N and B have") from None
+
+
+def compare(left: AttributeValue, right: AttributeValue) -> int:
+    """Negative, zero or positive, as `left` sorts before, with or after `right`.
+
+    Raises `UsageError` if the types differ or have no order.
+    """
+    if left.keys() != right.keys():
+        raise UsageError(f"{left} and {right} are of different types, which have no order")
+    if left == right:
+        return 0
+    return -1 if sort_key(left) < sort_key(right) else 1

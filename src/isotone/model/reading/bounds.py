@@ -22,8 +22,7 @@ from isotone.expressions import nodes
 from isotone.model.declaring.conditions import All, Comparison, Condition, FunctionTest
 from isotone.model.declaring.keys import BoundKey, Component, NativeSlot, Slot, StringSlot
 from isotone.values.json import text_of_bytes
-from isotone.values.order import sort_key
-from isotone.values.types import AttributeValue
+from isotone.values.types import AttributeValue, sort_key
 
 _RANGES: Final = frozenset({"<", "<=", ">", ">=", "between", "begins_with"})
 _PRESENCE: Final = frozenset({"attribute_exists", "attribute_not_exists"})
