@@ -66,7 +66,6 @@ OFFENDERS = {
         "isotone.model.reading.queries",
     ): "migration is to leave writing",
     ("isotone.model.reading.scanning", "isotone.model.entity"): "only for its type variable",
-    ("isotone.model.reading.showing", "isotone.model.entity"): "an entity builds its queries",
     ("isotone.structures.sorted_set.changing", "isotone.model.declaring.table"): "not in the door",
     ("isotone.structures.sorted_set.writing", "isotone.model.declaring.changes"): "not in the door",
     ("isotone.structures.operation", "isotone.model.operation"): "not in the door",

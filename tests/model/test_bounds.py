@@ -128,8 +128,8 @@ def test_conditions_that_exclude_one_another_ask_nothing(conditions: tuple[Condi
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
-        (lambda: Order.primary.where(), "groups items by 'customer_id'.*says nothing.*scan"),
-        (lambda: Order.primary.where(Order.customer_id > "a"), "says a range"),
+        (lambda: Order.primary.where(), "groups items by 'customer_id'.*gives nothing.*scan"),
+        (lambda: Order.primary.where(Order.customer_id > "a"), "gives a range"),
         (
             lambda: Order.primary.where(MINE, Order.total > 3),
             r"'total' is not a part of key primary .*filter\(…\)",

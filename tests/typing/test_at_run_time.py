@@ -199,7 +199,7 @@ WRONG_CALLS: dict[str, tuple[Callable[[Shop], object], str]] = {
     ),
     "a group that is not given": (
         lambda shop: shop.order.primary.where(shop.order.number == 1),
-        "a query has to say customer_id == …",
+        "a query must give customer_id == …",
     ),
     "an order that is not the key's": (
         lambda shop: shop.order.by_status.where(

@@ -24,6 +24,7 @@ _EMPTY: Final[set[Any]] = set()
 _new: Final[Any] = object.__new__
 
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+_Encoders = tuple[tuple[str, str, type | None, str, Callable[[Any], AttributeValue]], ...]
 _Decoders = tuple[
     tuple[str, str, str | None, Callable[[Any], Any], Callable[[AttributeValue], Any]], ...
 ]
@@ -83,18 +84,23 @@ class EntitySchema:
     # To an item
 
     @cached_property
-    def _encoders(self) -> tuple[tuple[str, str, Callable[[Any], AttributeValue]], ...]:
+    def _encoders(self) -> _Encoders:
+        """For each field: its name, attribute, type of values that are written as they are, and encoder."""
         return tuple(
-            (name, field.attribute, field.wire.encode) for name, field in self.fields.items()
+            (name, field.attribute, field.wire.verbatim, str(field.wire.code), field.wire.encode)
+            for name, field in self.fields.items()
         )
 
     def to_item(self, values: Mapping[str, Any]) -> Item:
         """The item of an entity, with all key attributes; raises `UsageError` for what does not fit."""
         item: Item = {}
-        for name, attribute, encode in self._encoders:
+        for name, attribute, verbatim, code, encode in self._encoders:
             if name not in values:
                 raise self.partial(values)
             value = values[name]
+            if type(value) is verbatim:
+                item[attribute] = {code: value}
+                continue
             if not value and (value is None or value == _EMPTY):
                 item |= self.encoded(self.fields[name], value)
                 continue

@@ -36,7 +36,7 @@ class WireType(typing.NamedTuple):
 
     `code` is the DynamoDB type, None where values have several. `encode` raises `UsageError` for a
     value of another type. `read` decodes the content under `code`; it is None where decoding takes more
-    than that. `optional` types write None as absence at the top of an item, and as NULL inside lists
+    than that. Values of exactly the type `verbatim` are their own content. `optional` types write None as absence at the top of an item, and as NULL inside lists
     and maps.
     """
 
@@ -46,6 +46,7 @@ class WireType(typing.NamedTuple):
     optional: bool = False
     python: Any = object
     read: Callable[[Any], Any] | None = None
+    verbatim: type | None = None
 
 
 def wire_type(annotation: Any) -> WireType:
@@ -214,8 +215,8 @@ def _read_span(seconds: str) -> timedelta:
 
 
 _SCALARS: Final[dict[type, WireType]] = {
-    str: _instances(str, "S", str, str),
-    bool: _instances(bool, "BOOL", bool, bool),
+    str: _instances(str, "S", str, str)._replace(verbatim=str),
+    bool: _instances(bool, "BOOL", bool, bool)._replace(verbatim=bool),
     bytes: _instances(bytes, "B", text_of_bytes, a2b_base64),
     int: _scalar("N", _encode_int, int, int),
     Decimal: _scalar("N", _encode_decimal, Decimal, Decimal),

@@ -6,7 +6,7 @@ comes next. Items that satisfy other conditions are scattered over the key's ord
 refused, with what to write instead, because reading and dropping items would cost more than one sees.
 
 A sort key takes one condition: a comparison, BETWEEN (both bounds included) or begins_with. So `>= a`
-together with `< b` has to become one condition. They are joined as intervals of the attribute's values;
+together with `< b` must become one condition. They are joined as intervals of the attribute's values;
 an open bound of a BETWEEN becomes a value that the reader drops.
 """
 
@@ -178,8 +178,8 @@ def _partition(slot: Slot, asked: _ConditionsByField) -> Restriction:
             continue
         given = "a range" if name in asked.ranges else "nothing"
         raise Unanswerable(
-            f"{asked.key.name} groups items by {name!r}, so a query has to say {name} == …, "
-            f"and it says {given}; to read all groups, ask for a scan by name"
+            f"{asked.key.name} groups items by {name!r}, so a query must give {name} == …, "
+            f"and it gives {given}; to read all groups, ask for a scan by name"
         )
     if isinstance(slot, StringSlot) and not slot.can_hold(asked.equal):
         return Restriction(slot.attribute.name, "=", EMPTY[:1])  # which is never a key

@@ -123,7 +123,7 @@ def _substituted(
 def _leading_literal(parts: tuple[Part, ...], what: str) -> str:
     if parts and isinstance(parts[0], str):
         return parts[0]
-    raise UsageError(f"{what} has to begin with a literal, which keeps the kinds apart")
+    raise UsageError(f"{what} must begin with a literal, which keeps the kinds apart")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -178,13 +178,13 @@ class Collection(Generic[P, C]):
         range_, free, is_empty = own.restrictions[-1], own.free, own.is_empty
         for child in self._children:
             inherited = self._inherited(child, of_parent)
-            found = bounds(child.key, [*inherited, *of_child[child.schema.tag]])
-            if is_empty or found.is_empty:
+            reach = bounds(child.key, [*inherited, *of_child[child.schema.tag]])
+            if is_empty or reach.is_empty:
                 is_empty = True
                 break
             if of_child[child.schema.tag]:
-                self._check_reach(child, found, bounds(child.key, inherited))
-            range_, free = _joined(range_, found.restrictions[-1]), found.free
+                self._check_reach(child, reach, bounds(child.key, inherited))
+            range_, free = _joined(range_, reach.restrictions[-1]), reach.free
         return FamilyQuery(
             name=str(self),
             schemas=(self._parent.schema, *(child.schema for child in self._children)),
@@ -209,20 +209,20 @@ class Collection(Generic[P, C]):
         self, conditions: tuple[Condition, ...]
     ) -> tuple[list[Condition], dict[str, list[Condition]]]:
         schemas = (self._parent.schema, *(child.schema for child in self._children))
-        found: dict[str, list[Condition]] = {schema.tag: [] for schema in schemas}
+        by_tag: dict[str, list[Condition]] = {schema.tag: [] for schema in schemas}
         for condition in flat(conditions):
-            found[owner_of(condition, schemas).tag].append(condition)
-        return found.pop(self._parent.schema.tag), found
+            by_tag[owner_of(condition, schemas).tag].append(condition)
+        return by_tag.pop(self._parent.schema.tag), by_tag
 
     def _inherited(self, child: Pattern[Any], conditions: list[Condition]) -> list[Condition]:
         """The conditions on the parent's group, on the child's fields."""
         equal = {c.field.name: c for c in conditions if isinstance(c, Comparison)}
-        found: dict[str, Condition] = {}
+        inherited: dict[str, Condition] = {}
         for slot, its in zip(self._parent.key.partition, child.key.partition, strict=True):
             for ours, theirs in zip(slot.components, its.components, strict=True):
                 values = equal[ours.field.name].values
-                found[theirs.field.name] = Comparison(theirs.field, "=", values)
-        return list(found.values())
+                inherited[theirs.field.name] = Comparison(theirs.field, "=", values)
+        return list(inherited.values())
 
     def _check_reach(self, child: Pattern[Any], asked: KeyBounds, whole: KeyBounds) -> None:
         """Raise `Unanswerable` for a range of children that does not begin next to the parent."""

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from isotone.errors import UsageError
-from isotone.expressions import Condition as Predicate
+from isotone.expressions import Condition as CompiledCondition
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import Component, component_of, declared_values
@@ -133,7 +133,7 @@ class Snapshot(Sequence[E], Generic[E]):
         names = ", ".join(dict.fromkeys(each.name for each in fields))
         if self._entities and not owners:
             raise UsageError(f"no loaded entity has the field {names}; use its own fields")
-        matches = Predicate.from_node(condition.node()).matches
+        matches = CompiledCondition.from_node(condition.node()).matches
 
         def test(place: int) -> bool:
             entity, item = self._entities[place], self._items[place]
