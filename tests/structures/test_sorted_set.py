@@ -19,7 +19,8 @@ from tests.structures.simulation import Hasty, Overtaken
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Observation, Store, errors, field
 from isotone.structures import SortedSet
-from isotone.structures.sorted_set.bounds import EXACT, ScoreRange, matcher, score_of
+from isotone.structures.exact import EXACT, ScoreRange, score_of
+from isotone.structures.sorted_set_members import matcher
 
 KINDS: list[dict[str, Any]] = [
     {},

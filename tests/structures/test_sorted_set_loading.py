@@ -50,7 +50,7 @@ def test_an_interrupted_load_is_run_again(memory: Store) -> None:
     ranked = SortedSet(memory, "s", ranked=True)
     ranked.create_table()
     ranked.zadd({"a": 1})
-    with pytest.raises(errors.UsageError, match="no score"):
+    with pytest.raises(errors.UsageError, match="cannot be a score"):
         ranked.load([("b", 2), ("c", "nan")])
     with pytest.raises(errors.RankingIncomplete, match="rerank"):
         ranked.zincrby(1, "a")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from isotone.structures.messages import QueueCounts as QueueCounts
     from isotone.structures.messages import QueueEntry as QueueEntry
     from isotone.structures.queue import Queue as Queue
-    from isotone.structures.sorted_set.sorted_set import SortedSet as SortedSet
+    from isotone.structures.sorted_set import SortedSet as SortedSet
     from isotone.structures.time_series.entries import Point as Point
     from isotone.structures.time_series.entries import Summary as Summary
     from isotone.structures.time_series.reading import PointPage as PointPage
@@ -76,7 +76,7 @@ _HOMES: dict[str, str] = {
     "ScoreEvent": "isotone.structures.leaderboard.leaderboard",
     "Sequence": "isotone.structures.counter",
     "ShardedCounter": "isotone.structures.counter",
-    "SortedSet": "isotone.structures.sorted_set.sorted_set",
+    "SortedSet": "isotone.structures.sorted_set",
     "Standing": "isotone.structures.leaderboard.reading",
     "Standings": "isotone.structures.leaderboard.reading",
     "Summary": "isotone.structures.time_series.entries",

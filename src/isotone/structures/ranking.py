@@ -748,17 +748,18 @@ class Ranking:
         """The items of a node; `Node.unchanged` is a condition on the first one."""
         key, lows = self._key(name), [entry.low for entry in entries]
         if level == 0:
-            return [self._leaf_items(**key, low=low, high=high, keys=dict.fromkeys(lows, True))]
+            keys = dict.fromkeys(lows, True)
+            return [self._leaf_items.from_trusted({**key, "low": low, "high": high, "keys": keys})]
         shape, era = new_name(), new_name()
         numbers = [entry.number for entry in entries]
         children = [Child(entry.node, slot) for slot, entry in enumerate(entries)]
         return [
-            self._count_items(**key, shape=shape, era=era, counts=numbers),
+            self._count_items.from_trusted({**key, "shape": shape, "era": era, "counts": numbers}),
             self._shape_item(Inner(name, level, era, shape, children, lows[1:])),
         ]
 
     def _shape_item(self, inner: Inner) -> RankingShape:
-        return self._shape_items(ranking=self.name, **inner.fields())
+        return self._shape_items.from_trusted({"ranking": self.name, **inner.fields()})
 
 
 class _Stale(Exception):

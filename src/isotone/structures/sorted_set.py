@@ -1,0 +1,791 @@
+# ruff: noqa: A002 - arguments have the names that redis-py gives them
+"""Sorted sets: members with scores, always in the order of the scores, with the commands of Redis.
+
+    trending = SortedSet(store, "trending:2013-04-19")
+    trending.create_table()
+    trending.incr("song:1", 1)
+    trending.zadd({"song:2": 0.3, "song:3": 0.7})
+    trending.zrange(0, 19, desc=True, withscores=True)
+
+Names, arguments and results are redis-py's, without the key that comes first there: the set is the object. Scores
+are exact decimals. A command that combines several sets takes them as objects.
+
+Costs are for a set of n members. "Reads k" is k items; a consistent read takes a unit for 4 KB of them, and one
+request returns up to 1 MB. With shards, every command that is not about single members asks each shard.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+from isotone import model
+from isotone.errors import RankingIncomplete, UsageError
+from isotone.model import Local, Query, Steps, Table
+from isotone.structures.exact import EXACT, Number, ScoreRange, score_of
+from isotone.structures.operation import Batches, S, Structure, iteration, operation
+from isotone.structures.ranking import Ranking
+from isotone.structures.retries import backoff, poll
+from isotone.structures.sorted_set_members import (
+    INDEX,
+    MOST_SHARDS,
+    SCORE,
+    Members,
+    Progress,
+    Scored,
+    Scores,
+    Slice,
+    SortedSetExpiry,
+    SortedSetMember,
+    difference,
+    intersection,
+    ordered,
+    plus,
+    union,
+)
+from isotone.structures.windows import instant
+
+Cast = Callable[[Decimal], Any]
+Cursor = str | Literal[0]
+Keys = Iterable["SortedSet[Any]"]
+Sets = Keys | Mapping["SortedSet[Any]", Number]
+"""Several sets; a mapping says by what each one's scores are multiplied."""
+Popped = tuple[str, str, Decimal] | None
+"""The set's name, a member and its score, or nothing."""
+
+_PAGE: Final = 100  # members of a scan, by default
+_RANK_ATTEMPTS: Final = 20  # for a member whose score others change
+_LONGEST_POLL: Final = 0.5  # seconds between two looks at an empty set
+
+
+class SortedSet(Structure[S]):
+    """A sorted set in a table.
+
+    `ranked`: ranks and counts by score take a few reads, and each change of a score a transaction.
+    `shards`: the number of partitions over which members are spread. `expires`: when the whole set expires;
+    with True, `expire` and `persist` set it. All three belong to the set: give the same wherever it is used.
+    """
+
+    def __init__(
+        self,
+        store: S,
+        name: str,
+        *,
+        table: Table | None = None,
+        ranked: bool = False,
+        shards: int = 1,
+        expires: datetime | bool | None = None,
+    ) -> None:
+        super().__init__(store, table or SORTED_SETS)
+        if ranked and expires is True:
+            raise UsageError(
+                "a set with ranks cannot expire by command, because the ranking would not; give a datetime"
+            )
+        if not 1 <= shards <= MOST_SHARDS:
+            raise UsageError(f"a sorted set has 1 to {MOST_SHARDS} shards, not {shards}")
+        self.name = name
+        self.entries = self.kept(SortedSetMember)
+        self.ranking = Ranking(self.calls, self.table, f"SORTED_SET#{name}") if ranked else None
+        self._members = Members(
+            calls=self.calls,
+            kind=self.entries,
+            expiry_kind=self.kept(SortedSetExpiry),
+            name=name,
+            shards=shards,
+            ranking=self.ranking,
+            expires_at=instant(expires) if isinstance(expires, datetime) else None,
+            is_expirable=expires is True,
+        )
+
+    @staticmethod
+    def layout(name: str = "sorted_sets") -> Table:
+        """A table for sorted sets; any table with these keys and this index will do."""
+        return Table(name, indexes={INDEX: Local(model.Number(SCORE))})
+
+    def __repr__(self) -> str:
+        return f"SortedSet({self.name!r})"
+
+    def queries(self) -> list[Query[SortedSetMember]]:
+        """The members in the order of their scores, in each shard: for a store to page, load or show."""
+        return list(self._members.by_score())
+
+    # One member
+
+    @operation
+    def zscore(self, value: str) -> Steps[Decimal | None]:
+        """The score of a member, or None. Reads 1."""
+        return self._members.score(value)
+
+    @operation
+    def zmscore(self, members: Sequence[str]) -> Steps[list[Decimal | None]]:
+        """The scores of several members. Reads 1 each, a hundred to a request."""
+        if not members:
+            raise UsageError("zmscore wants one member or more")
+        return self._members.scores(members)
+
+    @operation
+    def zrank(
+        self, value: str, withscore: bool = False, score_cast_func: Cast = Decimal
+    ) -> Steps[Any]:
+        """The number of members before a member, or None. Reads 1 + those before; with ranks O(log n).
+
+        `withscore`: returns `[rank, score]`, with the score as `score_cast_func` converts it.
+        """
+        return self._rank(value, withscore, score_cast_func, reverse=False)
+
+    @operation
+    def zrevrank(
+        self, value: str, withscore: bool = False, score_cast_func: Cast = Decimal
+    ) -> Steps[Any]:
+        """The number of members after a member, or None. Options and cost as of `zrank`."""
+        return self._rank(value, withscore, score_cast_func, reverse=True)
+
+    # How many
+
+    @operation
+    def zcard(self) -> Steps[int]:
+        """The number of members. Reads n; with ranks 1."""
+        return self._members.size()
+
+    @operation
+    def zcount(self, min: Number, max: Number) -> Steps[int]:
+        """The number of members with scores in a range; "(1" excludes 1. Reads them; with ranks O(log n)."""
+        return self._members.count(ScoreRange.of(min, max))
+
+    @operation
+    def zlexcount(self, min: str, max: str) -> Steps[int]:
+        """The number of members between two texts, as `zrangebylex` takes them. Reads them."""
+        return self._members.count_texts(min, max)
+
+    # Ranges
+
+    @operation
+    def zrange(
+        self,
+        start: Any,
+        end: Any,
+        desc: bool = False,
+        withscores: bool = False,
+        score_cast_func: Cast = Decimal,
+        byscore: bool = False,
+        bylex: bool = False,
+        offset: int | None = None,
+        num: int | None = None,
+    ) -> Steps[list[Any]]:
+        """Members in order, by rank from `start` to `end`, both included; -1 is the last.
+
+        `byscore`, `bylex`: from one score, or text, to another. `desc`: in descending order; the greater
+        bound comes first. `offset`, `num`: only part of a range by score or text. `withscores`: returns
+        `(member, score)` pairs, with scores as `score_cast_func` converts them.
+
+        By rank, reads up to `end`, and with ranks only the result; otherwise up to `offset + num`.
+        """
+        if bylex and withscores:
+            raise UsageError("withscores does not go with bylex")
+        members = self._range(start, end, offset, num, desc, byscore, bylex)
+        return _shaping(members, withscores, score_cast_func)
+
+    @operation
+    def zrevrange(
+        self, start: int, end: int, withscores: bool = False, score_cast_func: Cast = Decimal
+    ) -> Steps[list[Any]]:
+        """Members by rank, the greatest score first. Options and cost as of `zrange`."""
+        members = self._by_rank(start, end, reverse=True)
+        return _shaping(members, withscores, score_cast_func)
+
+    @operation
+    def zrangebyscore(
+        self,
+        min: Number,
+        max: Number,
+        start: int | None = None,
+        num: int | None = None,
+        withscores: bool = False,
+        score_cast_func: Cast = Decimal,
+    ) -> Steps[list[Any]]:
+        """Members with scores in a range; "(1" excludes 1. Reads `start + num` of them, or all.
+
+        `start`, `num`: only `num` members, from the `start`-th on, which counts from 0. `withscores`,
+        `score_cast_func`: as of `zrange`.
+        """
+        members = self._range(min, max, start, num, byscore=True)
+        return _shaping(members, withscores, score_cast_func)
+
+    @operation
+    def zrevrangebyscore(
+        self,
+        max: Number,
+        min: Number,
+        start: int | None = None,
+        num: int | None = None,
+        withscores: bool = False,
+        score_cast_func: Cast = Decimal,
+    ) -> Steps[list[Any]]:
+        """As `zrangebyscore`, the greatest score first; the greater bound comes first, too."""
+        members = self._range(max, min, start, num, desc=True, byscore=True)
+        return _shaping(members, withscores, score_cast_func)
+
+    @operation
+    def zrangebylex(
+        self, min: str, max: str, start: int | None = None, num: int | None = None
+    ) -> Steps[list[str]]:
+        """Members between two texts, by their bytes, whatever their scores. Reads `start + num`, or all.
+
+        `"[a"` includes the text `a`, `"(a"` excludes it, `"-"` and `"+"` are the ends. `start`, `num`: as
+        of `zrangebyscore`.
+        """
+        return _shaping(self._range(min, max, start, num, bylex=True))
+
+    @operation
+    def zrevrangebylex(
+        self, max: str, min: str, start: int | None = None, num: int | None = None
+    ) -> Steps[list[str]]:
+        """As `zrangebylex`, the greatest first; the greater bound comes first, too."""
+        return _shaping(self._range(max, min, start, num, desc=True, bylex=True))
+
+    # Any, and all
+
+    @operation
+    def zrandmember(self, count: int | None = None, withscores: bool = False) -> Steps[Any]:
+        """A random member, or None. Reads n; with ranks O(log n) for each.
+
+        `count`: returns a list of so many distinct members; of -count that may repeat. `withscores`: returns
+        `(member, score)` pairs.
+        """
+        if count is None and withscores:
+            raise UsageError("withscores goes with a count")
+        size = yield from self._members.size()
+        if count is not None and count < 0:
+            ranks = random.choices(range(size), k=-count) if size else []
+        else:
+            ranks = random.sample(range(size), min(size, 1 if count is None else count))
+        members = yield from self._members.pick(ranks)
+        if count is None:
+            return members[0].member if members else None
+        return _shaped(members, withscores)
+
+    @operation
+    def zscan(
+        self,
+        cursor: Cursor = 0,
+        match: str | None = None,
+        count: int | None = None,
+        score_cast_func: Cast = Decimal,
+    ) -> Steps[tuple[Cursor, list[tuple[str, Any]]]]:
+        """The next cursor and some members, in no order of scores; cursor 0 begins and ends.
+
+        A member that is there from the first call to the last is seen exactly once, whatever else changes.
+        `count`: how many to read, in one request; 100 by default. `match`: drops members that do not match
+        a pattern (`*`, `?`, `[a-z]`). `score_cast_func`: converts scores.
+        """
+        return self._scan(cursor, match, count, score_cast_func)
+
+    @iteration
+    def zscan_iter(
+        self, match: str | None = None, count: int | None = None, score_cast_func: Cast = Decimal
+    ) -> Batches[tuple[str, Any]]:
+        """All members, as `zscan` returns them. Reads n, as the caller goes on."""
+        cursor: Cursor = 0
+
+        def scan() -> Steps[list[tuple[str, Any]]]:
+            nonlocal cursor
+            cursor, members = yield from self._scan(cursor, match, count, score_cast_func)
+            return members
+
+        yield scan()
+        while cursor != 0:
+            yield scan()
+
+    # Adding
+
+    @operation
+    def zadd(
+        self,
+        mapping: Mapping[str, Number],
+        nx: bool = False,
+        xx: bool = False,
+        ch: bool = False,
+        incr: bool = False,
+        gt: bool = False,
+        lt: bool = False,
+    ) -> Steps[Any]:
+        """Set the scores of members; returns the number of new members. Reads and writes 1 for each.
+
+        `nx`: only adds members. `xx`: only changes scores. `gt`, `lt`: change a score only to a greater, or a
+        lesser one. `ch`: the result counts changed members, too. `incr`: adds to the score of the only
+        member; the result is the sum, or None if an option prevented it.
+
+        A hundred members change together, or none; with ranks, each by itself.
+        """
+        for fault, is_made in (
+            ("zadd wants one member or more", not mapping),
+            ("zadd takes nx or xx, not both", nx and xx),
+            ("zadd takes one of nx, gt and lt", (gt and lt) or (nx and (gt or lt))),
+            ("with incr, zadd takes one member", incr and len(mapping) != 1),
+        ):
+            if is_made:
+                raise UsageError(fault)
+        scores = {member: score_of(score) for member, score in mapping.items()}
+        if incr and not (nx or xx or gt or lt):
+            ((member, amount),) = scores.items()
+            return (yield from self._members.add(member, amount))
+
+        def decide(member: str, before: Decimal | None) -> Decimal | None:
+            after = plus(before, scores[member]) if incr else scores[member]
+            if before is None:
+                return None if xx else after
+            return before if nx or (gt and after <= before) or (lt and after >= before) else after
+
+        changes = yield from self._members.change(scores, decide)
+        if incr:
+            ((_, before, after),) = changes
+            return None if after == before and (nx or gt or lt) else after
+        return sum(change.has_effect and (ch or change.before is None) for change in changes)
+
+    @operation
+    def zincrby(self, amount: Number, value: str) -> Steps[Decimal]:
+        """Add to the score of a member, which starts at 0; returns the sum.
+
+        One atomic write, and nothing read. With ranks, a transaction.
+        """
+        return self._members.add(value, score_of(amount))
+
+    @operation
+    def incr(self, member: str, by: Number = 1) -> Steps[Decimal]:
+        """The same as `zincrby(by, member)`."""
+        return self._members.add(member, score_of(by))
+
+    # Removing
+
+    @operation
+    def zrem(self, *values: str) -> Steps[int]:
+        """Remove members; returns how many there were. Reads and writes 1 for each."""
+        if not values:
+            raise UsageError("zrem wants one member or more")
+        return self._members.remove(values)
+
+    @operation
+    def zremrangebyrank(self, min: int, max: int) -> Steps[int]:
+        """Remove the members of some ranks. Reads as `zrange` does; writes 1 for each."""
+        members = yield from self._by_rank(min, max, reverse=False)
+        return len((yield from self._members.take(members)))
+
+    @operation
+    def zremrangebyscore(self, min: Number, max: Number) -> Steps[int]:
+        """Remove the members with scores in a range. Reads 2 and writes 1 for each."""
+        scores = ScoreRange.of(min, max)
+        members = yield from self._members.between(scores)
+        return (yield from self._members.remove(_shaped(members), scores))
+
+    @operation
+    def zremrangebylex(self, min: str, max: str) -> Steps[int]:
+        """Remove the members between two texts. Reads 2 and writes 1 for each."""
+        members = yield from self._members.between_texts(min, max)
+        return (yield from self._members.remove(_shaped(members)))
+
+    @operation
+    def zpopmin(self, count: int | None = None) -> Steps[list[tuple[str, Decimal]]]:
+        """Remove and return the member with the least score; nobody else gets the same.
+
+        `count`: so many members. Reads 2 and writes 1 for each. If it fails after some were removed, it
+        returns these.
+        """
+        return self._pop(count, reverse=False)
+
+    @operation
+    def zpopmax(self, count: int | None = None) -> Steps[list[tuple[str, Decimal]]]:
+        """As `zpopmin`, from the greatest score down."""
+        return self._pop(count, reverse=True)
+
+    @operation
+    def zmpop(
+        self, keys: Keys = (), min: bool = False, max: bool = False, count: int = 1
+    ) -> Steps[list[Any] | None]:
+        """Remove and return members of the first set that has any: `[name, members]`, or None.
+
+        This set comes before `keys`. `min`, `max`: from which end; one of them is needed. `count`: at most
+        so many members.
+        """
+        return self._pop_any(self._with_others(keys), count, reverse=_from_end(min, max))
+
+    @operation
+    def bzpopmin(self, keys: Keys = (), timeout: float = 0) -> Steps[Popped]:
+        """As `zpopmin`, when this set or one of `keys` has a member: `(name, member, score)`.
+
+        `timeout`: None after so many seconds; 0 waits forever. The pauses between looks grow to half a second.
+        """
+        return _single((yield from self._wait(timeout, keys, 1, reverse=False)))
+
+    @operation
+    def bzpopmax(self, keys: Keys = (), timeout: float = 0) -> Steps[Popped]:
+        """As `bzpopmin`, with the greatest score."""
+        return _single((yield from self._wait(timeout, keys, 1, reverse=True)))
+
+    @operation
+    def bzmpop(
+        self, timeout: float, keys: Keys = (), min: bool = False, max: bool = False, count: int = 1
+    ) -> Steps[list[Any] | None]:
+        """As `zmpop`, when one of the sets has a member; None after `timeout` seconds."""
+        return self._wait(timeout, keys, count, reverse=_from_end(min, max))
+
+    # Several sets
+
+    @operation
+    def zunion(
+        self,
+        keys: Sets,
+        aggregate: str | None = None,
+        withscores: bool = False,
+        score_cast_func: Cast = Decimal,
+    ) -> Steps[list[Any]]:
+        """The members of this set or any of `keys`, in order. Reads all.
+
+        `keys`: sets, or a mapping of sets to the factors of their scores. `aggregate`: "SUM", "MIN" or "MAX"
+        of a member's scores; SUM by default. `withscores`, `score_cast_func`: as of `zrange`.
+        """
+        joined = union((yield from self._read(self._with_others(keys))), aggregate)
+        return _shaped(ordered(joined), withscores, score_cast_func)
+
+    @operation
+    def zinter(
+        self, keys: Sets, aggregate: str | None = None, withscores: bool = False
+    ) -> Steps[list[Any]]:
+        """The members of this set and all of `keys`. Reads all. Options as of `zunion`."""
+        joined = intersection((yield from self._read(self._with_others(keys))), aggregate)
+        return _shaped(ordered(joined), withscores)
+
+    @operation
+    def zdiff(self, keys: Keys, withscores: bool = False) -> Steps[list[Any]]:
+        """The members of this set that are in none of `keys`. Reads all."""
+        rest = difference((yield from self._read(self._with_others(keys))))
+        return _shaped(ordered(rest), withscores)
+
+    @operation
+    def zintercard(self, keys: Keys, limit: int = 0) -> Steps[int]:
+        """The number of members that this set and all of `keys` share. Reads all.
+
+        `limit`: the greatest result; 0 is no limit.
+        """
+        if limit < 0:
+            raise UsageError(f"limit={limit} is below 0, which is no limit")
+        shared = len(intersection((yield from self._read(self._with_others(keys)))))
+        return min(shared, limit) if limit else shared
+
+    @operation
+    def zunionstore(self, keys: Sets, aggregate: str | None = None) -> Steps[int]:
+        """Make this set the union of others; returns the number of members. Options as of `zunion`.
+
+        Reads all of them and this set; writes 1 for each member that changes, a hundred together.
+        """
+        return (yield from self._replace(union((yield from self._read(keys)), aggregate)))
+
+    @operation
+    def zinterstore(self, keys: Sets, aggregate: str | None = None) -> Steps[int]:
+        """Make this set the intersection of others. Options and cost as of `zunionstore`."""
+        return (yield from self._replace(intersection((yield from self._read(keys)), aggregate)))
+
+    @operation
+    def zdiffstore(self, keys: Keys) -> Steps[int]:
+        """Make this set the members of the first of others that are in none of the rest."""
+        return (yield from self._replace(difference((yield from self._read(keys)))))
+
+    @operation
+    def zrangestore(
+        self,
+        name: SortedSet[Any],
+        start: Any,
+        end: Any,
+        byscore: bool = False,
+        bylex: bool = False,
+        desc: bool = False,
+        offset: int | None = None,
+        num: int | None = None,
+    ) -> Steps[int]:
+        """Make this set a range of another one; returns the number of members. Options as of `zrange`."""
+        (source,) = self._checked([name])
+        members = yield from source._range(start, end, offset, num, desc, byscore, bylex)
+        return (yield from self._replace(dict(members)))
+
+    # The whole set
+
+    @operation
+    def load(
+        self,
+        scores: Mapping[str, Number] | Iterable[tuple[str, Number]],
+        *,
+        progress: Progress | None = None,
+    ) -> Steps[int]:
+        """Write many members in batches; returns how many. Writes 1 for each.
+
+        Faster than `zadd` in a set with ranks, because it rebuilds them at the end: until then, readers and
+        writers of ranks get `RankingIncomplete`. If it is interrupted, run it again. Not for a set that others
+        change at the same time. `progress`: called with the number of ranked members so far.
+        """
+        pairs = scores.items() if isinstance(scores, Mapping) else scores
+        expiry = yield from self._members.expiry()
+        items = (self._members.new(member, score_of(score), expiry) for member, score in pairs)
+        loaded, _ = yield from self._members.fill(items, progress)
+        return loaded
+
+    @operation
+    def rerank(self, *, progress: Progress | None = None) -> Steps[int]:
+        """Rebuild the ranks from the scores; returns the number of members.
+
+        For a set that was without ranks, or whose items were written by hand. Reads all, writes an item for
+        some thirty members. Readers and writers of ranks get `RankingIncomplete` meanwhile. If it is
+        interrupted, run it again. `progress`: called with the number of ranked members so far.
+        """
+        if self.ranking is None:
+            raise UsageError("a set without ranks has none to rebuild; give it ranked=True")
+        _, ranked = yield from self._members.fill((), progress)
+        return ranked
+
+    @operation
+    def delete(self) -> Steps[int]:
+        """Remove all members; returns 1 if there were any, else 0. Reads 2 and writes 1 for each.
+
+        Of a set with ranks that has expired, it deletes the ranking.
+        """
+        if self.ranking is not None and self._members.has_expired():
+            yield from self.ranking.clear()
+        removed = yield from self._members.remove(_shaped((yield from self._members.all())))
+        return int(removed > 0)
+
+    # Expiry
+
+    @operation
+    def expire(
+        self,
+        time: float | timedelta,
+        nx: bool = False,
+        xx: bool = False,
+        gt: bool = False,
+        lt: bool = False,
+    ) -> Steps[bool]:
+        """Let the whole set expire in so many seconds; returns whether it was set.
+
+        `nx`: only if it has no expiry. `xx`: only if it has one. `gt`, `lt`: only to a later, or an earlier
+        time; no expiry is later than any. For a set with `expires=True`. Reads all, writes 1 for each member.
+        """
+        span = time if isinstance(time, timedelta) else timedelta(seconds=time)
+        return self._expire(datetime.fromtimestamp(self.now(), UTC) + span, nx, xx, gt, lt)
+
+    @operation
+    def expireat(
+        self,
+        when: datetime,
+        nx: bool = False,
+        xx: bool = False,
+        gt: bool = False,
+        lt: bool = False,
+    ) -> Steps[bool]:
+        """Let the whole set expire at a time. Options and cost as of `expire`."""
+        return self._expire(instant(when), nx, xx, gt, lt)
+
+    @operation
+    def persist(self) -> Steps[bool]:
+        """Remove the expiry; returns whether there was one. Reads all, writes 1 for each member."""
+        self._check_expirable()
+        if (yield from self._members.expiry()) is None:
+            return False
+        yield from self._members.expire(None)
+        return True
+
+    @operation
+    def ttl(self) -> Steps[int]:
+        """Seconds until the set expires; -1 if it does not, -2 if it is empty. Reads 1 or 2."""
+        if (yield from self._members.is_empty()):
+            return -2
+        expiry = yield from self._members.expiry()
+        return -1 if expiry is None else round(expiry.timestamp() - self.now())
+
+    # Below: what commands share
+
+    def _rank(self, member: str, withscore: bool, cast: Cast, *, reverse: bool) -> Steps[Any]:
+        for number in range(_RANK_ATTEMPTS):
+            score = yield from self._members.score(member)
+            if score is None:
+                return None
+            rank = yield from self._members.rank(member, score, reverse=reverse)
+            if rank is not None:
+                return [rank, cast(score)] if withscore else rank
+            yield from backoff(number)  # others have changed the score meanwhile
+        raise RankingIncomplete(
+            f"{member!r} was not found among the ranks of {self.name!r} in {_RANK_ATTEMPTS} attempts: try again "
+            "if its score changes all the time; if it was written by other means, rerank() gives it a rank"
+        )
+
+    def _range(
+        self,
+        start: Any,
+        end: Any,
+        offset: int | None,
+        num: int | None,
+        desc: bool = False,
+        byscore: bool = False,
+        bylex: bool = False,
+    ) -> Steps[list[Scored]]:
+        """A range as of ZRANGE and ZRANGESTORE; in descending order, the greater bound comes first."""
+        part = Slice.of(offset, num)
+        low, high = (end, start) if desc else (start, end)
+        if byscore and bylex:
+            raise UsageError("byscore and bylex exclude each other")
+        if byscore:
+            return self._members.between(ScoreRange.of(low, high), part, reverse=desc)
+        if bylex:
+            return self._members.between_texts(low, high, part, reverse=desc)
+        if offset is not None:
+            raise UsageError("offset and num go with byscore or bylex; a range by rank is a slice")
+        return self._by_rank(start, end, reverse=desc)
+
+    def _by_rank(self, start: Any, end: Any, *, reverse: bool) -> Steps[list[Scored]]:
+        """From one rank to another, both included; negative ranks count from the other end."""
+        first, last = _whole(start), _whole(end)
+        if first < 0 and last < 0:
+            part = Slice(-last - 1, max(0, last - first + 1))
+            return (yield from self._members.at(part, reverse=not reverse))[::-1]
+        if first < 0:
+            first = max(0, first + (yield from self._members.size()))
+        if last < 0:
+            members = yield from self._members.at(Slice(first), reverse=reverse)
+            return members[: last + 1] if last < -1 else members
+        part = Slice(first, max(0, last - first + 1))
+        return (yield from self._members.at(part, reverse=reverse))
+
+    def _scan(
+        self, cursor: Cursor, match: str | None, count: int | None, cast: Cast
+    ) -> Steps[tuple[Cursor, list[tuple[str, Any]]]]:
+        scanning = self._members.scan(str(cursor or ""), count or _PAGE, match)
+        members, following = yield from scanning
+        return following or 0, _shaped(members, True, cast)
+
+    def _pop(self, count: int | None, *, reverse: bool) -> Steps[list[tuple[str, Decimal]]]:
+        if count is not None and count < 0:
+            raise UsageError(f"{count} members cannot be popped; give 0 or more")
+        popped = self._members.pop(1 if count is None else count, reverse=reverse)
+        return _shaping(popped, withscores=True)
+
+    def _pop_any(self, sets: Sets, count: int, *, reverse: bool) -> Steps[list[Any] | None]:
+        if count < 1:
+            raise UsageError(f"{count} members cannot be popped; give 1 or more")
+        for source in self._checked(sets):
+            popped = yield from source._members.pop(count, reverse=reverse)
+            if popped:
+                return [source.name, _shaped(popped, True)]
+        return None
+
+    def _wait(
+        self, timeout: float, keys: Keys, count: int, *, reverse: bool
+    ) -> Steps[list[Any] | None]:
+        if timeout < 0:
+            raise UsageError(f"timeout={timeout} is below 0; 0 waits forever")
+        sets = self._with_others(keys)
+        return poll(
+            lambda: self._pop_any(sets, count, reverse=reverse),
+            lambda popped: popped is not None,
+            timeout=timeout or math.inf,
+            longest=_LONGEST_POLL,
+            clock=self.calls.clock,
+        )
+
+    def _with_others(self, keys: Sets) -> Sets:
+        """This set before others; in a mapping, its own factor is 1 unless it is given."""
+        if isinstance(keys, Mapping):
+            return keys if self in keys else {self: 1, **keys}
+        return [self, *keys]
+
+    def _read(self, keys: Sets) -> Steps[list[Scores]]:
+        """The sets as they are now, with scores multiplied."""
+        sets = self._checked(keys)
+        if not sets:
+            raise UsageError("give one sorted set or more")
+        all_scores: list[Scores] = []
+        for source in sets:
+            scores = dict((yield from source._members.all()))
+            if isinstance(keys, Mapping):
+                weight = score_of(keys[source])
+                scores = {member: EXACT.multiply(scores[member], weight) for member in scores}
+            all_scores.append(scores)
+        return all_scores
+
+    def _replace(self, scores: Scores) -> Steps[int]:
+        return self._members.replace({member: score_of(scores[member]) for member in scores})
+
+    def _checked(self, keys: Keys) -> list[SortedSet[Any]]:
+        sets = list(keys)
+        for source in sets:
+            if not isinstance(source, SortedSet) or source.store is not self.store:
+                raise UsageError(f"{source!r} is not a sorted set of the same store")
+        return sets
+
+    def _expire(self, expiry: datetime, nx: bool, xx: bool, gt: bool, lt: bool) -> Steps[bool]:
+        self._check_expirable()
+        if (nx and (xx or gt or lt)) or (gt and lt):
+            raise UsageError("nx goes with none of xx, gt and lt, and gt not with lt")
+        expiry = expiry.replace(microsecond=0)  # as it is stored
+        before = yield from self._members.expiry()
+        if (
+            (nx and before is not None)
+            or (xx and before is None)
+            or (gt and (before is None or expiry <= before))
+            or (lt and before is not None and expiry >= before)
+            or (yield from self._members.is_empty())
+        ):
+            return False
+        if expiry.timestamp() <= self.now():
+            yield from self._members.remove(_shaped((yield from self._members.all())))
+        else:
+            yield from self._members.expire(expiry)
+        return True
+
+    def _check_expirable(self) -> None:
+        if not self._members.is_expirable:
+            raise UsageError(
+                f"{self.name!r} was made "
+                + ("to expire at a fixed time" if self._members.expires_at else "never to expire")
+                + "; make it with expires=True, in every process, to change that by commands"
+            )
+
+
+SORTED_SETS: Final = SortedSet.layout()
+
+
+def _whole(rank: Any) -> int:
+    try:
+        if isinstance(rank, int | str):
+            return int(rank)
+    except ValueError:
+        pass
+    raise UsageError(
+        f"{rank!r} is not a rank; ranks are whole numbers, the first is 0, the last -1"
+    )
+
+
+def _from_end(min: bool, max: bool) -> bool:
+    if min is max:
+        raise UsageError("say which end: min=True or max=True")
+    return max
+
+
+def _shaped(members: Iterable[Scored], withscores: bool = False, cast: Cast = Decimal) -> list[Any]:
+    """Members as a caller gets them: alone, or with their scores."""
+    if withscores:
+        return [(member, cast(score)) for member, score in members]
+    return [member for member, _ in members]
+
+
+def _shaping(
+    members: Steps[list[Scored]], withscores: bool = False, cast: Cast = Decimal
+) -> Steps[list[Any]]:
+    return _shaped((yield from members), withscores, cast)
+
+
+def _single(popped: list[Any] | None) -> Popped:
+    if popped is None:
+        return None
+    name, ((member, score),) = popped
+    return name, member, score
