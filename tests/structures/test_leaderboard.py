@@ -32,7 +32,7 @@ from isotone.errors import (
 )
 from isotone.server import running_server
 from isotone.structures import Leaderboard, ScoreEvent
-from isotone.structures.leaderboard.entry import Digits
+from isotone.structures.leaderboard_entries import Digits
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # the time of the fixtures' clock
 QUARTER = timedelta(minutes=15)

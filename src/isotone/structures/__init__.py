@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from isotone.structures.followers import Followers as Followers
     from isotone.structures.followers import RelationalFollowers as RelationalFollowers
     from isotone.structures.idempotency import Idempotency as Idempotency
-    from isotone.structures.leaderboard.leaderboard import Leaderboard as Leaderboard
-    from isotone.structures.leaderboard.leaderboard import ScoreEvent as ScoreEvent
-    from isotone.structures.leaderboard.reading import Standing as Standing
-    from isotone.structures.leaderboard.reading import Standings as Standings
+    from isotone.structures.leaderboard import Leaderboard as Leaderboard
+    from isotone.structures.leaderboard import ScoreEvent as ScoreEvent
+    from isotone.structures.leaderboard import Standing as Standing
+    from isotone.structures.leaderboard import Standings as Standings
     from isotone.structures.lock import Lock as Lock
     from isotone.structures.lock import LockHolder as LockHolder
     from isotone.structures.messages import Message as Message
@@ -62,7 +62,7 @@ _HOMES: dict[str, str] = {
     "FeedPost": "isotone.structures.timelines",
     "Followers": "isotone.structures.followers",
     "Idempotency": "isotone.structures.idempotency",
-    "Leaderboard": "isotone.structures.leaderboard.leaderboard",
+    "Leaderboard": "isotone.structures.leaderboard",
     "Lock": "isotone.structures.lock",
     "LockHolder": "isotone.structures.lock",
     "Message": "isotone.structures.messages",
@@ -73,12 +73,12 @@ _HOMES: dict[str, str] = {
     "QueueEntry": "isotone.structures.messages",
     "RelationalFollowers": "isotone.structures.followers",
     "RunningWorker": "isotone.structures.worker.running",
-    "ScoreEvent": "isotone.structures.leaderboard.leaderboard",
+    "ScoreEvent": "isotone.structures.leaderboard",
     "Sequence": "isotone.structures.counter",
     "ShardedCounter": "isotone.structures.counter",
     "SortedSet": "isotone.structures.sorted_set",
-    "Standing": "isotone.structures.leaderboard.reading",
-    "Standings": "isotone.structures.leaderboard.reading",
+    "Standing": "isotone.structures.leaderboard",
+    "Standings": "isotone.structures.leaderboard",
     "Summary": "isotone.structures.time_series.entries",
     "TimeSeries": "isotone.structures.time_series.time_series",
     "Unique": "isotone.structures.unique",

@@ -1,0 +1,632 @@
+"""Leaderboards: who is first in a window of time, read as the first entries of an index.
+
+An entry is one item of a member; its place in the index is its window and its score. A sum or an average follows
+from what the item has, so such an event is a read and a conditional write, repeated if another writer was faster.
+Each write leaves its mark on the entry: a writer that was refused and finds its own mark has written already,
+and only the answer was lost. The best or the last of all values needs no read: one conditional update writes it
+over a worse or older one. An event that must count once is written in one transaction with its token; a board
+with ranks changes its ranking in the same transaction, and reads the entry in any case. So sums and counts are
+exact, and an entry is always where its own score says.
+
+A board has one partition, or several (shards) over which the hash of their names spreads members. The first of
+all are merged from the first of each. A cursor holds the place in each shard, and the last rank that was given.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta, tzinfo
+from decimal import Decimal
+from fractions import Fraction
+from itertools import takewhile
+from typing import Any, Final, NamedTuple, overload
+
+from isotone.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    Contended,
+    InvalidCursor,
+    NotFound,
+    OutOfRange,
+    TransactionFailed,
+    UsageError,
+)
+from isotone.model import Global, Query, Stats, Steps, Table, Transaction
+from isotone.structures.exact import exact
+from isotone.structures.leaderboard_entries import (
+    Best,
+    Board,
+    Digits,
+    Entry,
+    LeaderboardEntry,
+    LeaderboardToken,
+    NamedLeaderboardEntry,
+    Score,
+    Tally,
+    Ties,
+    joined,
+)
+from isotone.structures.merging import Behind, Marks, Merged, Stream, merged
+from isotone.structures.operation import S, Structure, operation
+from isotone.structures.ranking import Overtaken, after_score, before_score
+from isotone.structures.retries import retry_on_conflict
+from isotone.structures.windows import ALL_TIME, Every, Window, Windows, instant
+
+_MOST_DIGITS: Final = 38
+_MARK_LENGTH: Final = 8  # hexadecimal digits: it only has to differ from that of one other writer
+_ADVICE: Final = "collect events and write them with record_many(), or try again later"
+_MARKS: Final[Marks[Entry]] = Marks(
+    of=lambda entry: (entry.order, entry.place),
+    fields=lambda mark: {"order": mark[0], "place": mark[1]},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreEvent:
+    """Something that counts for a member: `value` is the sum of `count` things."""
+
+    member: str
+    value: int | float | Decimal
+    count: int = 1
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a member stands: `score` is rounded as it is ranked, `total` and `count` are exact."""
+
+    rank: int
+    member: str
+    score: Decimal
+    total: Decimal
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standings(Sequence[Standing]):
+    """Members in order; `cursor` is None if nothing follows, `stats` is the cost of the read."""
+
+    window: str
+    items: list[Standing]
+    cursor: str | None
+    stats: Stats
+
+    @overload
+    def __getitem__(self, place: int) -> Standing: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Standing]: ...
+    def __getitem__(self, place: int | slice) -> Standing | list[Standing]:
+        return self.items[place]
+
+    def __iter__(self) -> Iterator[Standing]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+class Leaderboard(Structure[S]):
+    """Members ranked by a score, in windows of time.
+
+        board = Leaderboard(store, score="average", best="lowest", window="quarter-hour")
+        board.record("000187", 373, count=2)
+        board.top(10)
+
+    `name`: None for the only board of a table. `score`: the sum of all values, their average, the best or
+    the last of them. `digits`, `scale`: the digits of a ranked score before and after its point. `history`:
+    keeps an entry for every window, not only for the newest one of each member. `expire_after`: when an entry
+    expires, from the end of its window. `ahead`: how far an event may be ahead of the store's clock; one of
+    next year would take its member off the board until then. `shards`: the number of partitions. `ties`: after
+    two firsts comes a third (`standard`) or a second (`dense`). `ranked`: ranks and counts take a few reads,
+    and writes cost more.
+    """
+
+    def __init__(
+        self,
+        store: S,
+        name: str | None = None,
+        *,
+        score: Score = "sum",
+        best: Best = "highest",
+        window: Every = "all time",
+        day_starts: time = time(0),
+        zone: tzinfo = UTC,
+        digits: int = 6,
+        scale: int = 0,
+        history: bool = False,
+        expire_after: timedelta | None = None,
+        ahead: timedelta = timedelta(minutes=5),
+        shards: int = 1,
+        ties: Ties = "standard",
+        ranked: bool = False,
+        table: Table | None = None,
+    ) -> None:
+        super().__init__(store, table or LEADERBOARDS)
+        self.name = name
+        _check(name, shards, digits, scale)
+        if expire_after is not None and expire_after < timedelta(0):
+            raise UsageError(f"expire_after={expire_after!r} is before the end of the window")
+        if ranked and expire_after is not None and window == "all time":
+            raise UsageError("ranks of all time cannot expire; give the board a window")
+        has_groups = name is not None or shards > 1
+        self.windows = Windows(window, day_starts=day_starts, zone=zone)
+        kind = [self.windows.name, best if score == "best" else score, f"{digits}.{scale} digits"]
+        kind += ["history"] * history + [f"ranked by the {best}"] * ranked
+        self.board = Board(
+            calls=self.calls,
+            entries=self.kept(NamedLeaderboardEntry if has_groups else LeaderboardEntry),
+            tokens=self.kept(LeaderboardToken),
+            name=name or "",
+            score=score,
+            best=best,
+            ties=ties,
+            digits=Digits(digits, scale),
+            keeps_history=history,
+            expire_after=expire_after,
+            shards=shards,
+            is_ranked=ranked,
+            kind=", ".join(kind),
+        )
+        self._ahead = ahead
+
+    @staticmethod
+    def layout(name: str = "leaderboards") -> Table:
+        """A table for leaderboards; any table with these keys and this index will do."""
+        return Table(name, indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+    # Writing
+
+    @operation
+    def record(
+        self,
+        member: str,
+        value: int | float | Decimal,
+        *,
+        count: int = 1,
+        at: datetime | None = None,
+        once: str | None = None,
+        remember: timedelta = timedelta(days=1),
+    ) -> Steps[Decimal | None]:
+        """Count an event; returns the member's score in its window, rounded as it is ranked.
+
+        `value` is the sum of `count` things; `at` is when they happened, now by default. `once`: a name of the
+        event, which then counts once for each member, however often it is sent within `remember`. Returns None
+        if the event came too late: its window has expired, or the member has been seen in a newer window and
+        the board keeps no history.
+
+        Cost: a consistent read and a write (of an item, and of its entry in the index), both again if another
+        writer was faster; for the best or the last, the write alone. With `once`, a read and a transaction of
+        two items; with `ranked`, of up to nine. Raises `Contended` if others keep writing the same member.
+        """
+        tally = self._tally(ScoreEvent(member, value, count, at))
+        token = None if once is None else self._token(once, member, remember)
+        try:
+            entry = yield from self._add(member, self.windows.at(tally.at), tally, token)
+        except _TooLate:
+            return None
+        return None if entry is None else self.board.score_of(entry)
+
+    @operation
+    def record_many(
+        self,
+        events: Iterable[ScoreEvent],
+        *,
+        once: str | None = None,
+        remember: timedelta = timedelta(days=1),
+    ) -> Steps[int]:
+        """Count many events; returns how many came too late.
+
+        Those of one member in one window are added up first. `once`: a name of the batch; if it is sent again
+        within `remember`, what was counted is not counted again, so an interrupted batch can be repeated.
+        Cost: that of `record` for each member and window, not for each event. Raises `OutOfRange` if a score
+        does not fit its digits, after all others are written.
+        """
+        tallies: dict[tuple[str, Window, bool], Tally] = {}
+        numbers: Counter[tuple[str, Window, bool]] = Counter()
+        for event in events:
+            tally = self._tally(event)
+            group = event.member, self.windows.at(tally.at), event.at is not None
+            if group in tallies:
+                tally = joined(tallies[group], tally, self.board.score, self.board.best)
+            tallies[group] = tally
+            numbers[group] += 1
+        late, refused = 0, None
+        for group, tally in sorted(tallies.items(), key=lambda pair: pair[0][1].start):
+            member, window, has_time = group
+            # Events without a time may be sent again in the next window.
+            text = f"{once}#{window.label if has_time else 'NOW'}"
+            token = None if once is None else self._token(text, member, remember)
+            try:
+                yield from self._add(member, window, tally, token)
+            except _TooLate:
+                late += numbers[group]
+            except OutOfRange as error:
+                refused = error
+        if refused is not None:
+            raise refused
+        return late
+
+    @operation
+    def remove(self, member: str, *, at: datetime | None = None) -> Steps[bool]:
+        """Remove a member from the board; with history, from a window. Cost: a read and a write."""
+        window = self._window(at)
+
+        def attempt() -> Steps[bool]:
+            entry = yield from self.board.find(member, window)
+            if entry is not None:
+                tx = self.calls.transaction()
+                tx.delete(entry)
+                yield from self._commit(tx, entry, None)
+            return entry is not None
+
+        return retry_on_conflict(attempt, f"{member!r} of the board", _ADVICE)
+
+    @operation
+    def drop_ranks(self, *, at: datetime) -> Steps[None]:
+        """Delete the ranks of a window that is over: the ranks of a `ranked` board do not expire."""
+        if self.board.is_ranked:
+            yield from self.board.ranking(self._window(at).label).clear()
+
+    # Reading
+
+    def queries(self, *, at: datetime | None = None) -> list[Query[Entry]]:
+        """The queries of `top` in the window of `at` (now), one for each shard, for `isotone.show`.
+
+        >>> board.queries()[0].request()  # doctest: +SKIP
+        """
+        label = self._window(at).label
+        return [self.board.query(shard, label) for shard in range(self.board.shards)]
+
+    @operation
+    def top(
+        self, size: int = 10, *, at: datetime | None = None, cursor: str | None = None
+    ) -> Steps[Standings]:
+        """The best `size` members of the window of `at` (now), or those after a cursor.
+
+        Cost: a query that reads `size` items, for each shard; `stats` has it.
+        """
+        window = self._window(at).label if cursor is None or at is not None else None
+        return self._page(window, size, cursor)
+
+    @operation
+    def standing(self, member: str, *, at: datetime | None = None) -> Steps[Standing | None]:
+        """Where a member stands in the window of `at` (now); None if it is not on the board.
+
+        Cost: a read, and a count that reads all who are better; `ranked` with standard ties, an item for each
+        level of a tree.
+        """
+        entry = yield from self._find(member, at)
+        if entry is None:
+            return None
+        place = _Place(0, (yield from self._rank(entry)), entry.order)
+        (standing,), _ = self._numbered([entry], place)
+        return standing
+
+    @operation
+    def around(
+        self, member: str, number: int = 2, *, at: datetime | None = None
+    ) -> Steps[list[Standing]]:
+        """A member with `number` before it and `number` after it; empty if it is not on the board.
+
+        Cost: a read, two queries of `number` items for each shard, and the rank of the first of them.
+        """
+        entry = yield from self._find(member, at)
+        if entry is None:
+            return []
+        here = [_MARKS.of(entry)] * self.board.shards
+        behind = yield from self._merged(entry.window, number, here)
+        ahead = yield from self._merged(entry.window, number, here, best_first=False)
+        near = [*reversed(ahead.items), entry, *behind.items]
+        # The index may still have the member where it was, or already where it will be.
+        rows = [row for row in near if row is entry or row.member != entry.member]
+        standings, _ = self._numbered(rows, (yield from self._place_before(rows)))
+        return standings
+
+    @operation
+    def count(self, *, at: datetime | None = None) -> Steps[int]:
+        """The number of members in the window of `at` (now). Cost: reads all of them; `ranked`, one item."""
+        window = self._window(at)
+        if self.board.is_over(window, self.board.now()):
+            return 0  # although some may not be deleted yet
+        if self.board.is_ranked:
+            return (yield from self.board.ranking(window.label).size())
+        return (yield from self._count(window.label))
+
+    @operation
+    def history(
+        self, member: str, windows: int = 24, *, at: datetime | None = None
+    ) -> Steps[list[tuple[Window, Decimal | None]]]:
+        """A member's score in each of the last `windows`, the newest first. Cost: a read for each."""
+        if not self.board.keeps_history:
+            raise UsageError(
+                "the board keeps only the newest window of each member; make it with history=True"
+            )
+        last = self.windows.last(windows, at or self.board.now())
+        keys = [self.board.key(member, window) for window in last]
+        entries = yield from self.calls.get_many(self.board.entries, keys)
+        scores = [None if entry is None else self.board.score_of(entry) for entry in entries]
+        return list(zip(last, scores, strict=True))
+
+    # Below: what operations share
+
+    def _find(self, member: str, at: datetime | None) -> Steps[Entry | None]:
+        """A member's entry in the window of `at`."""
+        window = self._window(at)
+        entry = yield from self.board.find(member, window)
+        return entry if entry is not None and entry.window == window.label else None
+
+    def _window(self, at: datetime | None) -> Window:
+        return self.windows.at(at or self.board.now())
+
+    def _merged(
+        self, window: str, size: int, behind: Sequence[Behind], *, best_first: bool = True
+    ) -> Steps[Merged[Entry]]:
+        """The first entries of all shards after a place in each."""
+        streams: list[Stream[Entry]] = []
+        for shard in range(self.board.shards):
+            query = self.board.query(shard, window)
+            streams.append((query if best_first else query.reversed(), self.board.group(shard)))
+        descending = (self.board.best == "highest") == best_first
+        return merged(self.calls, streams, _MARKS, size, behind=behind, descending=descending)
+
+    def _page(self, window: str | None, size: int, cursor: str | None) -> Steps[Standings]:
+        board, place, behind = self.board, _Place(), list[Behind]()
+        if cursor is not None:
+            label, *state, behind = self.calls.unseal(cursor, **board.identity)
+            if window not in (None, label):
+                raise InvalidCursor(f"the cursor belongs to window {label}, not to {window}")
+            window, place = label, _Place(*state)
+        assert window is not None
+        page = yield from self._merged(window, size, behind)
+        standings, place = self._numbered(page.items, place)
+        further = None
+        if not page.is_over:
+            further = self.calls.seal([window, *place, page.behind], **board.identity)
+        return Standings(window, standings, further, page.stats)
+
+    def _numbered(self, entries: Iterable[Entry], place: _Place) -> tuple[list[Standing], _Place]:
+        """The standings of entries after a place, and the place after them."""
+        standings = []
+        for entry in entries:
+            rank, taken = place.rank, place.taken + 1
+            if entry.order != place.order:
+                rank = taken if self.board.ties == "standard" else rank + 1
+            place = _Place(taken, rank, entry.order)
+            score = self.board.score_of(entry)
+            standings.append(Standing(rank, entry.member, score, entry.total, entry.count))
+        return standings, place
+
+    def _place_before(self, rows: Sequence[Entry]) -> Steps[_Place]:
+        """The place before some rows, which start anywhere on the board."""
+        first = rows[0]
+        rank = yield from self._rank(first)
+        equal = len(list(takewhile(lambda row: row.order == first.order, rows)))
+        ahead = 0  # entries before the first row, with its score
+        if equal < len(rows) and self.board.ties == "standard":
+            ahead = (yield from self._count_equal(first)) - equal
+        return _Place(rank - 1 + ahead, rank, first.order)
+
+    def _rank(self, entry: Entry) -> Steps[int]:
+        """An entry's rank. Reads all who are better; from a ranking, an item for each level."""
+        board = self.board
+        if board.is_ranked and board.ties == "standard":
+            bound = before_score(board.ranked_score(entry))
+            return 1 + (yield from board.ranking(entry.window).rank(bound))
+        better = board.digits.better(board.score_text(entry), board.best)
+        if better is None:
+            return 1
+        if board.ties == "standard":
+            return 1 + (yield from self._count(entry.window, better))
+        scores: set[str] = set()
+        for shard in range(board.shards):
+            query = board.query(shard, entry.window, better).select(Entry.order)
+            scores.update(item.order for item in (yield from self.calls.all(query)))
+        return 1 + len(scores)
+
+    def _count_equal(self, entry: Entry) -> Steps[int]:
+        """The number of entries with an entry's score."""
+        if self.board.is_ranked:
+            score = self.board.ranked_score(entry)
+            return self.board.ranking(entry.window).count(before_score(score), after_score(score))
+        text = self.board.score_text(entry)
+        return self._count(entry.window, (text, text))
+
+    def _count(self, window: str, between: tuple[str, str] | None = None) -> Steps[int]:
+        """The number of entries, all or between two scores; reads them."""
+        number = 0
+        for shard in range(self.board.shards):
+            number += yield from self.calls.count(self.board.query(shard, window, between))
+        return number
+
+    # Below: how an event is written
+
+    def _tally(self, event: ScoreEvent) -> Tally:
+        if not isinstance(event, ScoreEvent):
+            raise UsageError(f"{event!r} is not an event; write ScoreEvent(member, value)")
+        if not isinstance(event.count, int) or event.count < 1:
+            raise UsageError(f"an event counts for 1 or more, not for {event.count!r}")
+        count = event.count if self.board.score in ("sum", "average") else 1
+        now = self.board.now()
+        at = now if event.at is None else instant(event.at)
+        if at > now + self._ahead:
+            raise UsageError(
+                f"the event of {event.member!r} at {at} is ahead of the clock, which shows {now}; correct the "
+                "sender's clock, or give the board a longer ahead="
+            )
+        return Tally(exact(event.value, "a score"), count, at)
+
+    def _token(self, text: str, member: str, remember: timedelta) -> LeaderboardToken:
+        if remember <= timedelta(0):
+            raise UsageError(f"remember={remember!r} is over at once; give a timedelta above 0")
+        gone_at = self.board.now() + remember
+        return self.board.tokens(board=self.board.name, token=text, member=member, gone_at=gone_at)
+
+    def _add(
+        self, member: str, window: Window, tally: Tally, token: LeaderboardToken | None
+    ) -> Steps[Entry | None]:
+        """Add a tally to a member's entry, and return the entry; raises `_TooLate`.
+
+        Nothing is counted if the token exists; None if the entry of that event is gone.
+        """
+        if self.board.is_over(window, tally.at):
+            raise _TooLate
+        mark = uuid.uuid4().hex[:_MARK_LENGTH]
+        needs_read = token is not None or self.board.is_ranked
+        is_blind = self.board.score in ("best", "last") and not needs_read
+
+        def attempt() -> Steps[Entry | None]:
+            if is_blind:
+                return self._overwrite(member, window, tally)
+            return self._join(member, window, tally, token, mark)
+
+        return (yield from retry_on_conflict(attempt, f"{member!r} of the board", _ADVICE))
+
+    def _overwrite(self, member: str, window: Window, tally: Tally) -> Steps[Entry]:
+        """Write a value over a worse or older one, or over that of an earlier window, in one update."""
+        board = self.board
+        order = f"{window.label}#{board.digits.text(tally.total)}"
+        changes = [Entry.order.set(order), Entry.total.set(tally.total), Entry.at.set(tally.at)]
+        if board.score == "last":
+            gives_way = Entry.at <= tally.at
+        elif board.best == "highest":
+            gives_way = Entry.total < tally.total
+        else:
+            gives_way = Entry.total > tally.total
+        if not board.keeps_history and window is not ALL_TIME:
+            changes += [Entry.window.set(window.label), Entry.began.set(window.start)]
+            gives_way = ((Entry.window == window.label) & gives_way) | (Entry.began < window.start)
+        if board.expire_after is not None:
+            changes.append(Entry.until.set(board.gone_at(window, tally.at)))
+        when, key = (Entry.kind == board.kind) & gives_way, board.key(member, window)
+        try:
+            entry: Entry = yield from self.calls.update(board.entries, *changes, when=when, **key)
+        except NotFound:
+            return (yield from self.calls.create(self._entry(member, window, tally)))
+        except ConditionFailed as refused:
+            entry = board.own(refused.current)
+            if entry.window != window.label:
+                raise _TooLate from None
+        return entry
+
+    def _join(
+        self,
+        member: str,
+        window: Window,
+        tally: Tally,
+        token: LeaderboardToken | None,
+        mark: str,
+    ) -> Steps[Entry | None]:
+        """Read the entry, add the tally, and write it if it is unchanged."""
+        before = yield from self.board.find(member, window)
+        if before is not None and before.mark == mark:
+            return before
+        entry = self._after(before, member, window, tally)
+        if entry is before and token is None:
+            return entry
+        tx = self.calls.transaction()
+        if token is not None:
+            tx.create(token)
+        if entry is not before:
+            entry.mark = mark
+            tx.put(entry)
+        try:
+            yield from self._commit(tx, before, entry)
+        except TransactionFailed as failed:
+            if token is None or not isinstance(failed.failures.get(0), AlreadyExists):
+                raise
+            # It was counted before, in another window if that has passed.
+            current = yield from self.board.find(member, window)
+            return current if current is not None and current.window == window.label else None
+        return entry
+
+    def _after(self, before: Entry | None, member: str, window: Window, tally: Tally) -> Entry:
+        """The entry with the tally; the same object if that changes nothing."""
+        if before is not None and before.window == window.label:
+            known = Tally(before.total, before.count, before.at)
+            tally = joined(known, tally, self.board.score, self.board.best)
+            if tally is known:
+                return before
+        elif before is not None and before.began is not None and before.began > window.start:
+            raise _TooLate
+        entry = self._entry(member, window, tally)
+        # The put requires the revision that was read.
+        entry.__dict__["revision"] = 0 if before is None else before.revision
+        return entry
+
+    def _entry(self, member: str, window: Window, tally: Tally) -> Entry:
+        board, score = self.board, Fraction(tally.total)
+        if board.score == "average":
+            score /= tally.count
+        entry: Entry = board.entries(
+            **board.key(member, window),
+            kind=board.kind,
+            member=member,
+            window=window.label,
+            began=None if window is ALL_TIME else window.start,
+            order=f"{window.label}#{board.digits.text(score)}",
+            total=tally.total,
+            count=tally.count,
+            at=tally.at,
+            until=board.gone_at(window, tally.at),
+        )
+        return entry
+
+    def _commit(self, tx: Transaction, before: Entry | None, after: Entry | None) -> Steps[None]:
+        """Commit, with the changes of rankings that follow from an entry's change."""
+        try:
+            if self.board.is_ranked and before is not after:
+                yield from self._rank_again(tx, before, after)
+            yield from tx.commit()
+        except (TransactionFailed, Contended):
+            for entry in (before, after):
+                if entry is not None and self.board.is_ranked:
+                    self.board.ranking(entry.window, renewed=True)
+            raise
+
+    def _rank_again(
+        self, tx: Transaction, before: Entry | None, after: Entry | None
+    ) -> Steps[None]:
+        """Add the change of the ranking, or of two if a member enters its next window."""
+        moves: dict[str, dict[str, Any]] = {}
+        for way, entry in (("leaving", before), ("entering", after)):
+            if entry is not None:
+                moves.setdefault(entry.window, {})[way] = self.board.ranking_key(entry)
+        for window, keys in moves.items():
+            # The ranking of a window that is left may have been dropped, so its memory counts for nothing.
+            ranking = self.board.ranking(window, renewed="entering" not in keys)
+            try:
+                yield from ranking.change(tx, **keys)
+            except Overtaken as overtaken:
+                # A dropped ranking has nothing that could leave it, and is not started again.
+                if "leaving" not in keys or (yield from ranking.size()):
+                    raise Contended(f"others changed {overtaken}") from None
+
+
+class _Place(NamedTuple):
+    """A place on a board: after so many members, the last of whom had this rank and this order."""
+
+    taken: int = 0
+    rank: int = 0
+    order: str = ""
+
+
+class _TooLate(Exception):
+    """The window of an event is over, or its member has been seen in a newer one."""
+
+
+LEADERBOARDS: Final = Leaderboard.layout()
+
+
+def _check(name: str | None, shards: int, digits: int, scale: int) -> None:
+    if name is not None and (not name or "#" in name):
+        raise UsageError(
+            f"{name!r} cannot be the name of a board: it has one character or more, and no #"
+        )
+    for what, least, number in (("shards", 1, shards), ("digits", 1, digits), ("scale", 0, scale)):
+        if number < least:
+            raise UsageError(f"a board has {what}={least} or more, not {number}")
+    if digits + scale > _MOST_DIGITS:
+        raise UsageError(f"a score has at most {_MOST_DIGITS} digits, not {digits} and {scale}")

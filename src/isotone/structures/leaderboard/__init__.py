@@ -1,1 +1,0 @@
-"""Leaderboards: what is stored (`entry`) and where (`board`), written and read; `leaderboard` is what users see."""
