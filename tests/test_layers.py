@@ -66,8 +66,6 @@ OFFENDERS = {
         "isotone.model.reading.queries",
     ): "migration is to leave writing",
     ("isotone.model.reading.scanning", "isotone.model.entity"): "only for its type variable",
-    ("isotone.structures.sorted_set.changing", "isotone.model.declaring.table"): "not in the door",
-    ("isotone.structures.sorted_set.writing", "isotone.model.declaring.changes"): "not in the door",
     ("isotone.structures.operation", "isotone.model.operation"): "not in the door",
     ("isotone.structures.worker.member", "isotone.model.tables.streaming"): "not in the door",
     ("isotone.structures.worker.shards", "isotone.model.tables.streaming"): "not in the door",
