@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.operations.conftest import Asker, key_schema
 
 BY_N: dict[str, Any] = {
@@ -206,6 +207,14 @@ def test_tags_come_in_pages(ask: Asker) -> None:
     second = ask("ListTagsOfResource", ResourceArn=arn, NextToken=first["NextToken"])
     assert (len(first["Tags"]), len(second["Tags"])) == (10, 2)
     assert "NextToken" not in second
+
+
+@pytest.mark.parametrize("token", ["7" * 5000, "10" * 20, "²", "-10", "", "x"])
+def test_a_token_that_was_not_given_means_the_first_page_of_tags(ask: Asker, token: str) -> None:
+    ask.table(Tags=[{"Key": f"k{number}", "Value": ""} for number in range(11)])
+    arn = ask("DescribeTable", TableName="tab")["Table"]["TableArn"]
+    first = ask("ListTagsOfResource", ResourceArn=arn)
+    assert ask("ListTagsOfResource", ResourceArn=arn, NextToken=token) == first
 
 
 def test_a_table_answers_to_its_arn(ask: Asker) -> None:
