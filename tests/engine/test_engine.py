@@ -19,6 +19,7 @@ from tests.operations.conftest import Asker, key_schema
 
 import isotone
 from isotone.backends import embedded
+from isotone.engine.catalog import Counts
 from isotone.engine.engine import Engine
 from isotone.errors import ApiError, ResourceNotFoundException, StorageFull, ValidationException
 from isotone.storage.interface import Store
@@ -353,16 +354,16 @@ def test_background_work_that_breaks_is_tried_again_and_blocks_nobody(
 ) -> None:
     monkeypatch.setattr(embedded, "_RETRY_INTERVAL", 0.001)
     tried = threading.Event()
-    refresh = Engine.refresh
+    flush = Counts.flush
 
-    def breaks_once(engine: Engine) -> None:
+    def breaks_once(counts: Counts) -> None:
         if threading.current_thread() is not threading.main_thread() and not tried.is_set():
             tried.set()
             raise Broken
-        refresh(engine)
+        flush(counts)
 
     with isotone.open(":memory:") as database:
-        monkeypatch.setattr(Engine, "refresh", breaks_once)
+        monkeypatch.setattr(Counts, "flush", breaks_once)
         call = Asker(database, isotone.ManualClock())
         call.table(keys="p s")
         put(call, 1)

@@ -50,7 +50,7 @@ class Engine:
         self.region = region
         self.account = account
         self.lock = threading.RLock()
-        self._outdated = False
+        self.outdated = False
         _make_system_trees(store)
         self.catalog = Catalog(store)
         self.counts = Counts(store)
@@ -60,15 +60,15 @@ class Engine:
 
     def refresh(self) -> None:
         """Drop what is kept in memory if another process made it old."""
-        if self.store.changed_elsewhere() or self._outdated:
+        if self.store.changed_elsewhere() or self.outdated:
             self.forget()
 
     def forget(self) -> None:
         """Read catalog and counts again: another process has written, or a transaction was undone."""
-        self._outdated = True
+        self.outdated = True
         self.counts.forget()
         self.catalog.refresh()
-        self._outdated = False
+        self.outdated = False
 
     def abandon(self) -> None:
         """Undo what this thread has left open, if anything, after an unforeseen exception.
@@ -105,7 +105,7 @@ class Engine:
         with self.lock:
             self.store.close()
             # From now on nothing is answered from what is kept in memory.
-            self._outdated = True
+            self.outdated = True
             self.reading = _Reading(self)
 
 
@@ -173,10 +173,11 @@ class _Reading:
 class _Writing:
     """`with engine.writing:` the lock and one transaction, shared by the blocks nested inside."""
 
-    __slots__ = ("_depth", "_engine", "_lock", "_transaction")
+    __slots__ = ("_depth", "_engine", "_exclusive", "_lock", "_transaction")
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._exclusive = engine.store.exclusive
         self._lock = engine.lock
         self._transaction = engine.store.transaction()
         self._depth = 0
@@ -214,6 +215,8 @@ class _Writing:
     def _begin(self) -> None:
         self._transaction = self._engine.store.transaction()
         self._transaction.__enter__()
+        if self._exclusive and not self._engine.outdated:
+            return
         try:
             self._engine.refresh()
         except IsotoneError:

@@ -26,17 +26,21 @@ def put(
     table: Table,
     key: bytes,
     old: bytes | None,
+    old_item: Item | None,
     item: Item,
     size: int,
     meter: Meter | None = None,
 ) -> None:
-    """Set the item at a key, where the record `old` lies now. The item has been checked."""
+    """Set the item at a key. It has been checked.
+
+    `old` is the record that lies there now, `old_item` the same parsed, if the caller has it.
+    """
     record = pack(item, size)
     engine.store.put(table.tree, key, record)
     old_size = size_of(old)
     engine.counts.add(table.tree, 1 if old is None else 0, size - old_size)
     if table.indexes:
-        _move_entries(engine, table, key, old, record, item, meter)
+        _move_entries(engine, table, key, old, old_item, record, item, meter)
     if table.stream is not None:
         record_change(engine, table, key, old, record, item)
     if meter is not None:
@@ -48,17 +52,18 @@ def delete(
     table: Table,
     key: bytes,
     old: bytes | None,
+    old_item: Item | None = None,
     meter: Meter | None = None,
     *,
     expired: bool = False,
 ) -> None:
-    """Remove the item at a key, where the record `old` lies now; `expired` tells why in the stream."""
+    """Remove the item at a key, with `old` and `old_item` as for `put`; `expired` is for the stream."""
     old_size = size_of(old)
     if old is not None:
         engine.store.delete(table.tree, key)
         engine.counts.add(table.tree, -1, -old_size)
         if table.indexes:
-            _move_entries(engine, table, key, old, None, None, meter)
+            _move_entries(engine, table, key, old, old_item, None, None, meter)
         if table.stream is not None:
             record_change(engine, table, key, old, None, expired=expired)
     if meter is not None:
@@ -70,11 +75,13 @@ def _move_entries(
     table: Table,
     key: bytes,
     old: bytes | None,
+    old_item: Item | None,
     record: bytes | None,
     item: Item | None,
     meter: Meter | None,
 ) -> None:
-    old_item = None if old is None else item_of(old)
+    if old is not None and old_item is None:
+        old_item = item_of(old)
     for index in table.indexes:
         after = before = None
         if item is not None and record is not None:

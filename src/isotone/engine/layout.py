@@ -21,7 +21,7 @@ from typing import TypeAlias
 import msgspec
 
 from isotone import limits
-from isotone.codec import HASH_SIZE, after, encode_text, encoder_for, partition_prefix, prefix_range
+from isotone.codec import after, encode_text, encoder_for, partition_prefix, prefix_range
 from isotone.engine.schema import KeyPart, KeySchema
 from isotone.expressions import KeyRange
 from isotone.values.attributes import AttributeValue, Item
@@ -36,33 +36,33 @@ _SHORT = limits.SORT_KEY_SIZE // 4  # characters that are within every limit in 
 class Keyspace:
     """The physical keys of one table or index."""
 
-    __slots__ = ("_components", "_partition", "_sort", "_text_names", "_text_sort", "schema")
+    __slots__ = (
+        "_components",
+        "_partition",
+        "_sort",
+        "_text_names",
+        "_text_sort",
+        "names",
+        "partition_names",
+        "schema",
+        "sort_names",
+    )
 
     def __init__(self, schema: KeySchema) -> None:
         self.schema = schema
+        self.partition_names = tuple(part.name for part in schema.partition)
+        self.sort_names = tuple(part.name for part in schema.sort)
+        self.names = self.partition_names + self.sort_names
         self._partition = [_component(part, limits.PARTITION_KEY_SIZE) for part in schema.partition]
         self._sort = [_component(part, limits.SORT_KEY_SIZE) for part in schema.sort]
         self._components = self._partition + self._sort
         is_simple = len(self._partition) == 1 and len(self._sort) < 2
         is_text = is_simple and all(part.type == "S" for part in schema.parts)
-        self._text_names = schema.names if is_text else ()
+        self._text_names = self.names if is_text else ()
         self._text_sort = schema.sort[0].name if is_text and schema.sort else None
 
-    def fits(self, item: Mapping[str, AttributeValue]) -> bool:
-        """Whether an item has every key attribute with its type, neither empty nor too long."""
-        if self._text_names and self.is_plain(item):
-            return True
-        for name, kind, _, limit in self._components:
-            value = item.get(name)
-            text = None if value is None else value.get(kind)
-            if value is None or not text:
-                return False
-            if len(text) > _SHORT and value_size(value) > limit:
-                return False
-        return True
-
     def is_plain(self, item: Mapping[str, AttributeValue]) -> bool:
-        """Whether the key is short strings only, as most are. The values may be unchecked."""
+        """Whether the key is short strings only, as most are: then it fits. Values may be unchecked."""
         try:
             for name in self._text_names:
                 value = item[name]
@@ -72,7 +72,18 @@ class Keyspace:
                     return False
         except (KeyError, ValueError, TypeError):
             return False
-        return bool(self._text_names)
+        return self._text_names != ()
+
+    def fits(self, item: Mapping[str, AttributeValue]) -> bool:
+        """Whether an item has every key attribute with its type, neither empty nor too long."""
+        for name, kind, _, limit in self._components:
+            value = item.get(name)
+            text = None if value is None else value.get(kind)
+            if value is None or not text:
+                return False
+            if len(text) > _SHORT and value_size(value) > limit:
+                return False
+        return True
 
     def key(self, item: Mapping[str, AttributeValue]) -> bytes:
         """The key of an item that fits."""
@@ -119,11 +130,6 @@ _BOUNDS: dict[str, Callable[[bytes, list[bytes]], Bounds]] = {
     ">=": lambda base, ends: (ends[0], after(base)),
     "BETWEEN": lambda base, ends: (ends[0], after(ends[1])),
 }
-
-
-def index_key(keyspace: Keyspace, item: Item, key: bytes) -> bytes:
-    """The key of an index entry, for an item that fits the index and lies at `key` in its table."""
-    return keyspace.key(item) + key[HASH_SIZE:]
 
 
 # Records

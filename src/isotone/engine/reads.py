@@ -8,8 +8,6 @@ end of the range does not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, islice
 
 import msgspec
@@ -20,10 +18,8 @@ from isotone.engine.engine import Engine
 from isotone.engine.layout import (
     SIZE_BYTES,
     Bounds,
-    Keyspace,
     body_of,
     encode_item,
-    index_key,
     item_of,
     unpack_size,
 )
@@ -35,27 +31,22 @@ Entries = Iterable[tuple[bytes, bytes]]
 _FIRST_CHUNK = 8  # records read before their size is looked at
 
 
-@dataclass(frozen=True)
 class Source:
-    """One table, or one index of it, as something that can be read in order."""
+    """One table, or one index of it, as something that can be read in order.
 
-    engine: Engine
-    table: Table
-    index: SecondaryIndex | None = None
+    `key_names` are the attributes that tell one entry from all others: the index's keys, then the table's.
+    """
 
-    @property
-    def tree(self) -> str:
-        return self.table.tree if self.index is None else self.index.tree
+    __slots__ = ("engine", "index", "key_names", "keyspace", "table", "tree")
 
-    @property
-    def keyspace(self) -> Keyspace:
-        return self.table.keyspace if self.index is None else self.index.keyspace
-
-    @cached_property
-    def key_names(self) -> tuple[str, ...]:
-        """The attributes that tell one entry from all others: the index's keys, then the table's."""
-        own = self.keyspace.schema.names
-        return own + tuple(name for name in self.table.schema.keys.names if name not in own)
+    def __init__(self, engine: Engine, table: Table, index: SecondaryIndex | None = None) -> None:
+        self.engine = engine
+        self.table = table
+        self.index = index
+        entries = table if index is None else index
+        self.tree = entries.tree
+        self.keyspace = entries.keyspace
+        self.key_names = entries.key_names
 
     def last_key(self, record: bytes) -> Item:
         """The `LastEvaluatedKey` that stands for a record."""
@@ -65,7 +56,7 @@ class Source:
     def position(self, start: Item) -> bytes:
         """The key of the entry that a `LastEvaluatedKey` stands for."""
         key = self.table.keyspace.key(start)
-        return key if self.index is None else index_key(self.index.keyspace, start, key)
+        return key if self.index is None else self.index.key(start, key)
 
     def entries(
         self, bounds: Bounds, start: bytes | None = None, *, reverse: bool = False

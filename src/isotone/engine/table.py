@@ -7,16 +7,18 @@ with a TimeToLive attribute is one more index, which only the sweep of expired i
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from isotone.codec import encode_number
-from isotone.engine.layout import SIZE_BYTES, Keyspace, index_key, pack
+import msgspec
+
+from isotone.codec import HASH_SIZE, encode_number
+from isotone.engine.layout import SIZE_BYTES, Keyspace, pack
 from isotone.engine.schema import IndexSchema, TableSchema, TimeToLive
 from isotone.values.attributes import Item
 from isotone.values.size import item_size
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """One index entry: its physical key and its record."""
 
     key: bytes
@@ -44,9 +46,10 @@ class SecondaryIndex:
 
     __slots__ = (
         "_kept",
-        "_key_values",
+        "_key_of",
         "_names",
         "filled",
+        "key_names",
         "keyspace",
         "kind",
         "name",
@@ -61,29 +64,35 @@ class SecondaryIndex:
         self.tree = schema.tree
         self.filled = schema.status != "CREATING"
         self.keyspace = Keyspace(schema.keys)
+        self.key_names = tuple(dict.fromkeys(schema.keys.names + table.keys.names))
         self._kept = projected_names(schema, table)
         self._names = tuple(sorted(self._kept or ()))
-        self._key_values = itemgetter(*schema.keys.names)
+        self._key_of = itemgetter(*schema.keys.names)
 
     def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
-        if not self.keyspace.fits(item):
+        if not (self.keyspace.is_plain(item) or self.keyspace.fits(item)):
             return None
-        return Entry(index_key(self.keyspace, item, key), self._record(item, record))
+        if self._kept is not None:
+            record = self._projected_record(item)
+        return Entry(self.key(item, key), record)
 
     def old_entry(
         self, old_item: Item, key: bytes, old: bytes, item: Item, entry: Entry | None
     ) -> Entry | None:
         try:
-            # Most writes leave the keys of an index alone: then the entry stays where it is.
-            if entry is not None and self._key_values(item) == self._key_values(old_item):
-                return Entry(entry.key, self._record(old_item, old))
+            is_same_key = entry is not None and self._key_of(item) == self._key_of(old_item)
         except KeyError:
             return None
-        return self.entry(old_item, key, old)
+        if entry is None or not is_same_key:
+            return self.entry(old_item, key, old)
+        # Most writes leave the keys of an index alone: then the entry stays where it is.
+        return Entry(entry.key, old if self._kept is None else self._projected_record(old_item))
 
-    def _record(self, item: Item, record: bytes) -> bytes:
-        if self._kept is None:
-            return record
+    def key(self, item: Item, key: bytes) -> bytes:
+        """The key of the entry of an item that fits, and lies at `key` in its table."""
+        return self.keyspace.key(item) + key[HASH_SIZE:]
+
+    def _projected_record(self, item: Item) -> bytes:
         projected = self._projected(item)
         return pack(projected, item_size(projected))
 
@@ -145,6 +154,7 @@ class Table:
     __slots__ = (
         "collections",
         "indexes",
+        "key_names",
         "keyspace",
         "local",
         "name",
@@ -159,6 +169,7 @@ class Table:
         self.name = schema.name
         self.tree = schema.tree
         self.keyspace = Keyspace(schema.keys)
+        self.key_names = self.keyspace.names
         self.secondary = tuple(
             SecondaryIndex(index, schema) for index in schema.indexes if index.status != "DELETING"
         )

@@ -14,7 +14,7 @@ Answer: TypeAlias = Mapping[str, Any]
 Run = TypeVar("Run", bound=Callable[[Engine, Any], Answer])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Action:
     """One action: the structure of its request, and the function that executes it.
 

@@ -227,9 +227,9 @@ def _changes(
     for write, item, size in writes:
         table = open_table(engine, name)
         if write.put_request is not None:
-            changes.append(put_change(table, item, size, None, False))
+            changes.append(put_change(table, item, size, None, None))
         else:
-            changes.append(delete_change(table, item, None, False))
+            changes.append(delete_change(table, item, None, None))
     return changes
 
 

@@ -31,35 +31,40 @@ _SIZES: Final = {
 _INDEX_SIZES: Final = {"HASH": "hashkey", "RANGE": "rangekey"}
 
 
-class IndexRefusals(NamedTuple):
-    """What is said of an item whose attribute cannot be an index's key: wrong type, empty, too long."""
+class Refusals(NamedTuple):
+    """What is said of an attribute that cannot be an index's key (wrong type, empty, too long), and of
+    an item that is too large.
+    """
 
     type: str
     empty: str
     size: str
+    item_size: str
 
 
-_PUT: Final = IndexRefusals(
+_PUT: Final = Refusals(
     type=f"{INVALID}Type mismatch for Index Key {{name}} "
     "Expected: {type} Actual: {actual} IndexName: {index}",
     empty="One or more parameter values are not valid. A value specified for a secondary index key "
     "is not supported. The AttributeValue for a key attribute cannot contain an empty {kind} value. "
     "IndexName: {index}, IndexKey: {name}",
     size=f"{INVALID}Size of {{key}} has exceeded the maximum size limit of{{limit}} bytes",
+    item_size="Item size has exceeded the maximum allowed size",
 )
-_UPDATE: Final = IndexRefusals(
+_UPDATE: Final = Refusals(
     type="The update expression attempted to update the secondary index key to unsupported type",
     empty="One or more parameter values are not valid. The update expression attempted to update "
     "a secondary index key to a value that is not supported. "
     "The AttributeValue for a key attribute cannot contain an empty {kind} value.",
     size="The update expression attempted to update the secondary index key "
     "beyond allowed size limits",
+    item_size="Item size to update has exceeded the maximum allowed size",
 )
 
 
 def requested_key(keyspace: Keyspace, key: dict[str, Any]) -> tuple[bytes, Item]:
     """The physical key and the canonical attributes of a request's `Key`."""
-    if len(key) == len(keyspace.schema.names) and keyspace.is_plain(key):
+    if len(key) == len(keyspace.names) and keyspace.is_plain(key):
         return keyspace.key(key), key
     canonical, _ = canonical_item(key)
     parts = keyspace.schema.parts
@@ -74,23 +79,24 @@ def requested_key(keyspace: Keyspace, key: dict[str, Any]) -> tuple[bytes, Item]
 
 def check_item(table: Table, item: Item, size: int) -> None:
     """Refuse an item that cannot lie in this table or in one of its indexes."""
-    if not table.keyspace.fits(item):
+    if not (table.keyspace.is_plain(item) or table.keyspace.fits(item)):
         raise _unfit(table.keyspace, item)
-    _check_indexes(table, item, _PUT)
-    _check_size(table, item, size, "Item size has exceeded the maximum allowed size")
+    _check(table, item, size, _PUT)
 
 
 def check_updated(table: Table, item: Item, size: int) -> None:
     """Refuse what an update made of an item, if it cannot lie in this table or in an index."""
-    _check_indexes(table, item, _UPDATE)
-    _check_size(table, item, size, "Item size to update has exceeded the maximum allowed size")
+    _check(table, item, size, _UPDATE)
 
 
-def _check_size(table: Table, item: Item, size: int, refusal: str) -> None:
+def _check(table: Table, item: Item, size: int, refusals: Refusals) -> None:
+    for index in table.secondary:
+        if not index.keyspace.is_plain(item):
+            _check_index(index, item, refusals)
     if table.local:
         size = table.weight(item, size)
     if size > limits.ITEM_SIZE:
-        raise ValidationException(refusal)
+        raise ValidationException(refusals.item_size)
 
 
 def _unfit(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> ValidationException:
@@ -129,14 +135,8 @@ def _empty(part: KeyPart) -> ValidationException:
     return ValidationException(_EMPTY.format(kind=_KINDS[part.type], name=part.name))
 
 
-def _check_indexes(table: Table, item: Item, refusals: IndexRefusals) -> None:
+def _check_index(index: SecondaryIndex, item: Item, refusals: Refusals) -> None:
     """Refuse an item with an attribute that cannot be the key of an index. One may be missing."""
-    for index in table.secondary:
-        if not index.keyspace.fits(item):
-            _check_index(index, item, refusals)
-
-
-def _check_index(index: SecondaryIndex, item: Item, refusals: IndexRefusals) -> None:
     for part, kind, limit in _limited_parts(index.schema.keys):
         value = item.get(part.name)
         if value is None:

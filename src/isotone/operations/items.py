@@ -41,7 +41,6 @@ from isotone.operations.writes import (
     delete_change,
     execute,
     put_change,
-    shows_old,
     update_change,
 )
 from isotone.values.attributes import Item, canonical_item
@@ -155,7 +154,9 @@ def put_item(engine: Engine, request: PutItem) -> Answer:
         table = open_table(engine, request.table_name)
         if binding is not None:
             binding.check_keys(table)
-        change = put_change(table, item, size, matches, shows_old(request))
+        change = put_change(
+            table, item, size, matches, request.return_values_on_condition_check_failure
+        )
         old, _ = execute(engine, change, meter)
         answer: dict[str, Any] = {}
         if old is not None and request.return_values == "ALL_OLD":
@@ -173,7 +174,9 @@ def delete_item(engine: Engine, request: DeleteItem) -> Answer:
         table = open_table(engine, request.table_name)
         if binding is not None:
             binding.check_keys(table)
-        change = delete_change(table, request.key, matches, shows_old(request))
+        change = delete_change(
+            table, request.key, matches, request.return_values_on_condition_check_failure
+        )
         old, _ = execute(engine, change, meter)
         answer: dict[str, Any] = {}
         if old is not None and request.return_values == "ALL_OLD":
@@ -196,7 +199,12 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
     with engine.writing:
         table = open_table(engine, request.table_name)
         change = update_change(
-            table, request.key, update, binding.values, matches, shows_old(request)
+            table,
+            request.key,
+            update,
+            binding.values,
+            matches,
+            request.return_values_on_condition_check_failure,
         )
         binding.check_keys(table)
         outcome = execute(engine, change, meter)

@@ -113,7 +113,7 @@ def query(engine: Engine, request: Query) -> Answer:
     _check_query(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
     filters = binding.condition(request.filter_expression, "FilterExpression")
-    if filters is None:
+    if request.query_filter is not None:
         filters = legacy.filter_condition(request.query_filter, request.conditional_operator)
     projection = _projection_of(request, binding)
     keys = binding.key_condition(request.key_condition_expression)
@@ -123,16 +123,12 @@ def query(engine: Engine, request: Query) -> Answer:
     _check_choice(request)
     with engine.reading:
         source = _source(engine, request, binding)
-        schema = source.keyspace.schema
-        wanted = keys.resolve(
-            binding.values,
-            [part.name for part in schema.partition],
-            [part.name for part in schema.sort],
-        )
-        check_key_condition(source.keyspace, wanted)
+        keyspace = source.keyspace
+        wanted = keys.resolve(binding.values, keyspace.partition_names, keyspace.sort_names)
+        check_key_condition(keyspace, wanted)
         if filters is not None:
             _refuse_key_filter(source, filters.attributes, request)
-        bounds = source.keyspace.bounds(wanted)
+        bounds = keyspace.bounds(wanted)
         start = _query_start(source, request.exclusive_start_key, wanted, bounds)
         selection = Selection(source, request, filters, projection, binding)
         reverse = request.scan_index_forward is False
@@ -146,7 +142,7 @@ def scan(engine: Engine, request: Scan) -> Answer:
     _check_scan(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
     filters = binding.condition(request.filter_expression, "FilterExpression")
-    if filters is None:
+    if request.scan_filter is not None:
         filters = legacy.filter_condition(request.scan_filter, request.conditional_operator)
     projection = _projection_of(request, binding)
     binding.check()
@@ -222,7 +218,7 @@ def _position(source: Source, requested: dict[str, Any]) -> bytes:
     """The physical key that an `ExclusiveStartKey` stands for."""
     start, _ = canonical_item(requested)
     table = source.table.keyspace
-    types = {part.name: part.type for part in (*table.schema.parts, *source.keyspace.schema.parts)}
+    types = {part.name: part.type for part in table.schema.parts + source.keyspace.schema.parts}
     if start.keys() != types.keys() or any(kind not in start[name] for name, kind in types.items()):
         # The service gives the reason only where the table's own key is meant.
         raise ValidationException(
@@ -235,7 +231,7 @@ def _position(source: Source, requested: dict[str, Any]) -> bytes:
 
 def _refuse_key_filter(source: Source, attributes: frozenset[str], request: Query) -> None:
     """A filter on the key that the Query reads by is refused: a key condition says it better."""
-    for name in source.keyspace.schema.names:
+    for name in source.keyspace.names:
         if name in attributes:
             kind = "Filter Expression" if request.filter_expression is not None else "QueryFilter"
             raise ValidationException(

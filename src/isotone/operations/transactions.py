@@ -43,7 +43,6 @@ from isotone.operations.writes import (
     check_change,
     delete_change,
     put_change,
-    shows_old,
     update_change,
 )
 from isotone.values.attributes import canonical_item
@@ -321,19 +320,21 @@ def _prepare(entry: Entry) -> MakeChange:
     update = binding.update(entry.update_expression) if isinstance(entry, Update) else None
     matches = bound(binding.condition(entry.condition_expression), binding.values)
     binding.check()
-    shown = shows_old(entry)
+    on_failure = entry.return_values_on_condition_check_failure
     if isinstance(entry, Put):
         item, size = canonical_item(entry.item)
-        return lambda table: put_change(table, item, size, matches, shown)
+        return lambda table: put_change(table, item, size, matches, on_failure)
     key, _ = canonical_item(entry.key)
     match entry:
         case Delete():
-            return lambda table: delete_change(table, key, matches, shown)
+            return lambda table: delete_change(table, key, matches, on_failure)
         case Update():
-            return lambda table: update_change(table, key, update, binding.values, matches, shown)
+            return lambda table: update_change(
+                table, key, update, binding.values, matches, on_failure
+            )
         case ConditionCheck():
             assert matches is not None
-            return lambda table: check_change(table, key, matches, shown)
+            return lambda table: check_change(table, key, matches, on_failure)
 
 
 def _changes(engine: Engine, entries: list[Entry], prepared: list[MakeChange]) -> list[Change]:
@@ -352,19 +353,19 @@ def _write(
 ) -> tuple[list[Change], dict[str, Meter]]:
     """Test all conditions, then write."""
     changes = _changes(engine, entries, prepared)
-    old = [engine.store.get(change.table.tree, change.key) for change in changes]
+    old = [change.read(engine) for change in changes]
     new: list[Sized | None] = _each_or_cancel(
-        partial(change.new_item, record) for change, record in zip(changes, old, strict=True)
+        partial(change.new_item, stored) for change, stored in zip(changes, old, strict=True)
     )
     if sum(sized[1] for sized in new if sized is not None) > limits.TRANSACTION_SIZE:
         raise ValidationException("Collection size exceeds 4 MB limit for a transaction")
     meters = {entry.table_name: _meter(entry.table_name, "Write") for entry in entries}
-    for entry, change, record, sized in zip(entries, changes, old, new, strict=True):
+    for entry, change, stored, sized in zip(entries, changes, old, new, strict=True):
         meter = meters[entry.table_name]
         if change.only_checks:
-            meter.write(size_of(record), 0)
+            meter.write(size_of(stored[0]), 0)
         else:
-            change.write(engine, record, sized, meter)
+            change.write(engine, stored, sized, meter)
     return changes, meters
 
 

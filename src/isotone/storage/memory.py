@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from itertools import tee
 from typing import Any, NoReturn
 
 from sortedcontainers import SortedList
@@ -98,7 +99,12 @@ class MemoryStore:
 
     def put(self, tree: str, key: bytes, value: bytes) -> None:
         """Set the value at a key. O(log n) for a new key, O(1) for one that is there."""
-        branch = self._writable(tree)
+        try:
+            branch = self._trees[tree]
+        except KeyError:
+            raise NoSuchTree(tree) from None
+        if branch.shared or not self._depth:
+            branch = self._writable(tree)
         values = branch.values
         replaced = values.get(key)
         self._undo.append((branch, key, replaced))
@@ -123,9 +129,8 @@ class MemoryStore:
             branch = self._trees[tree]
         except KeyError:
             raise NoSuchTree(tree) from None
-        value_at = branch.values.__getitem__
-        keys = branch.keys.irange(low, high, inclusive=(True, False), reverse=reverse)
-        return ((key, value_at(key)) for key in keys)
+        keys, twins = tee(branch.keys.irange(low, high, inclusive=(True, False), reverse=reverse))
+        return zip(keys, map(branch.values.__getitem__, twins), strict=True)
 
     def changed_elsewhere(self) -> bool:
         """False: memory is nobody else's."""
@@ -238,7 +243,8 @@ class _MemoryTransaction:
             raise StorageError(ABANDONED)
         if undo:
             store._undo_to(self._mark)
-        store._depth = min(store._depth, self._level - 1)
+        if store._depth >= self._level:
+            store._depth = self._level - 1
         if not store._depth:
             store._undo.clear()
 
