@@ -77,7 +77,7 @@ def test_a_stream_with_another_view_is_a_difference(store: Store) -> None:
 
 
 def test_a_view_that_is_none_is_refused() -> None:
-    with pytest.raises(UsageError, match="no view of a stream"):
+    with pytest.raises(UsageError, match="is not a view of a stream"):
         Table("notes", stream="EVERYTHING")  # type: ignore[arg-type]
 
 

@@ -54,6 +54,7 @@ def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
     client and any object with `execute(operation, request)` are used as they are. `StoreOptions` explains
     the options.
 
+    >>> from isotone import Table
     >>> with connect() as store:
     ...     store.create_tables(Table("shop"))
     ['shop']
