@@ -11,7 +11,7 @@ from bench import peers
 from bench.measuring import Effort, Row, Target, alternately
 from isotone.structures import Feed
 from isotone.structures.followers import FeedFollow, FeedFollower
-from isotone.structures.worker.member import Member
+from isotone.structures.members import Member
 
 FAN_OUT = "Feed: followers' entries written by one worker, in a file"
 READ = "Feed.read of 20 posts in a file"
@@ -53,7 +53,7 @@ def run(effort: Effort) -> list[Row]:
                 _follow(feed, author, number)
         with isotone.connect(path) as store:
             feed = Feed(store)
-            worker = Member(feed.worker(), store)
+            worker = Member(feed.worker.plan(), store)
             worker.coordinate()
             while worker.work():
                 pass  # what was followed

@@ -67,8 +67,6 @@ OFFENDERS = {
     ): "migration is to leave writing",
     ("isotone.model.reading.scanning", "isotone.model.entity"): "only for its type variable",
     ("isotone.structures.operation", "isotone.model.operation"): "not in the door",
-    ("isotone.structures.worker.member", "isotone.model.tables.streaming"): "not in the door",
-    ("isotone.structures.worker.shards", "isotone.model.tables.streaming"): "not in the door",
 }
 
 

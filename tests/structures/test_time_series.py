@@ -27,7 +27,7 @@ from isotone.errors import InvalidCursor, OutOfRange, UsageError
 from isotone.server import running_server
 from isotone.structures import Point, Summary, TimeSeries
 from isotone.structures.merging import shard_of
-from isotone.structures.time_series.time_series import DAY, HOUR, MINUTE
+from isotone.structures.time_series import DAY, HOUR, MINUTE
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # the time of the fixtures' clock
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -520,7 +520,7 @@ def test_what_is_refused(memory: Store) -> None:
         series.summaries("s", HOUR, NOW, NOW + DAY)
     with pytest.raises(UsageError, match="ends after"):
         series.chart("s", NOW, NOW)
-    with pytest.raises(UsageError, match="size 0"):
+    with pytest.raises(UsageError, match="1 point or more, not 0"):
         series.page("s", size=0)
     wrong: list[dict[str, Any]] = [
         {"shards": 0},
@@ -541,7 +541,7 @@ def test_what_is_refused(memory: Store) -> None:
             TimeSeries(memory, "readings", **options)
     points: list[Any] = [(1, NOW), 1, {"value": 1}, "1", Point(NOW, 1)]  # type: ignore[arg-type]
     for point in points:
-        with pytest.raises(UsageError, match=r"is no point: one is Point\(value, at\)"):
+        with pytest.raises(UsageError, match=r"is not a point; give Point\(value, at\)"):
             series.add_many("s", [point])
     naive = datetime(2027, 1, 15)
     for start, end in ((naive, NOW), (NOW, naive)):
@@ -584,7 +584,7 @@ def test_points_that_would_lie_elsewhere_are_refused(
         lambda: wrong.back_fill("s", HOUR),
     ]
     for call in calls:
-        with pytest.raises(UsageError, match="declare it as elsewhere"):
+        with pytest.raises(UsageError, match="declare it the same everywhere"):
             call()
     assert [each.value for each in series.points("s")] == [1, 1]
     assert series.summaries("s", DAY, NOW, NOW + DAY)[0].count == 1

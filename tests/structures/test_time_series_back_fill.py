@@ -19,9 +19,8 @@ import isotone
 from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, Contended, UsageError
 from isotone.model import Steps
-from isotone.structures import Point, TimeSeries, retries
-from isotone.structures.time_series import correcting, writing
-from isotone.structures.time_series.time_series import DAY, HOUR, MINUTE
+from isotone.structures import Point, TimeSeries, retries, roll_ups
+from isotone.structures.time_series import DAY, HOUR, MINUTE
 
 WEEK = 7 * DAY
 FINE = timedelta(seconds=90)
@@ -100,17 +99,17 @@ def test_it_is_exact_while_others_write(seed: int) -> None:
                 point = Point(Decimal(mine.randrange(50)), mine.choice(at), name)
                 what = mine.choice(["add", "add", "replace", "remove"])
                 if what == "add":
-                    yield from writing.add(series.plan, "s", [point])
+                    yield from roll_ups.add(series.plan, "s", [point])
                 else:
                     place = series.plan.point("s", point)
                     value = place.value if what == "replace" else None
-                    yield from correcting.correct(series.plan, place, value)
+                    yield from roll_ups.correct(series.plan, place, value)
 
         plan = several[0].plan
         tasks: list[Steps[Any]] = [
             writer(each, random.Random(seed + number)) for number, each in enumerate(several)
         ]
-        tasks += [correcting.back_fill(plan, "s", HOUR, None, None, None, None) for _ in range(2)]
+        tasks += [roll_ups.back_fill(plan, "s", HOUR, None, None, None, None) for _ in range(2)]
         Interleaved(store, tasks).run(seed)
         check(several[0], HOUR, DAY)
         assert several[0].back_fill("s", HOUR) == 0

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import isotone
 from isotone import ManualClock
 from isotone.structures import Point, Summary, TimeSeries
-from isotone.structures.time_series.time_series import HOUR, MINUTE
+from isotone.structures.time_series import HOUR, MINUTE
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -14,7 +14,7 @@ import isotone
 from isotone import ManualClock, Store, Table
 from isotone.errors import ConnectionFailed, UsageError
 from isotone.structures import Context, Worker, WorkerSettings
-from isotone.structures.worker.member import Member
+from isotone.structures.members import Member
 from isotone.testing import attach
 
 
@@ -134,7 +134,7 @@ def test_a_member_takes_over_what_a_dead_one_held(
 ) -> None:
     seen = recorded(kit)
     kit.worker.create_tables(memory)
-    dead, heir = Member(kit.worker, memory), Member(kit.worker, memory)
+    dead, heir = Member(kit.worker.plan, memory), Member(kit.worker.plan, memory)
     dead.coordinate()
     assert len(dead.held) == 4
     write(memory, kit, "ann", range(3))
@@ -151,7 +151,7 @@ def test_one_that_was_slow_cannot_move_the_checkpoint_of_its_successor(
     memory: Store, clock: ManualClock, kit: Bench
 ) -> None:
     seen: list[int] = []
-    slow, heir = Member(kit.worker, memory), Member(kit.worker, memory)
+    slow, heir = Member(kit.worker.plan, memory), Member(kit.worker.plan, memory)
 
     @kit.worker.on(kit.post, "inserted")
     def pause(event: Any, context: Context) -> None:
@@ -179,7 +179,7 @@ def test_shares_become_even_one_handover_at_a_time(
 ) -> None:
     recorded(kit)
     kit.worker.create_tables(memory)
-    members = [Member(kit.worker, memory) for _ in range(3)]
+    members = [Member(kit.worker.plan, memory) for _ in range(3)]
     members[0].coordinate()
     for _ in range(6):
         for member in members:
@@ -199,8 +199,8 @@ def test_shares_become_even_one_handover_at_a_time(
 def test_a_lease_is_renewed_while_a_handler_is_slow(
     memory: Store, clock: ManualClock, kit: Bench
 ) -> None:
-    other = Member(kit.worker, memory)
-    member = Member(kit.worker, memory)
+    other = Member(kit.worker.plan, memory)
+    member = Member(kit.worker.plan, memory)
 
     @kit.worker.on(kit.post, "inserted")
     def slow(event: Any, context: Context) -> None:
@@ -221,7 +221,7 @@ def test_a_lease_is_renewed_while_a_handler_is_slow(
 
 def test_stopping_finishes_the_event_and_gives_the_leases_back(memory: Store, kit: Bench) -> None:
     seen: list[int] = []
-    member, heir = Member(kit.worker, memory), Member(kit.worker, memory)
+    member, heir = Member(kit.worker.plan, memory), Member(kit.worker.plan, memory)
 
     @kit.worker.on(kit.post, "inserted")
     def stop(event: Any, context: Context) -> None:
@@ -253,7 +253,7 @@ def test_a_store_that_fails_for_a_while_is_waited_for(
             return execute(operation, request)
 
     monkeypatch.setattr(memory, "backend", Failing())
-    member = Member(kit.worker, memory)
+    member = Member(kit.worker.plan, memory)
     member.wait = lambda seconds: False
     member.run(until_idle=True)
     assert in_order(seen) == {"ann": [0, 1, 2]}
@@ -330,17 +330,17 @@ def test_what_cannot_be_meant_is_refused(memory: Store, kit: Bench) -> None:
     recorded(kit)
     with pytest.raises(UsageError, match="handler 'note' already"):
         recorded(kit)
-    with pytest.raises(UsageError, match="no kind of event"):
+    with pytest.raises(UsageError, match="not a kind of event"):
         kit.worker.on(kit.post, "born")  # type: ignore[call-overload]
     with pytest.raises(UsageError, match="stream="):
         Worker("w", Table("plain"))
     for table, leases in (("site", None), (kit.table, "places")):
-        with pytest.raises(UsageError, match="is no table; write"):
+        with pytest.raises(UsageError, match="is not a table; write"):
             Worker("w", table, leases=leases)  # type: ignore[arg-type]
     for entity in ("Post", int, lambda event, context: None):  # the last as by @worker.on
-        with pytest.raises(UsageError, match="is no entity class"):
+        with pytest.raises(UsageError, match="is not an entity class"):
             kit.worker.on(entity)  # type: ignore[call-overload]
-    with pytest.raises(UsageError, match="lives in table"):
+    with pytest.raises(UsageError, match="is in table"):
         kit.worker.on(bench("another-site").post)
     with pytest.raises(UsageError, match="batch"):
         WorkerSettings(batch=0)

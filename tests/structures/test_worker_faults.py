@@ -18,8 +18,8 @@ import isotone
 from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, LimitExceededException, UsageError
 from isotone.structures import Context, WorkerProgress, WorkerSettings
-from isotone.structures.worker import member as worker_member
-from isotone.structures.worker.member import Member
+from isotone.structures import members as worker_member
+from isotone.structures.members import Member
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_a_handler_that_would_never_be_run_is_refused(kit: Bench) -> None:
         async def __call__(self, event: Any, context: Context) -> None: ...
 
     for function in (awaited, steps, Called()):
-        with pytest.raises(UsageError, match="would not be run"):
+        with pytest.raises(UsageError, match="would not run it"):
             kit.worker.on(kit.post)(function)
 
 
@@ -141,7 +141,7 @@ def test_a_shard_that_is_throttled_holds_up_no_other(
     kit.worker.create_tables(memory)
     for author in "abcdefgh":
         write(memory, kit, author, range(1))
-    member = Member(kit.worker, memory)
+    member = Member(kit.worker.plan, memory)
     member.coordinate()
     first = next(iter(member.held))
     theirs = {each.entity.author for each in memory.changes(kit.table) if each.shard != first}
@@ -157,7 +157,7 @@ def test_a_shard_that_is_throttled_holds_up_no_other(
 def test_a_throttled_listing_of_shards_holds_up_no_handling(
     memory: Store, kit: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    member = Member(kit.worker, memory)
+    member = Member(kit.worker.plan, memory)
 
     @kit.worker.on(kit.post, "inserted")
     def note(event: Any, context: Context) -> None:
@@ -190,7 +190,7 @@ def test_a_listing_of_shards_that_fails_for_long_is_asked_for_less_often(
     kit.worker.create_tables(memory)
     now = 0.0
     asked: list[float] = []
-    member = Member(kit.worker, memory)
+    member = Member(kit.worker.plan, memory)
 
     def wait(seconds: float) -> bool:
         nonlocal now
@@ -216,7 +216,7 @@ def test_a_lease_that_cannot_be_renewed_holds_up_no_other(
     memory: Store, clock: ManualClock, kit: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kit.worker.create_tables(memory)
-    member = Member(kit.worker, memory)
+    member = Member(kit.worker.plan, memory)
     member.coordinate()
     clock.advance(20)
     first = next(iter(member.held))
@@ -235,7 +235,7 @@ def test_a_shard_that_was_handed_over_without_an_answer_is_held_by_one(
     memory: Store, kit: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kit.worker.create_tables(memory)
-    one, other = Member(kit.worker, memory), Member(kit.worker, memory)
+    one, other = Member(kit.worker.plan, memory), Member(kit.worker.plan, memory)
     for member in (one, other, one):
         member.coordinate()
     (wanted,) = [each for each in one.held.values() if each.lease.wanted is not None]
@@ -276,7 +276,7 @@ def test_a_handler_that_slept_is_told_that_the_shard_may_be_lost(
 
     kit.worker.create_tables(memory)
     write(memory, kit, "ann", range(1))
-    member = Member(kit.worker, memory)
+    member = Member(kit.worker.plan, memory)
     member.coordinate()
     assert member.work() == 0
     assert told == [False, True]
@@ -290,7 +290,7 @@ def test_lag_is_that_of_what_is_being_handled(
     memory: Store, clock: ManualClock, kit: Bench
 ) -> None:
     lags: list[float] = []
-    member = Member(kit.worker, memory)
+    member = Member(kit.worker.plan, memory)
 
     @kit.worker.on(kit.post, "inserted")
     def note(event: Any, context: Context) -> None:
@@ -316,7 +316,7 @@ def test_lag_is_that_of_what_is_being_handled(
 def lives(kit: Bench, store: Store, clock: ManualClock) -> int:
     """Members live one after the other, until one of them gets through; how many were killed."""
     for killed in range(20):
-        member = Member(kit.worker, store)
+        member = Member(kit.worker.plan, store)
         try:
             settle([member])
         except KeyboardInterrupt:  # no handler's failure, and here the end of a member
@@ -364,7 +364,7 @@ def test_who_dies_idle_brings_no_record_nearer_to_the_dead_letters(
 
     kit.worker.create_tables(memory)
     for _ in range(10):
-        dying = Member(kit.worker, memory)
+        dying = Member(kit.worker.plan, memory)
         dying.coordinate()
         dying.work()
         clock.advance(31)
@@ -380,7 +380,7 @@ def test_who_dies_idle_brings_no_record_nearer_to_the_dead_letters(
 def test_a_handler_that_hangs_is_told_with_its_event(
     memory: Store, clock: ManualClock, kit: Bench
 ) -> None:
-    member = Member(kit.worker, memory)
+    member = Member(kit.worker.plan, memory)
     seen: list[WorkerProgress] = []
 
     @kit.worker.on(kit.post, "inserted")
@@ -444,7 +444,7 @@ def test_a_letter_that_cannot_be_tried_again_stays_and_says_why(
     assert "its record was too large to be kept; look at the item, then discard" in caplog.text
     kit.worker.handlers.clear()
     assert kit.worker.redrive(memory) == (0, 2)
-    assert "its handler is not there any more" in caplog.text
+    assert "its handler does not exist any more" in caplog.text
     assert {each.error for each in kit.worker.dead_letters(memory)} == {"ValueError: no"}
     assert kit.worker.discard(memory, large, small) == 2
 

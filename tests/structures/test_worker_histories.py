@@ -22,7 +22,7 @@ from isotone import ManualClock
 from isotone.engine import streams
 from isotone.errors import ConnectionFailed
 from isotone.structures import Context
-from isotone.structures.worker.member import Member
+from isotone.structures.members import Member
 
 AUTHORS = "abc"
 
@@ -63,7 +63,9 @@ class Workers(RuleBasedStateMachine):
         for author in AUTHORS:
             self.store.put(self.kit.copy(author=author, number=0, times=0))
         self.members: list[Member] = []
-        Member(self.kit.worker, self.store).coordinate()  # from this stream on it goes through all
+        Member(
+            self.kit.worker.plan, self.store
+        ).coordinate()  # from this stream on it goes through all
 
     def note(self, event: Any, context: Context) -> None:
         post = event.entity
@@ -89,7 +91,7 @@ class Workers(RuleBasedStateMachine):
     @precondition(lambda self: len(self.members) < 4)
     @rule()
     def join(self) -> None:
-        self.members.append(Member(self.kit.worker, self.theirs))
+        self.members.append(Member(self.kit.worker.plan, self.theirs))
 
     @precondition(lambda self: self.members)
     @rule(which=st.integers(0, 3), rounds=st.integers(1, 3))
@@ -156,7 +158,7 @@ class Workers(RuleBasedStateMachine):
         try:
             self.failures = 0
             self.clock.advance(31)
-            settle([Member(self.kit.worker, self.store)], rounds=400)
+            settle([Member(self.kit.worker.plan, self.store)], rounds=400)
             assert self.kit.worker.dead_letters(self.store) == []
             for author in AUTHORS:
                 number = self.written[author]

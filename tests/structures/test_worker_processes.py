@@ -141,7 +141,7 @@ def test_a_second_signal_ends_it_whatever_a_handler_is_at(
     process = subprocess.Popen(
         [sys.executable, "-m", "isotone", "worker", "hanging_site:stuck", str(file)],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(HERE)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -185,7 +185,7 @@ def test_a_record_that_kills_processes_is_found(file: Path, tmp_path: Path) -> N
         ended = subprocess.run(
             command,
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(HERE)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
             capture_output=True,
             timeout=60,
             check=False,

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from isotone import Table
 from isotone.model import Shard
-from isotone.structures.worker.entities import WorkerLease
-from isotone.structures.worker.leases import decide, readable
+from isotone.structures.shard_leases import WorkerLease, decide, readable
 
 NOW = datetime(2027, 1, 15, 8, tzinfo=UTC)
 

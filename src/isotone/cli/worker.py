@@ -23,8 +23,7 @@ from isotone.cli.connection import MEMORY
 from isotone.errors import ResourceNotFoundException, UsageError
 
 if TYPE_CHECKING:
-    from isotone.structures.worker.settings import WorkerProgress, WorkerSettings
-    from isotone.structures.worker.worker import Worker
+    from isotone.structures import Worker, WorkerProgress, WorkerSettings
 
 SUMMARY: Final = """\
 Call the handlers of a worker with every change of its table, until Ctrl-C or SIGTERM.
@@ -170,7 +169,7 @@ def _worker_of(found: Any, text: str, store: isotone.Store) -> Worker:
 
 
 def _checked(found: Any, text: str) -> Worker:
-    from isotone.structures.worker.worker import Worker
+    from isotone.structures import Worker
 
     if not isinstance(found, Worker):
         raise UsageError(f"{text} is {found!r}, and no isotone.structures.Worker")

@@ -24,6 +24,7 @@ from isotone.model.reading.reader import Page, Traversal
 from isotone.model.reading.snapshot import Snapshot
 from isotone.model.steps import Batches, Call, Pause, Steps
 from isotone.model.store import AsyncStore, Calls, Store
+from isotone.model.tables import streaming
 from isotone.model.tables.events import Event, EventKind
 from isotone.model.tables.streaming import Shard, shards_of, streams_of
 from isotone.model.tables.tables import Throughput
@@ -95,6 +96,7 @@ __all__ = [
     "resolve_alias",
     "shards_of",
     "since_epoch",
+    "streaming",
     "streams_of",
     "unescape",
     "updated",

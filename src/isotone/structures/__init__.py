@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from isotone.structures.counter import Counter as Counter
     from isotone.structures.counter import Sequence as Sequence
     from isotone.structures.counter import ShardedCounter as ShardedCounter
+    from isotone.structures.delivery import Context as Context
+    from isotone.structures.delivery import WorkerProgress as WorkerProgress
+    from isotone.structures.delivery import WorkerSettings as WorkerSettings
     from isotone.structures.feed import Feed as Feed
     from isotone.structures.followers import Followers as Followers
     from isotone.structures.followers import RelationalFollowers as RelationalFollowers
@@ -31,31 +34,28 @@ if TYPE_CHECKING:
     from isotone.structures.leaderboard import Standings as Standings
     from isotone.structures.lock import Lock as Lock
     from isotone.structures.lock import LockHolder as LockHolder
+    from isotone.structures.members import RunningWorker as RunningWorker
     from isotone.structures.messages import Message as Message
     from isotone.structures.messages import QueueCounts as QueueCounts
     from isotone.structures.messages import QueueEntry as QueueEntry
+    from isotone.structures.points import Point as Point
+    from isotone.structures.points import Summary as Summary
     from isotone.structures.queue import Queue as Queue
+    from isotone.structures.shard_leases import WorkerDeadLetter as WorkerDeadLetter
     from isotone.structures.sorted_set import SortedSet as SortedSet
-    from isotone.structures.time_series.entries import Point as Point
-    from isotone.structures.time_series.entries import Summary as Summary
-    from isotone.structures.time_series.reading import PointPage as PointPage
-    from isotone.structures.time_series.time_series import TimeSeries as TimeSeries
+    from isotone.structures.time_series import PointPage as PointPage
+    from isotone.structures.time_series import TimeSeries as TimeSeries
     from isotone.structures.timelines import FeedPage as FeedPage
     from isotone.structures.timelines import FeedPost as FeedPost
     from isotone.structures.unique import Unique as Unique
     from isotone.structures.windows import Window as Window
     from isotone.structures.windows import Windows as Windows
-    from isotone.structures.worker.entities import WorkerDeadLetter as WorkerDeadLetter
-    from isotone.structures.worker.handlers import Context as Context
-    from isotone.structures.worker.running import RunningWorker as RunningWorker
-    from isotone.structures.worker.settings import WorkerProgress as WorkerProgress
-    from isotone.structures.worker.settings import WorkerSettings as WorkerSettings
-    from isotone.structures.worker.worker import Worker as Worker
+    from isotone.structures.worker import Worker as Worker
 
 _HOMES: dict[str, str] = {
     "Adjacency": "isotone.structures.adjacency",
     "AdjacencyEdge": "isotone.structures.adjacency",
-    "Context": "isotone.structures.worker.handlers",
+    "Context": "isotone.structures.delivery",
     "Counter": "isotone.structures.counter",
     "Feed": "isotone.structures.feed",
     "FeedPage": "isotone.structures.timelines",
@@ -66,28 +66,28 @@ _HOMES: dict[str, str] = {
     "Lock": "isotone.structures.lock",
     "LockHolder": "isotone.structures.lock",
     "Message": "isotone.structures.messages",
-    "Point": "isotone.structures.time_series.entries",
-    "PointPage": "isotone.structures.time_series.reading",
+    "Point": "isotone.structures.points",
+    "PointPage": "isotone.structures.time_series",
     "Queue": "isotone.structures.queue",
     "QueueCounts": "isotone.structures.messages",
     "QueueEntry": "isotone.structures.messages",
     "RelationalFollowers": "isotone.structures.followers",
-    "RunningWorker": "isotone.structures.worker.running",
+    "RunningWorker": "isotone.structures.members",
     "ScoreEvent": "isotone.structures.leaderboard",
     "Sequence": "isotone.structures.counter",
     "ShardedCounter": "isotone.structures.counter",
     "SortedSet": "isotone.structures.sorted_set",
     "Standing": "isotone.structures.leaderboard",
     "Standings": "isotone.structures.leaderboard",
-    "Summary": "isotone.structures.time_series.entries",
-    "TimeSeries": "isotone.structures.time_series.time_series",
+    "Summary": "isotone.structures.points",
+    "TimeSeries": "isotone.structures.time_series",
     "Unique": "isotone.structures.unique",
     "Window": "isotone.structures.windows",
     "Windows": "isotone.structures.windows",
-    "Worker": "isotone.structures.worker.worker",
-    "WorkerDeadLetter": "isotone.structures.worker.entities",
-    "WorkerProgress": "isotone.structures.worker.settings",
-    "WorkerSettings": "isotone.structures.worker.settings",
+    "Worker": "isotone.structures.worker",
+    "WorkerDeadLetter": "isotone.structures.shard_leases",
+    "WorkerProgress": "isotone.structures.delivery",
+    "WorkerSettings": "isotone.structures.delivery",
 }
 
 __all__ = [

@@ -23,6 +23,7 @@ from weakref import WeakKeyDictionary
 
 from isotone.errors import Contended, UsageError
 from isotone.model import Event, EventKind, Page, Steps, Table, Transaction
+from isotone.structures.delivery import Context, WorkerSettings
 from isotone.structures.followers import (
     FeedAuthor,
     FeedFollow,
@@ -45,9 +46,7 @@ from isotone.structures.timelines import (
     FeedToken,
     Timelines,
 )
-from isotone.structures.worker.handlers import Context
-from isotone.structures.worker.settings import WorkerSettings
-from isotone.structures.worker.worker import Worker
+from isotone.structures.worker import Worker
 
 FEEDS: Final = Table("feeds", stream="NEW_AND_OLD_IMAGES")
 _TIMELINES: Final[WeakKeyDictionary[Table, Table]] = WeakKeyDictionary()

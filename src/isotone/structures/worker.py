@@ -1,4 +1,4 @@
-"""A worker: handlers that are called with every change of a table, also after crashes, by many processes.
+"""A worker: handlers that get every change of a table, across crashes and many processes.
 
     site = Table("site", stream="NEW_AND_OLD_IMAGES")
     fan_out = Worker("fan-out", site)
@@ -11,9 +11,8 @@
     fan_out.run(store)                       # or: isotone worker module:fan_out shop.db
 
 Every change comes to every handler at least once, and the changes of one item collection (one partition
-key) in order. Where a process died, what it had not noted as done comes again: handlers write what has
-the same effect when it is written twice (a put under a key that is made of `event.id`), or write in
-`context.once()`.
+key) in order. After a crash, what was not in the checkpoint comes again. So handlers make writes that may
+be repeated (a put under a key that contains `event.id`), or write in `context.once()`.
 """
 
 from __future__ import annotations
@@ -22,17 +21,23 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self, TypeVar, overload
 
 from isotone.errors import UsageError
 from isotone.model import Entity, Event, EventKind, Store, Table
+from isotone.structures.delivery import (
+    KINDS,
+    Context,
+    Delivery,
+    Handler,
+    WorkerPlan,
+    WorkerProgress,
+    WorkerSettings,
+)
+from isotone.structures.members import Member, Progress, RunningWorker
 from isotone.structures.operation import bind_entity
-from isotone.structures.worker.delivery import Delivery
-from isotone.structures.worker.entities import OWN, WorkerDeadLetter
-from isotone.structures.worker.handlers import KINDS, Context, Handler
-from isotone.structures.worker.member import Member
-from isotone.structures.worker.running import RunningWorker
-from isotone.structures.worker.settings import Progress, WorkerProgress, WorkerSettings
+from isotone.structures.shard_leases import WORKER_ENTITIES, WorkerDeadLetter
 
 E = TypeVar("E", bound=Entity)
 One = Callable[[Event[E], Context], object]
@@ -43,9 +48,10 @@ F = TypeVar("F", bound=Callable[..., object])
 class Worker:
     """Handlers for the changes of a table, and everything that runs them.
 
-    `name` tells workers of one table apart: each goes through all changes by itself. `table` has to be
-    declared with a stream. `leases` is the table in which the worker notes how far it is
-    (`TABLE.workers` unless it is given; the data's own table will do).
+    - `name`: tells the workers of a table apart; each of them gets all changes.
+    - `table`: must be declared with a stream.
+    - `leases`: the table of leases and checkpoints; `TABLE.workers` unless given. It may be the table itself.
+    - `settings`: how it runs.
     """
 
     def __init__(
@@ -58,19 +64,43 @@ class Worker:
     ) -> None:
         for given in (table, leases or table):
             if not isinstance(given, Table):
-                raise UsageError(f"{given!r} is no table; write isotone.Table({str(given)!r}, …)")
+                raise UsageError(
+                    f"{given!r} is not a table; write isotone.Table({str(given)!r}, …)"
+                )
         if table.stream is None:
             raise UsageError(
                 f"a worker reads the stream of its table; declare Table({table.name!r}, …, "
                 "stream='NEW_AND_OLD_IMAGES')"
             )
-        self.name = name
-        self.table = table
-        self.leases = leases or Table(f"{table.name}.workers")
-        self.settings = settings or WorkerSettings()
-        self.handlers: dict[str, Handler] = {}
-        for kind in OWN:
-            bind_entity(self.leases, kind)
+        leases = leases or Table(f"{table.name}.workers")
+        self.plan = WorkerPlan(name, table, leases, {}, settings or WorkerSettings())
+        for kind in WORKER_ENTITIES:
+            bind_entity(leases, kind)
+
+    @property
+    def name(self) -> str:
+        """The worker's name."""
+        return self.plan.name
+
+    @property
+    def table(self) -> Table:
+        """The table whose changes it gets."""
+        return self.plan.table
+
+    @property
+    def leases(self) -> Table:
+        """The table of leases and checkpoints."""
+        return self.plan.leases
+
+    @property
+    def handlers(self) -> dict[str, Handler]:
+        """The handlers by name."""
+        return self.plan.handlers
+
+    @property
+    def settings(self) -> WorkerSettings:
+        """How it runs."""
+        return self.plan.settings
 
     # Declaring
 
@@ -79,10 +109,11 @@ class Worker:
     @overload
     def on(self, entity: None = None, /, *kinds: EventKind) -> Callable[[F], F]: ...
     def on(self, entity: Any = None, /, *kinds: EventKind) -> Any:
-        """Declare a function as the handler of events, one by one.
+        """Declare a handler that is called with one event at a time.
 
-        Of an entity (subclasses count), or of every item without one; of some kinds ("inserted",
-        "modified", "removed"), or of all. Raises `UsageError` for a name that is taken.
+        `entity` selects the events of an entity and its subclasses; without it, those of every item.
+        `kinds` selects "inserted", "modified" and "removed" events; without it, all. Raises `UsageError` for
+        a name that is taken.
         """
         return self._declaring(entity, kinds, takes_many=False)
 
@@ -91,10 +122,10 @@ class Worker:
     @overload
     def on_many(self, entity: None = None, /, *kinds: EventKind) -> Callable[[F], F]: ...
     def on_many(self, entity: Any = None, /, *kinds: EventKind) -> Any:
-        """The same for a function that takes all events of a page at once, in order.
+        """Declare a handler that is called with all events of a page, in order.
 
         It is called after the handlers that take one. Where it raises, it is called again with each event
-        by itself, so that one bad event spoils no others.
+        by itself, so that a bad event holds up no other.
         """
         return self._declaring(entity, kinds, takes_many=True)
 
@@ -104,14 +135,14 @@ class Worker:
         self._check_entity(entity)
         for kind in kinds:
             if kind not in KINDS:
-                raise UsageError(f"{kind!r} is no kind of event; there are {', '.join(KINDS)}")
+                raise UsageError(f"{kind!r} is not a kind of event; there are {', '.join(KINDS)}")
 
         def declare(function: F) -> F:
             name = getattr(function, "__name__", type(function).__name__)
             if name in self.handlers:
                 raise UsageError(
-                    f"there is a handler {name!r} already; give this function another name, "
-                    "by which its dead letters are known"
+                    f"there is a handler {name!r} already; give this function another name, which also "
+                    "names its dead letters"
                 )
             self.handlers[name] = Handler(name, entity, kinds, function, takes_many)
             return function
@@ -119,30 +150,30 @@ class Worker:
         return declare
 
     def _check_entity(self, entity: Any) -> None:
-        """Refuse what no event is ever about."""
+        """Refuse a class of which no event ever comes."""
         if entity is None:
             return
         if not (isinstance(entity, type) and issubclass(entity, Entity)):
             raise UsageError(
-                f"{entity!r} is no entity class; write @worker.on(Post), or @worker.on() for every item"
+                f"{entity!r} is not an entity class; write @worker.on(Post), or @worker.on() for every item"
             )
         schema = getattr(entity, "__schema__", None)
         if schema is not None and schema.table.name != self.table.name:
             raise UsageError(
-                f"{entity.__name__} lives in table {schema.table.name!r}, and worker {self.name!r} is told "
-                f"of the changes of {self.table.name!r} alone"
+                f"{entity.__name__} is in table {schema.table.name!r}, and worker {self.name!r} only gets the "
+                f"changes of {self.table.name!r}"
             )
 
     def named(self, name: str) -> Self:
-        """The same handlers under another name, with places of their own in the stream."""
+        """A worker with the same handlers, and another name and checkpoints."""
         other = copy(self)
-        other.name = name
+        other.plan = replace(self.plan, name=name)
         return other
 
     # Running
 
     def create_tables(self, store: Store) -> list[str]:
-        """Make the table with its stream, and the worker's own, where they are missing."""
+        """Create the table with its stream, and the table of leases, where they are missing."""
         return store.create_tables(*dict.fromkeys((self.table, self.leases)))
 
     def run(
@@ -155,11 +186,11 @@ class Worker:
         progress: Progress | None = None,
         stop: threading.Event | None = None,
     ) -> WorkerProgress:
-        """Handle changes until `stop` is set, or, with `until_idle`, until there are no more.
+        """Handle changes until `stop` is set or, with `until_idle`, until there are no more.
 
-        `workers` members share the shards, each in a thread. `progress` is told about once a second how far
-        they are. Any number of processes may do this at the same time. Raises what is wrong with the
-        tables or the store and will not pass; errors of handlers never come out.
+        `workers` members share the shards, each in a thread. `progress` is called about once a second. Any
+        number of processes may run at the same time. Raises errors of the tables or the store that are not
+        transient, and never those of handlers.
         """
         running = self.start(
             store, workers=workers, until_idle=until_idle, settings=settings, progress=progress
@@ -176,7 +207,7 @@ class Worker:
         settings: WorkerSettings | None = None,
         progress: Progress | None = None,
     ) -> RunningWorker:
-        """Handle changes in threads; the block, or `stop()`, ends them gracefully.
+        """Handle changes in threads; the end of the block, or `stop()`, ends them gracefully.
 
         with fan_out.start(store): ...
         """
@@ -184,39 +215,40 @@ class Worker:
             raise UsageError(f"a worker runs in 1 or more threads, not {workers}")
         if not isinstance(store, Store):
             raise UsageError(
-                f"a worker runs over a Store, since handlers may take their time, not over {store!r}; "
+                f"a worker runs over a Store, because its handlers may block, not over {store!r}; "
                 "isotone.connect(…) makes one"
             )
         if not self.handlers:
             raise UsageError(
                 f"worker {self.name!r} has no handlers; declare one with @worker.on(…)"
             )
-        members = [Member(self, store, settings) for _ in range(workers)]
+        members = [Member(self.plan, store, settings) for _ in range(workers)]
         store.create_tables(self.leases)
         return RunningWorker(members, until_idle=until_idle, progress=progress)
 
-    # What could not be handled
+    # Dead letters
 
     def dead_letters(self, store: Store) -> list[WorkerDeadLetter]:
-        """The events that handlers could not handle, each with its error, the oldest first."""
+        """The events that handlers could not handle, with their errors, the oldest first."""
         return list(self.iterate_dead_letters(store))
 
     def iterate_dead_letters(self, store: Store) -> Iterator[WorkerDeadLetter]:
-        """The same page by page, where there may be very many."""
+        """The dead letters, read page by page."""
         kind = bind_entity(self.leases, WorkerDeadLetter)
         return store.iterate(kind.primary.where(WorkerDeadLetter.worker == self.name))
 
     def redrive(self, store: Store, *letters: WorkerDeadLetter) -> tuple[int, int]:
-        """Put dead letters (all unless some are named) through their handlers again, the oldest first.
+        """Handle dead letters (all, or those given) again, the oldest first.
 
-        Gives how many were handled, and are gone, and how many failed again, and stay; why is logged.
+        Returns how many were handled, which are deleted, and how many failed again, which stay; the reasons
+        are logged.
         """
-        delivery = Delivery(self, store, self.settings, lambda _: None, lambda: False)
+        delivery = Delivery(self.plan, store, self.settings)
         done = Counter(map(delivery.redrive, letters or self.iterate_dead_letters(store)))
         return done[True], done[False]
 
     def discard(self, store: Store, *letters: WorkerDeadLetter) -> int:
-        """Forget dead letters."""
+        """Delete dead letters; returns how many."""
         return store.delete_many(letters)
 
     def __repr__(self) -> str:

@@ -1,0 +1,357 @@
+"""How points are added and corrected, each with its roll-ups in one transaction.
+
+A point is created, so one that exists is refused, and with it whatever it would have added. Count and sum of
+a roll-up are added to, which commutes. Its lowest and highest value are set where a point lies beyond them,
+on the condition that they still have to move. Values between them are added without a read, from a cached
+range, on the condition that the range still holds: a range shrinks only where a point is corrected.
+
+Corrections and back-fills recount windows. They read the roll-up first and its points after that, and write
+the result on the condition that the roll-up has not changed. A point that is added meanwhile changes it in
+the same transaction, so none is left out or counted twice. Correcting a value that was neither the lowest
+nor the highest needs no recount.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from isotone.errors import AlreadyExists, Contended, TransactionFailed, UsageError
+from isotone.model import Query, Steps, Transaction, all_of
+from isotone.structures.exact import added
+from isotone.structures.points import (
+    PER_BUCKET,
+    Plan,
+    Point,
+    Shard,
+    Span,
+    Summary,
+    TimeSeriesPoint,
+    TimeSeriesRollUp,
+    regroup,
+)
+from isotone.structures.retries import retry_on_conflict
+from isotone.structures.windows import floor, instant
+
+Progress = Callable[[datetime, int], None]
+"""Called with the time up to which it is done, and how many roll-ups were written."""
+Range = tuple[Decimal, Decimal]
+"""A lowest and a highest value."""
+
+_MAX_TOGETHER: Final = 90  # entries of a transaction, which takes a hundred
+_MAX_SEEN: Final = 8192  # cached roll-ups and buckets
+_ADVICE: Final = "try again later"
+_ADVICE_ON_ADDING: Final = (
+    "add points in larger numbers, give the time series more shards, or try again later"
+)
+_ADVICE_ON_RECOUNTING: Final = "recount from a finer resolution, with source=, or when the window is over; continue with start="
+
+
+# Adding
+
+
+def add(plan: Plan, series: str, points: Iterable[Point]) -> Steps[int]:
+    """Write the points that do not exist yet; returns how many."""
+    added = 0
+    for group in _groups(plan, series, points):
+        added += yield from _add(plan, group)
+    return added
+
+
+def _groups(plan: Plan, series: str, points: Iterable[Point]) -> Iterable[list[TimeSeriesPoint]]:
+    """The points, each once, in groups for one transaction; those that have expired are left out."""
+    chosen: dict[tuple[datetime, int, datetime, str], TimeSeriesPoint] = {}
+    for point in (plan.point(series, given) for given in points):
+        if not plan.has_expired(point.at, plan.keep):
+            chosen.setdefault((point.bucket, point.shard, point.at, point.id), point)
+    group, windows = list[TimeSeriesPoint](), set[tuple[timedelta, datetime]]()
+    for (bucket, shard, at, _), point in sorted(chosen.items(), key=lambda item: item[0]):
+        its = {(every, floor(at, every)) for every in plan.roll_ups}
+        is_full = len(group) + 1 + len(windows | its) > _MAX_TOGETHER
+        if group and (is_full or (group[0].bucket, group[0].shard) != (bucket, shard)):
+            yield group
+            group, windows = [], set()
+        group.append(point)
+        windows |= its
+    if group:
+        yield group
+
+
+def _add(plan: Plan, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
+    """Write the points of one partition that do not exist yet; returns how many."""
+    series, bucket = group[0].series, group[0].bucket
+    shard, pending = Shard(plan, series, group[0].shard), group
+
+    def attempt() -> Steps[int]:
+        nonlocal pending
+        summaries = _summed(plan, pending)
+        tx = plan.calls.transaction()
+        try:
+            for point in pending:
+                tx.create(point)
+            yield from _list_bucket(plan, tx, series, bucket)
+            ranges = yield from _roll_up(shard, tx, summaries)
+            yield from tx.commit()
+        except (TransactionFailed, Contended) as refused:
+            failures = refused.failures if isinstance(refused, TransactionFailed) else {}
+            existing = {place for place, why in failures.items() if isinstance(why, AlreadyExists)}
+            pending = [point for place, point in enumerate(pending) if place not in existing]
+            if not pending:
+                return 0
+            for summary in summaries:
+                plan.seen.pop((shard, summary.every, summary.start), None)
+            plan.seen.pop((series, bucket), None)
+            raise
+        if len(plan.seen) > _MAX_SEEN:
+            plan.seen.clear()
+        plan.seen.update({(series, bucket): None, **ranges})
+        return len(pending)
+
+    return (yield from retry_on_conflict(attempt, repr(series), _ADVICE_ON_ADDING))
+
+
+def _summed(plan: Plan, points: Sequence[TimeSeriesPoint]) -> list[Summary]:
+    """What the points add to each window that has not expired."""
+    ones = [point.summary for point in points]
+    return [
+        summary
+        for every, keep in plan.roll_ups.items()
+        for summary in regroup(ones, every, floor(points[0].at, every))
+        if not plan.has_expired(summary.start + every, keep)
+    ]
+
+
+def _list_bucket(plan: Plan, tx: Transaction, series: str, bucket: datetime) -> Steps[None]:
+    """List a bucket, unless it is known to be listed."""
+    if (series, bucket) in plan.seen:
+        return
+    # The newest up to it: an older bucket also shows whether the layout has changed.
+    query = plan.buckets_of(series, end=bucket + plan.bucket).reversed()
+    newest = yield from plan.calls.first(query.consistent())
+    if newest is None or plan.check_layout(newest).bucket != bucket:
+        tx.create(plan.listing(series, bucket))
+
+
+def _roll_up(
+    shard: Shard, tx: Transaction, summaries: Sequence[Summary]
+) -> Steps[dict[object, Range]]:
+    """Add the summaries to their roll-ups; returns the ranges of these after that.
+
+    Those that may have to be created, or to get a wider range, are read.
+    """
+    plan, unknown = shard.plan, list[Summary]()
+    ranges: dict[object, Range] = {}
+    for summary in summaries:
+        place = (shard, summary.every, summary.start)
+        seen = plan.seen.get(place)
+        if seen is not None and seen[0] <= summary.range[0] and summary.range[1] <= seen[1]:
+            ranges[place] = _add_up(shard, tx, summary, seen)
+        else:
+            unknown.append(summary)
+    keys = [shard.key(summary.every, summary.start) for summary in unknown]
+    stored = yield from plan.calls.get_many(plan.summaries, keys, consistent=True)
+    for summary, roll_up in zip(unknown, stored, strict=True):
+        place = (shard, summary.every, summary.start)
+        if roll_up is None:
+            tx.create(shard.roll_up(summary))
+            ranges[place] = summary.range
+        else:
+            ranges[place] = _add_up(shard, tx, summary, (roll_up.lowest, roll_up.highest))
+    return ranges
+
+
+def _add_up(shard: Shard, tx: Transaction, summary: Summary, known: Range) -> Range:
+    """Add to a roll-up, if its range is still `known`; returns its range after that."""
+    kind, (lowest, highest) = TimeSeriesRollUp, summary.range
+    changes = [kind.count.add(summary.count), kind.total.add(summary.total), kind.changes.add(1)]
+    if lowest < known[0]:
+        changes.append(kind.lowest.set(lowest))
+        when = kind.lowest > lowest
+    else:
+        when = kind.lowest <= lowest
+    if highest > known[1]:
+        changes.append(kind.highest.set(highest))
+        when &= kind.highest < highest
+    else:
+        when &= kind.highest >= highest
+    key = shard.key(summary.every, summary.start)
+    tx.update(shard.plan.summaries, *changes, when=when, **key)
+    return min(lowest, known[0]), max(highest, known[1])
+
+
+# Correcting
+
+
+def correct(plan: Plan, place: TimeSeriesPoint, value: Decimal | None) -> Steps[bool]:
+    """Set a point's value, or delete it with None; returns whether it existed."""
+    kind, shard = TimeSeriesPoint, Shard(plan, place.series, place.shard)
+    key = {**shard.place(place.bucket), "at": place.at, "id": place.id}
+
+    def attempt() -> Steps[bool]:
+        point = yield from plan.calls.get(plan.points, consistent=True, **key)
+        if point is None or point.value == value:
+            return point is not None
+        tx, same = plan.calls.transaction(), kind.value == point.value
+        if value is None:
+            tx.delete(plan.points, when=same, **key)
+        else:
+            tx.update(plan.points, kind.value.set(value), when=same, **key)
+        for every in plan.roll_ups:
+            yield from _correct_roll_up(shard, tx, point, value, every)
+        yield from tx.commit()
+        return True
+
+    return (yield from retry_on_conflict(attempt, repr(place.series), _ADVICE))
+
+
+def _correct_roll_up(
+    shard: Shard,
+    tx: Transaction,
+    point: TimeSeriesPoint,
+    value: Decimal | None,
+    every: timedelta,
+) -> Steps[None]:
+    plan, kind, old, start = shard.plan, TimeSeriesRollUp, point.value, floor(point.at, every)
+    key = shard.key(every, start)
+    known = yield from plan.calls.get(plan.summaries, consistent=True, **key)
+    if known is None:
+        return  # it has expired
+    new = old if value is None else value
+    if known.lowest < old < known.highest and known.lowest <= new <= known.highest:
+        low, high = min(old, new), max(old, new)
+        still = kind.lowest < old, kind.highest > old, kind.lowest <= low, kind.highest >= high
+        changes = [
+            kind.count.add(-1 if value is None else 0),
+            kind.total.add(added(value or Decimal(0), old.copy_negate())),
+            kind.changes.add(1),
+        ]
+        tx.update(plan.summaries, *changes, when=all_of(still), **key)
+        return
+    left: list[Summary] = []
+    if known.count > 1:
+        if plan.has_expired(start, plan.keep):
+            raise UsageError(
+                f"the value at {point.at} is the lowest or the highest since {start}, and cannot be changed: "
+                "points of that window have expired, so the next one is unknown"
+            )
+        left = yield from _recounted(shard, every, (start, start + every), but=point)
+    if value is not None:
+        one = Summary(start, every, 1, value, value, value)
+        left = regroup([*left, one], every, start)
+    if left:
+        _put(shard, tx, known, left[0])
+    else:
+        tx.delete(plan.summaries, when=kind.changes == known.changes, **key)
+
+
+# Back-filling
+
+
+def back_fill(
+    plan: Plan,
+    series: str,
+    every: timedelta,
+    source: timedelta | None,
+    start: datetime | None,
+    end: datetime | None,
+    progress: Progress | None,
+) -> Steps[int]:
+    """Recount the complete windows of a resolution; returns how many roll-ups were written."""
+    oldest = yield from plan.calls.first(plan.buckets_of(series))
+    newest = yield from plan.calls.first(plan.buckets_of(series).reversed())
+    if oldest is None or newest is None:
+        return 0
+    for listed in (oldest, newest):
+        plan.check_layout(listed)
+    at, end = floor(start or oldest.bucket, every), instant(end or newest.bucket + plan.bucket)
+    partition = plan.bucket if source is None else source * PER_BUCKET
+    length = every * max(1, min(_MAX_TOGETHER, partition // every))
+    written = 0
+    while at < end:
+        if source is None:  # skip buckets without points
+            following = yield from plan.calls.first(plan.buckets_of(series, at, end))
+            if following is None:
+                break
+            at = max(at, floor(following.bucket, every))
+        for shard in plan.shards_of(series):
+            written += yield from _fill(shard, every, (at, at + length), source)
+        at += length
+        if progress is not None:
+            progress(at, written)
+    return written
+
+
+def _fill(shard: Shard, every: timedelta, span: Span, source: timedelta | None) -> Steps[int]:
+    """Recount the windows of a span in one shard, and write those that are wrong."""
+    plan = shard.plan
+
+    def attempt() -> Steps[int]:
+        known: dict[datetime, TimeSeriesRollUp] = {}
+        for query in shard.roll_ups(every, span):
+            stored = yield from plan.calls.all(query.consistent())
+            known |= {roll_up.start: roll_up for roll_up in stored}
+        present = [roll_up.summary for roll_up in known.values()]
+        right = yield from _recounted(shard, every, span, source)
+        missing = [window for window in right if window not in present]
+        wrong = [window for window in missing if _is_complete(plan, window, source)]
+        tx = plan.calls.transaction()
+        for window in wrong:
+            _put(shard, tx, known.get(window.start), window)
+        yield from tx.commit()
+        return len(wrong)
+
+    return (yield from retry_on_conflict(attempt, repr(shard.series), _ADVICE_ON_RECOUNTING))
+
+
+def _is_complete(plan: Plan, window: Summary, source: timedelta | None) -> bool:
+    """Whether nothing has expired of a window's roll-up, and of what it is recounted from."""
+    if plan.has_expired(window.start + window.every, plan.roll_ups[window.every]):
+        return False
+    if source is None:
+        return not plan.has_expired(window.start, plan.keep)
+    return not plan.has_expired(window.start + source, plan.roll_ups[source])
+
+
+def _recounted(
+    shard: Shard,
+    every: timedelta,
+    span: Span,
+    source: timedelta | None = None,
+    but: TimeSeriesPoint | None = None,
+) -> Steps[list[Summary]]:
+    """The summaries of a span's points, or finer roll-ups. Cost: a consistent read of all of them."""
+    calls, windows = shard.plan.calls, list[Summary]()
+    queries: list[Query[Any]] = []
+    if source is not None:
+        queries += shard.roll_ups(source, span)
+    else:
+        listed = shard.plan.buckets_of(shard.series, *span).consistent()
+        buckets = yield from calls.all(listed)
+        queries += [shard.points(listing.bucket, span) for listing in buckets]
+    for query in queries:
+        reading = calls.traverse(query.consistent())
+        while not reading.is_over:
+            items = yield from reading.step()
+            parts = [item.summary for item in items if item != but]
+            windows = regroup([*windows, *parts], every, span[0])
+    return windows
+
+
+def _put(shard: Shard, tx: Transaction, known: TimeSeriesRollUp | None, summary: Summary) -> None:
+    """Set a roll-up to what was counted, if it has not changed since it was read."""
+    if known is None:
+        tx.create(shard.roll_up(summary))
+        return
+    kind, (lowest, highest) = TimeSeriesRollUp, summary.range
+    tx.update(
+        shard.plan.summaries,
+        kind.count.set(summary.count),
+        kind.total.set(summary.total),
+        kind.lowest.set(lowest),
+        kind.highest.set(highest),
+        kind.changes.add(1),
+        when=kind.changes == known.changes,
+        **shard.key(summary.every, summary.start),
+    )

@@ -1,0 +1,512 @@
+"""What a worker keeps, and its leases on shards: who may read which, until when, and how far it is.
+
+    WORKER#fan-out               START#…               when the worker first ran on a stream
+                                 LEASE#…#shardId-…     a shard: its owner, until when, how far
+                                 DEAD#…                a record that a handler could not handle
+    WORKER#fan-out#EFFECT#…      EFFECT#deliver        an event's effect has been written
+
+All of it lies in one table, which may be the table of the data.
+
+A lease is held for a while and must be renewed; one that has run out may be taken by any member. Taking it
+raises its epoch, and every write names the epoch that the member holds. So a member that was slow, not dead,
+is refused from then on, and loses nothing but its place.
+
+Every member decides by itself which leases to have (`decide`), from the leases alone. It takes free ones up
+to its even share. If that is not enough, it asks the member with the most for one, and the owner hands it
+over after the event at hand. So shards change hands one at a time, and no two members mean to read one.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple, TypeVar
+
+from isotone.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    ExpiredIteratorException,
+    ResourceNotFoundException,
+    TrimmedDataAccessException,
+)
+from isotone.model import (
+    Attr,
+    Change,
+    Condition,
+    Entity,
+    Event,
+    Key,
+    Shard,
+    Store,
+    Table,
+    created,
+    expires,
+    field,
+    streaming,
+)
+from isotone.structures.operation import bind_entity
+
+_LOGGER: Final = logging.getLogger("isotone.worker")
+_RETENTION: Final = timedelta(hours=25)  # after which a shard that is not listed is surely gone
+_SUSPICIOUS_CRASHES: Final = 2  # at one checkpoint, after which its next records are suspected
+_SUSPECTS: Final = 1000  # records after such a checkpoint: a page
+_EMPTY_PAGES: Final = 2  # in a row, after which all there is counts as read
+_SAVES: Final = 1.0  # seconds between the checkpoints of a page that takes long
+
+
+class WorkerStart(Entity):
+    """When a worker first ran on a stream; with LATEST, older records are not for it."""
+
+    worker: Attr[str] = field()
+    stream: Attr[str] = field()
+    since: Attr[datetime | None] = field(default=None)
+
+    primary = Key("WORKER", worker).sort("START", stream)
+
+
+class WorkerLease(Entity):
+    """A shard, and the member that may read it.
+
+    - `epoch` rises with each change of owner. A member names its epoch in every write, so that one that was
+      taken for dead cannot move its successor's checkpoint.
+    - `wanted` names a member with fewer shards than its share, to which the owner hands this one over.
+    - `crash_count` counts the owners that ended without giving it back since the checkpoint last moved. From
+      the second on, each record is noted before it is handled (`trying`, `tries`), so that a record that
+      kills its process is found.
+    """
+
+    worker: Attr[str] = field()
+    stream: Attr[str] = field()
+    shard: Attr[str] = field()
+    parent: Attr[str | None] = field(default=None)
+    owner: Attr[str | None] = field(default=None)
+    epoch: Attr[int] = field(default=0)
+    until: Attr[datetime | None] = field(default=None)
+    checkpoint: Attr[str | None] = field(default=None)
+    finished: Attr[bool] = field(default=False)
+    wanted: Attr[str | None] = field(default=None)
+    crash_count: Attr[int] = field(default=0)
+    trying: Attr[str | None] = field(default=None)
+    tries: Attr[int] = field(default=0)
+    found: Attr[datetime | None] = created()
+
+    primary = Key("WORKER", worker).sort("LEASE", stream, shard)
+
+    def is_live(self, now: datetime) -> bool:
+        """Whether a member holds it."""
+        return self.owner is not None and self.until is not None and self.until > now
+
+
+class WorkerDeadLetter(Entity):
+    """A record that a handler could not handle, as the stream had it (JSON, deflated).
+
+    `record` is None where it was too large; `keys` are the keys of its item in any case.
+    """
+
+    worker: Attr[str] = field()
+    handler: Attr[str] = field()
+    event: Attr[str] = field()
+    sequence: Attr[str] = field()
+    time: Attr[datetime] = field()
+    shard: Attr[str] = field()
+    record: Attr[bytes | None] = field(default=None)
+    keys: Attr[str] = field(default="")
+    error: Attr[str] = field()
+    attempts: Attr[int] = field()
+    failed: Attr[datetime] = field()
+
+    primary = Key("WORKER", worker).sort("DEAD", time, sequence, event, handler)
+
+
+class WorkerEffect(Entity):
+    """An event's effect has been written; kept for longer than the event can be delivered again."""
+
+    worker: Attr[str] = field()
+    handler: Attr[str] = field()
+    event: Attr[str] = field()
+    expires: Attr[datetime | None] = expires()
+
+    primary = Key("WORKER", worker, "EFFECT", event).sort("EFFECT", handler)
+
+
+WORKER_ENTITIES: Final = (WorkerStart, WorkerLease, WorkerDeadLetter, WorkerEffect)
+
+RESET_CRASHES: Final = (
+    WorkerLease.crash_count.set(0),
+    WorkerLease.trying.set(None),
+    WorkerLease.tries.set(0),
+)
+"""Reset crash counters."""
+
+E = TypeVar("E", WorkerLease, WorkerStart)
+
+
+class Leases:
+    """The leases of one worker, as one of its members sees and changes them.
+
+    Changes return the lease as it is then, or None where they were refused. `lost` counts shards of which
+    records may have been dropped before they were read.
+    """
+
+    def __init__(
+        self, store: Store, table: Table, worker: str, member: str, seconds: float
+    ) -> None:
+        self.store = store
+        self.lost = 0
+        self._kind = bind_entity(table, WorkerLease)
+        self._starts = bind_entity(table, WorkerStart)
+        self._worker = worker
+        self._member = member
+        self._seconds = timedelta(seconds=seconds)
+
+    def now(self) -> datetime:
+        """The time, by the store's clock."""
+        return datetime.fromtimestamp(self.store.clock.now(), UTC)
+
+    def report_loss(self, shard: str, what: str) -> None:
+        """Count and log that records were dropped before they were read."""
+        self.lost += 1
+        _LOGGER.error(
+            "worker %s, shard %s: %s; streams keep records for 24 hours, so run the worker more often",
+            *(self._worker, shard, what),
+        )
+
+    # Streams
+
+    def start(self, table: Table, latest: str, *, from_now: bool) -> WorkerStart:
+        """The stream to read: the table's latest, or an earlier one that was not read to its end.
+
+        Where the worker never ran, the first member notes from when on records are for it. Cost: a query and
+        a listing, and for a new stream a write.
+        """
+        mine = self._starts.primary.where(WorkerStart.worker == self._worker)
+        known = {
+            start.stream: start
+            for start in self.store.iterate(mine.consistent())
+            if start.stream.rpartition("/")[0] == latest.rpartition("/")[0]  # of the same table
+        }
+        since = self.now().replace(microsecond=0) if from_now and not known else None
+        streams = {*known, latest}
+        if known:  # a stream may have come and gone since the last look
+            listed = self.store.run(streaming.streams_of(table))
+            streams |= {stream for stream in listed if stream > min(known)}
+        for stream in sorted(streams):  # their names end in the time at which they began
+            start = known.get(stream) or self._create(
+                self._starts(worker=self._worker, stream=stream, since=since)
+            )
+            if stream == latest or self._is_unread(start):
+                break
+        return start
+
+    def _is_unread(self, start: WorkerStart) -> bool:
+        """Whether an ended stream is not read to its end; forgets one that is gone."""
+        leases = self.all(start.stream)
+        try:
+            shards = self.store.run(streaming.shards_of(start.stream))
+        except ResourceNotFoundException:
+            self._forget(leases)
+            self.store.delete(start)
+            return False
+        return not {shard.id for shard in shards} <= _finished(leases)
+
+    # Shards
+
+    def all(self, stream: str) -> list[WorkerLease]:
+        """All leases on a stream. Cost: one consistent query."""
+        kind = WorkerLease
+        mine = self._kind.primary.where(kind.worker == self._worker, kind.stream == stream)
+        return self.store.all(mine.consistent())
+
+    def register(
+        self, stream: str, leases: Sequence[WorkerLease], shards: Sequence[Shard]
+    ) -> list[WorkerLease]:
+        """Create leases for new shards, and delete those of shards that are gone; returns the leases then.
+
+        `leases` must be older than `shards`, so that what is not listed is gone and not just unknown.
+        """
+        known = {lease.shard for lease in leases}
+        listed = {shard.id for shard in shards}
+        now = self.now()
+        gone = [
+            lease
+            for lease in leases
+            if lease.shard not in listed and now - (lease.found or now) > _RETENTION
+        ]
+        self._forget(gone)
+        new = [
+            self._create(
+                self._kind(worker=self._worker, stream=stream, shard=shard.id, parent=shard.parent)
+            )
+            for shard in shards
+            if shard.id not in known
+        ]
+        return [lease for lease in leases if lease not in gone] + new
+
+    def _create(self, entity: E) -> E:
+        """The entity, or the one that another member has created."""
+        try:
+            return self.store.create(entity)
+        except AlreadyExists as error:
+            current = error.current
+            return current if isinstance(current, type(entity)) else entity
+
+    def _forget(self, leases: Iterable[WorkerLease]) -> None:
+        for lease in leases:
+            if not lease.finished:
+                self.report_loss(lease.shard, "it was dropped before it was read to its end")
+            self.store.delete(lease)
+
+    # Changes
+
+    def take(self, lease: WorkerLease) -> WorkerLease | None:
+        """Take a free lease. Cost: one write."""
+        kind = WorkerLease
+        free = kind.owner.missing() | (kind.until <= self.now())
+        unchanged = (kind.epoch == lease.epoch) & (kind.finished == False) & free  # noqa: E712
+        crashed = lease.owner not in (None, self._member)
+        crashes = kind.crash_count.set(lease.crash_count + crashed)
+        return self._change(lease, *self._assign(self._member, lease), crashes, when=unchanged)
+
+    def renew(
+        self, lease: WorkerLease, checkpoint: str | None, *changes: Change
+    ) -> WorkerLease | None:
+        """Hold a lease for longer, and write the checkpoint. Cost: one write."""
+        until = WorkerLease.until.set(self.now() + self._seconds)
+        place = WorkerLease.checkpoint.set(checkpoint)
+        return self._change(lease, until, place, *changes, when=self._is_mine(lease))
+
+    def ask(self, lease: WorkerLease) -> WorkerLease | None:
+        """Ask its owner to hand it over. Cost: one write."""
+        unchanged = (WorkerLease.epoch == lease.epoch) & WorkerLease.wanted.missing()
+        return self._change(lease, WorkerLease.wanted.set(self._member), when=unchanged)
+
+    def withdraw(self, lease: WorkerLease) -> WorkerLease | None:
+        """Take back what `ask` asked for. Cost: one write."""
+        still = WorkerLease.wanted == self._member
+        return self._change(lease, WorkerLease.wanted.set(None), when=still)
+
+    def give_back(self, lease: WorkerLease, checkpoint: str | None, *, finished: bool) -> None:
+        """Release a lease: to the member that wants it, or to any. Cost: one write."""
+        kind, is_mine = WorkerLease, self._is_mine(lease)
+        noted = (kind.checkpoint.set(checkpoint), *RESET_CRASHES)
+        if lease.wanted is not None and not finished:
+            handed_over = self._assign(lease.wanted, lease)
+            still = is_mine & (kind.wanted == lease.wanted)
+            if self._change(lease, *noted, *handed_over, when=still) is not None:
+                return
+        free = (kind.owner.set(None), kind.until.set(None), kind.wanted.set(None))
+        self._change(lease, *noted, *free, kind.finished.set(finished), when=is_mine)
+
+    def _is_mine(self, lease: WorkerLease) -> Condition:
+        return (WorkerLease.owner == self._member) & (WorkerLease.epoch == lease.epoch)
+
+    def _assign(self, owner: str, lease: WorkerLease) -> tuple[Change, ...]:
+        kind = WorkerLease
+        until = kind.until.set(self.now() + self._seconds)
+        epoch = kind.epoch.set(lease.epoch + 1)
+        return kind.owner.set(owner), epoch, until, kind.wanted.set(None)
+
+    def _change(self, lease: WorkerLease, *changes: Change, when: Condition) -> WorkerLease | None:
+        try:
+            return self.store.update(lease, *changes, when=when)
+        except ConditionFailed:  # another member has it, or it was deleted with its shard
+            return None
+
+
+class Wish(NamedTuple):
+    """The leases to take, and the one to ask for, if any."""
+
+    take: list[WorkerLease]
+    ask: WorkerLease | None
+
+
+def readable(leases: Sequence[WorkerLease], shards: Iterable[Shard]) -> list[WorkerLease]:
+    """The leases of unfinished shards whose parents are finished.
+
+    A parent that is not listed any more is older than all that can be read, and counts as finished.
+    """
+    waiting = {shard.id for shard in shards} - _finished(leases)
+    return [lease for lease in leases if lease.shard in waiting and lease.parent not in waiting]
+
+
+def _finished(leases: Iterable[WorkerLease]) -> set[str]:
+    return {lease.shard for lease in leases if lease.finished}
+
+
+def decide(leases: Sequence[WorkerLease], me: str, now: datetime) -> Wish:
+    """What a member wants of the readable leases."""
+    live = [lease for lease in leases if lease.is_live(now)]
+    held = Counter(lease.owner for lease in live)
+    mine = held[me]
+    share = -(-len(leases) // len(held.keys() | {me}))
+    free = [lease for lease in leases if not lease.is_live(now)]
+    take = free[: max(0, share - mine)]
+    if take or not held:
+        return Wish(take, None)
+    return Wish([], _overloaded(live, held, mine, me))
+
+
+def _overloaded(
+    live: Sequence[WorkerLease], held: Counter[str | None], mine: int, me: str
+) -> WorkerLease | None:
+    """A lease of the member that has two more than this one, or more."""
+    if any(lease.wanted == me for lease in live):
+        return None
+    owner, most = max(held.items(), key=lambda item: (item[1], str(item[0])))
+    if most < mine + 2:
+        return None
+    return next((lease for lease in live if lease.owner == owner and lease.wanted is None), None)
+
+
+class HeldShard:
+    """A shard that a member holds the lease on, read page by page from its checkpoint.
+
+    `done` is the last sequence number that was handled. `is_lost` tells that another member has it,
+    `is_over` that nothing more will come.
+    """
+
+    def __init__(
+        self, leases: Leases, lease: WorkerLease, table: Table, since: datetime | None
+    ) -> None:
+        self.lease = lease
+        self.done = lease.checkpoint
+        self.is_lost = False
+        self.is_over = False
+        self.unsaved = False
+        self._leases = leases
+        self._store = leases.store
+        self._table = table
+        self._since = since
+        self._position: str | None = None
+        self._empty = 0
+        self._behind: float | None = None
+        self._saved = 0.0
+        suspicious = lease.crash_count >= _SUSPICIOUS_CRASHES or lease.trying is not None
+        self._suspects = _SUSPECTS if suspicious else 0
+        self._marked: tuple[str, int] | None = None
+        self._writing = threading.Lock()  # a checkpoint never overtakes a later one
+
+    # Reading
+
+    def page(self, limit: int) -> list[Event[Any]]:
+        """The next events; empty at the end of what there is."""
+        events: list[Event[Any]] = []
+        try:
+            if self._position is None:
+                self._position = self._begin()
+            events, self._position = self._read(self._position, limit)
+            self.is_over = self._position is None
+        except ExpiredIteratorException:
+            self._position = None  # the next look begins after what was handled
+            return []
+        except ResourceNotFoundException:
+            self._leases.report_loss(self.lease.shard, "it was dropped with all that was in it")
+            self.is_over = True
+        self._empty = 0 if events else self._empty + 1
+        self._behind = events[0].timestamp if events else None
+        self._saved = self._store.clock.now()
+        since = self._since
+        return [event for event in events if since is None or event.time >= since]
+
+    def _begin(self) -> str:
+        stream, shard = self.lease.stream, self.lease.shard
+        try:
+            return self._store.run(streaming.position(stream, shard, after=self.done))
+        except TrimmedDataAccessException:
+            return self._oldest(
+                f"what followed {self.done} may have been dropped before it was read"
+            )
+
+    def _read(self, start: str, limit: int) -> streaming.Records:
+        try:
+            return self._store.run(streaming.read(self._table, self.lease.shard, start, limit))
+        except TrimmedDataAccessException:
+            return streaming.Records([], self._oldest("records were dropped before they were read"))
+
+    def _oldest(self, loss: str) -> str:
+        """The position of the oldest record that is left, after some were lost."""
+        self._leases.report_loss(self.lease.shard, loss)
+        return self._store.run(streaming.position(self.lease.stream, self.lease.shard))
+
+    def rewind(self) -> None:
+        """Read again what was read and not handled."""
+        self._position = None
+        self._empty = 0
+        self.is_over = False
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all that there is at present has been read."""
+        return self.is_over or self._empty >= _EMPTY_PAGES
+
+    def lag(self, now: float) -> float:
+        """Seconds since the change that is handled, or was last; 0 where all is read."""
+        return 0.0 if self._behind is None else max(0.0, now - self._behind)
+
+    # Checkpoints
+
+    def advance(self, event: Event[Any]) -> None:
+        """Note that an event was handled, and write the checkpoint where the last is a second old."""
+        self.done = event.sequence
+        self._behind = event.timestamp
+        if event.schema is None or not issubclass(event.schema.entity, WORKER_ENTITIES):
+            # Otherwise a worker whose leases lie in the table that it reads would never be idle.
+            self.unsaved = True
+        if self.unsaved and self._store.clock.now() - self._saved >= _SAVES:
+            self.save()
+
+    @property
+    def is_suspicious(self) -> bool:
+        """Whether one of the next records may kill the process that handles it."""
+        return self._suspects > 0
+
+    def mark(self, event: Event[Any]) -> int:
+        """Note that a suspected event is handled next; returns how many crashed at it. Cost: one write."""
+        if self._marked is not None and self._marked[0] == event.sequence:
+            return self._marked[1]  # this process has tried it, and is alive
+        before = self.lease.tries if self.lease.trying == event.sequence else 0
+        self._marked = (event.sequence, before)
+        self.save(WorkerLease.trying.set(event.sequence), WorkerLease.tries.set(before + 1))
+        self._suspects -= 1
+        return before
+
+    def note(self, current: WorkerLease) -> None:
+        """Note the lease as it is stored: another member may have it, or want it."""
+        with self._writing:
+            if current.epoch != self.lease.epoch:
+                self.is_lost = True
+            elif current.wanted is not None:
+                self.lease.wanted = current.wanted
+
+    def save(self, *changes: Change) -> None:
+        """Write the checkpoint and renew the lease; notes whether it is lost or wanted."""
+        with self._writing:
+            if not self._suspects and self.done != self.lease.checkpoint:
+                changes += RESET_CRASHES
+            self.unsaved = False
+            self._saved = self._store.clock.now()
+            current = self._leases.renew(self.lease, self.done, *changes)
+            if current is None:
+                self.is_lost = True
+            else:
+                self.lease = current
+
+    def renew(self) -> None:
+        """Renew the lease, unless it is lost."""
+        if not self.is_lost:
+            self.save()
+
+    def let_go(self) -> None:
+        """Give the lease back, or to the member that wants it, with the checkpoint."""
+        with self._writing:
+            was_lost, self.is_lost = self.is_lost, True  # also where no answer tells that it is
+            if not was_lost:
+                self._leases.give_back(self.lease, self.done, finished=self.is_over)
+
+    def is_safe(self) -> bool:
+        """Whether the lease is still ours, as far as is known without a request."""
+        until = self.lease.until
+        return not self.is_lost and until is not None and until > self._leases.now()
