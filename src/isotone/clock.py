@@ -1,7 +1,7 @@
-"""The time, for everything that asks: expiry, idempotency tokens, timestamps.
+"""The time of day, for expiry, idempotency tokens and timestamps.
 
-Nothing else in Isotone reads the system clock for meaning (a latency measurement is not meaning),
-so a test that passes a `ManualClock` decides what time it is everywhere.
+All of Isotone reads it here (except to measure durations), so a test that passes a `ManualClock` controls the
+time everywhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's own time."""
+    """The time of the machine."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class ManualClock:
         return datetime.fromtimestamp(self._now, UTC)
 
     def set(self, now: float | datetime) -> None:
-        """Jump to an instant; a naive datetime is refused, because it names none."""
+        """Jump to an instant. A naive datetime is refused, because it does not name one."""
         if isinstance(now, datetime):
             if now.tzinfo is None:
                 raise ValueError("ManualClock needs a datetime with a time zone, not a naive one")
@@ -60,7 +60,7 @@ class ManualClock:
         self._now = float(now)
 
     def advance(self, by: float | timedelta) -> None:
-        """Move on by seconds or by a timedelta; backwards is refused."""
+        """Move forward by seconds or by a timedelta. A negative step is refused."""
         seconds = by.total_seconds() if isinstance(by, timedelta) else float(by)
         if seconds < 0:
             raise ValueError("ManualClock.advance moves forwards; use set() to go back")

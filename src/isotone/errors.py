@@ -1,44 +1,44 @@
 """Every exception that Isotone raises.
 
     IsotoneError
-    ├── ApiError                      an answer of the DynamoDB API, in AWS's words
-    │   ├── ValidationException, ResourceNotFoundException, … (one class an AWS error)
-    │   └── TransactionCanceledException, …
-    ├── StorageError                  the store under the database could not do its work
-    │   ├── StorageFull               no room left on the disk
-    │   ├── StorageBusy               another process kept the file locked for too long
-    │   └── StorageCorrupt            the file is not what was written
-    ├── ConnectionFailed              a remote engine gave no answer, or none that can be read
-    ├── TableDiffers                  a table that exists is not as it was declared
-    ├── WriteRefused                  what is stored did not allow a write; nothing of it was written
-    │   ├── ConditionFailed           its condition did not hold; `current` is what is stored
+    ├── ApiError                    an error of the DynamoDB API, with AWS's message
+    │   └── ValidationException, ResourceNotFoundException, … (one class per AWS error)
+    ├── StorageError                the database file could not be read or written
+    │   ├── StorageFull             the disk is full
+    │   ├── StorageBusy             another process kept the file locked
+    │   └── StorageCorrupt          the file is damaged, or is not an Isotone database
+    ├── ConnectionFailed            a server gave no answer, or an unreadable one
+    ├── TableDiffers                an existing table differs from its declaration
+    ├── WriteRefused                the stored data did not allow a write; nothing was written
+    │   ├── ConditionFailed         the condition did not hold; `current` is the stored entity
     │   │   ├── AlreadyExists
     │   │   ├── NotFound
-    │   │   └── VersionConflict       somebody else wrote it in between
-    │   ├── NotUnique                 another entity has the value
-    │   ├── TransactionFailed         one of several writes was refused, so none was made
-    │   └── Contended                 others kept writing the same items
-    ├── BatchIncomplete               the service kept refusing a part of a batch
-    ├── DeadlineExceeded              retries used up the time that the call had for them
-    ├── Unsupported                   the engine cannot do what a table or a structure needs
-    ├── ReadIncomplete                a read ended before it had brought everything
-    │   ├── BudgetSpent               its bound of units or requests was reached
-    │   ├── TooMany                   there are more results than the caller can take
-    │   └── TooLarge                  there is more data than can be held in memory
-    ├── Locked                        somebody else holds it; `owner` and `until` say who, and how long
-    │   └── InProgress                another attempt at the same work has not ended
-    ├── LeaseLost                     what was held was not renewed in time, and is held no longer
-    ├── MalformedKey                  a key, or a part of it, that is not as it was declared
-    └── UsageError                    Isotone's own Python interface was used wrongly
-        ├── InvalidEntity             values do not fit the fields of an entity
-        ├── Unanswerable              no range of a key's order answers the conditions
-        ├── PayloadDiffers            an idempotency key was used again for something else
-        ├── InvalidCursor             a cursor that was changed, has expired, or is another query's
-        ├── NoCredentials             there is no access key to sign requests with
-        └── OutOfRange                a value that does not fit what was declared for it
+    │   │   └── VersionConflict     another writer changed the entity after it was read
+    │   ├── NotUnique               another entity has the value
+    │   ├── TransactionFailed       a write of a transaction was refused, so none was made
+    │   └── Contended               other writers kept changing the same items
+    ├── BatchIncomplete             part of a batch was not processed
+    ├── DeadlineExceeded            the retries of a call used up its time
+    ├── Unsupported                 the engine lacks a feature that a table or a structure needs
+    ├── ReadIncomplete              a read stopped before it had everything
+    │   ├── BudgetSpent             it reached its limit of units or requests
+    │   ├── TooMany                 there are more results than the caller allows
+    │   └── TooLarge                there is too much data to hold in memory
+    ├── Locked                      another owner holds the lock: `owner`, `until`
+    │   └── InProgress              another attempt at the same work is running
+    ├── LeaseLost                   a lease was not renewed in time
+    ├── RankingIncomplete           ranks are being rebuilt or removed
+    ├── MalformedKey                a key, or a part of it, does not have the declared form
+    └── UsageError                  a call of Isotone's Python API was wrong
+        ├── InvalidEntity           values do not fit the fields of an entity
+        ├── Unanswerable            a condition is not a range of its key
+        ├── PayloadDiffers          an idempotency key was used before with another payload
+        ├── InvalidCursor           a cursor was changed, has expired, or belongs to another query
+        ├── NoCredentials           there is no access key to sign requests with
+        └── OutOfRange              a value does not fit the declared range of its key component
 
-An `ApiError` is part of the protocol: it travels over HTTP and comes out of a client as the AWS SDKs
-know it. All others are ours and say what was wrong, with which value, and what to do.
+An `ApiError` is part of the protocol: it travels over HTTP, and clients raise it as the AWS SDKs do. The others
+are Isotone's own. Their messages say what was wrong, with which value, and what to do.
 """
 
 from __future__ import annotations
@@ -53,35 +53,35 @@ _CORAL_SERVICE: Final = "com.amazon.coral.service#"
 
 
 class IsotoneError(Exception):
-    """The root of the tree."""
+    """The base class of all others."""
 
 
 class StorageError(IsotoneError):
-    """The store could not do its work; nothing half done remains."""
+    """The database file could not be read or written; no partial write remains."""
 
 
 class StorageFull(StorageError):
-    """The disk has no room: the write was undone, and writes succeed again once there is room."""
+    """The disk is full. The write was rolled back; writes succeed again once there is room."""
 
 
 class StorageBusy(StorageError):
-    """Another process held the file's write lock for longer than we wait."""
+    """Another process held the write lock of the file for too long."""
 
 
 class StorageCorrupt(StorageError):
-    """The file is damaged, or was not made by Isotone."""
+    """The file is damaged, or is not an Isotone database."""
 
 
 class UsageError(IsotoneError, ValueError):
-    """A call that cannot be meant as written."""
+    """A call of Isotone's Python API was wrong."""
 
 
 class OutOfRange(UsageError):
-    """A value beyond what its component of a key was declared to hold; nothing was written."""
+    """A value does not fit the declared range of its key component; nothing was written."""
 
 
 class InvalidEntity(UsageError):
-    """Values that do not fit the fields of an entity; `errors` has pydantic's account of each."""
+    """Values do not fit the fields of an entity; `errors` has pydantic's details."""
 
     def __init__(self, message: str, errors: list[Any]) -> None:
         super().__init__(message)
@@ -89,30 +89,30 @@ class InvalidEntity(UsageError):
 
 
 class Unanswerable(UsageError):
-    """A condition that a key cannot answer by a range of its order."""
+    """A condition is not a range of its key."""
 
 
 class PayloadDiffers(UsageError):
-    """An idempotency key was used before, with another payload."""
+    """An idempotency key was used before with another payload."""
 
 
 class InvalidCursor(UsageError):
-    """A cursor that was changed, has expired, or belongs to another query."""
+    """A cursor was changed, has expired, or belongs to another query."""
 
 
 class NoCredentials(UsageError):
-    """Amazon's service wants signed requests, and no access key was found to sign them with."""
+    """There is no access key to sign requests for AWS."""
 
 
 class ConnectionFailed(IsotoneError):
-    """A remote engine gave no answer, or a damaged one, also after the retries.
+    """A server gave no answer, or a damaged one, after all retries.
 
-    Whether a write was done is unknown: its answer may be all that was lost.
+    A write may or may not have been executed: its answer may be all that was lost.
     """
 
 
 class TableDiffers(IsotoneError):
-    """A table exists that is not as declared; `differences` has each point, in words as its text."""
+    """An existing table differs from its declaration; `str()` of each of `differences` says how."""
 
     def __init__(self, differences: Sequence[object]) -> None:
         super().__init__(
@@ -124,11 +124,11 @@ class TableDiffers(IsotoneError):
 
 
 class WriteRefused(IsotoneError):
-    """What is stored did not allow the write; nothing of it was written."""
+    """The stored data did not allow a write; nothing was written."""
 
 
 class ConditionFailed(WriteRefused):
-    """The condition of a write did not hold. `current` is the entity as it is stored, or None."""
+    """The condition of a write did not hold; `current` is the stored entity, or None."""
 
     def __init__(self, message: str, current: Any = None) -> None:
         super().__init__(message)
@@ -136,19 +136,19 @@ class ConditionFailed(WriteRefused):
 
 
 class AlreadyExists(ConditionFailed):
-    """There is an entity with that primary key already."""
+    """An entity with this primary key already exists."""
 
 
 class NotFound(ConditionFailed):
-    """There is no entity with that primary key."""
+    """There is no entity with this primary key."""
 
 
 class VersionConflict(ConditionFailed):
-    """The entity was written by somebody else since it was read; read it again and decide anew."""
+    """Another writer changed the entity after it was read; read it again and decide again."""
 
 
 class NotUnique(WriteRefused):
-    """Somebody else has the value already: `owner`, or the entity whose item has `owner` as its primary key."""
+    """Another entity has the value: `owner` is its primary key, or the name that reserved it."""
 
     def __init__(self, message: str, field: str, value: Any, owner: Any = None) -> None:
         super().__init__(message)
@@ -158,9 +158,9 @@ class NotUnique(WriteRefused):
 
 
 class TransactionFailed(WriteRefused):
-    """One or several writes of a transaction were refused, so that none was made.
+    """One or more writes of a transaction were refused, so none was made.
 
-    `failures` maps the place of each refused write, in the order of the calls, to its own error.
+    `failures` maps the position of each refused write, in the order of the calls, to its error.
     """
 
     def __init__(self, message: str, failures: dict[int, WriteRefused]) -> None:
@@ -169,19 +169,19 @@ class TransactionFailed(WriteRefused):
 
 
 class Contended(WriteRefused):
-    """Others changed the same items during every attempt."""
+    """Other writers changed the same items during every attempt."""
 
 
 class DeadlineExceeded(IsotoneError):
-    """The retries of a call used up the time that it had for them."""
+    """The retries of a call used up its time."""
 
 
 class Unsupported(IsotoneError):
-    """The engine lacks a capability that a table or a structure needs."""
+    """The engine lacks a feature that a table or a structure needs."""
 
 
 class BatchIncomplete(IsotoneError):
-    """The service kept refusing a part of a batch; `remaining` is what was not written."""
+    """Part of a batch was not processed after several attempts; `remaining` was not written."""
 
     def __init__(self, message: str, remaining: list[Any]) -> None:
         super().__init__(message)
@@ -189,7 +189,7 @@ class BatchIncomplete(IsotoneError):
 
 
 class ReadIncomplete(IsotoneError):
-    """A read ended before it had brought everything; `stats` tells what it cost."""
+    """A read stopped before it had everything; `stats` has its cost."""
 
     def __init__(self, message: str, stats: Any = None) -> None:
         super().__init__(message)
@@ -197,19 +197,19 @@ class ReadIncomplete(IsotoneError):
 
 
 class BudgetSpent(ReadIncomplete):
-    """The query's bound of units or requests was reached; `page` reads the same in parts."""
+    """A query reached its limit of units or requests; `page` reads the same in parts."""
 
 
 class TooMany(ReadIncomplete):
-    """There are more results than the caller said that there can be."""
+    """There are more results than the caller allows."""
 
 
 class TooLarge(ReadIncomplete):
-    """There is more data than a collection that is filtered in memory may have."""
+    """A collection is too large to filter in memory."""
 
 
 class Locked(IsotoneError):
-    """Somebody else holds it: `owner` says who, `until` the time to which it is held unless renewed."""
+    """Another owner holds the lock: `owner` names it, `until` is when its lease ends unless renewed."""
 
     def __init__(
         self, message: str, owner: str | None = None, until: datetime | None = None
@@ -220,33 +220,33 @@ class Locked(IsotoneError):
 
 
 class InProgress(Locked):
-    """Another attempt at the same work has begun and not ended; its result is not known yet."""
+    """Another attempt at the same work is running; its result is not known yet."""
 
 
 class LeaseLost(IsotoneError):
-    """What was held by a lease was not renewed in time, and may be somebody else's by now."""
+    """A lease was not renewed in time, and may have another owner now."""
 
 
 class RankingIncomplete(IsotoneError):
-    """Ranks are being made anew or taken away, or this was interrupted and is to be done again."""
+    """Ranks are being rebuilt or removed, or that was interrupted and must be repeated."""
 
 
 class MalformedKey(IsotoneError, ValueError):
-    """A text that the declared key never writes: another kind of item, or another declaration."""
+    """A text is not a key of the declared form: another kind of item, or another declaration."""
 
 
 class ApiError(IsotoneError):
-    """An error of the DynamoDB API: what the service answers instead of a result.
+    """An error of the DynamoDB API, which DynamoDB returns instead of a result.
 
-    `members` are the further members of the error's body (`CancellationReasons`, `Item`). `hint` is what the
-    library adds for people, behind AWS's words.
+    `members` are the other members of the error's body (`CancellationReasons`, `Item`). `hint` is advice that the
+    library adds after AWS's message.
     """
 
     status: ClassVar[int] = 400
     namespace: ClassVar[str] = _DYNAMODB
     message_member: ClassVar[str] = "message"
     hint: str = ""
-    # What botocore's errors have, and those of ours that a client has raised.
+    # As botocore's errors have them; set on errors that a client raises.
     response: dict[str, Any]
     operation_name: str
 
@@ -256,16 +256,16 @@ class ApiError(IsotoneError):
         self.members = members
 
     def __str__(self) -> str:
-        said = super().__str__()
-        return f"{said} ({self.hint})" if self.hint else said
+        text = super().__str__()
+        return f"{text} ({self.hint})" if self.hint else text
 
     @property
     def code(self) -> str:
-        """The name an SDK knows the error by, such as `ValidationException`."""
+        """The name of the error in the AWS SDKs, such as `ValidationException`."""
         return type(self).__name__
 
     def body(self) -> dict[str, Any]:
-        """The JSON object that the service sends."""
+        """The JSON object of the response."""
         answer: dict[str, Any] = {"__type": self.namespace + self.code, **self.members}
         if self.message:
             answer[self.message_member] = self.message
@@ -273,7 +273,7 @@ class ApiError(IsotoneError):
 
 
 class ValidationException(ApiError):
-    """The request breaks a rule that does not depend on the table's state."""
+    """The request breaks a rule: a wrong key, expression, value or combination of parameters."""
 
     namespace = _CORAL_VALIDATE
 
@@ -286,7 +286,7 @@ class SerializationException(ApiError):
 
 
 class UnknownOperationException(ApiError):
-    """The X-Amz-Target header names no action."""
+    """The X-Amz-Target header does not name an action."""
 
     namespace = _CORAL_SERVICE
     message_member = "Message"
@@ -305,24 +305,24 @@ class IncompleteSignatureException(ApiError):
 
 
 class InvalidSignatureException(ApiError):
-    """The request is signed in two ways at once, or wrongly."""
+    """The request is signed in two ways at once, or incorrectly."""
 
     namespace = _CORAL_SERVICE
 
 
 class AccessDeniedException(ApiError):
-    """The resource belongs to somebody else."""
+    """The caller may not use the resource."""
 
     namespace = _CORAL_SERVICE
     message_member = "Message"
 
 
 class ConditionalCheckFailedException(ApiError):
-    """The condition of a write did not hold; `Item` is there where the request asked for it."""
+    """The condition of a write did not hold; `members` has `Item` if the request asked for it."""
 
 
 class TransactionCanceledException(ApiError):
-    """A transaction was refused as a whole; `CancellationReasons` has one entry an action."""
+    """A transaction was cancelled; `CancellationReasons` has one entry per action."""
 
     message_member = "Message"
 
@@ -348,46 +348,46 @@ class ItemCollectionSizeLimitExceededException(ApiError):
 
 
 class LimitExceededException(ApiError):
-    """Too many of something at once."""
+    """Too many operations of one kind at once."""
 
 
 class ProvisionedThroughputExceededException(ApiError):
-    """More units a second than were provisioned."""
+    """More units per second than provisioned."""
 
 
 class RequestLimitExceeded(ApiError):
-    """More units a second than the account allows."""
+    """More units per second than the account allows."""
 
 
 class ResourceInUseException(ApiError):
-    """The table or index is being made, changed or dropped, or the name is taken."""
+    """The table or index is being created, changed or deleted, or the name is taken."""
 
 
 class ResourceNotFoundException(ApiError):
-    """There is no such table, index or resource."""
+    """The table, index or resource does not exist."""
 
 
 class TableNotFoundException(ApiError):
-    """There is no such table (where the service uses this name for it)."""
+    """The table does not exist (some actions use this name)."""
 
 
 class TableInUseException(ApiError):
-    """The table is being made, changed or dropped (where the service uses this name for it)."""
+    """The table is being created, changed or deleted (some actions use this name)."""
 
 
 class IndexNotFoundException(ApiError):
-    """There is no such index (where the service uses this name for it)."""
+    """The index does not exist (some actions use this name)."""
 
 
 class ExpiredIteratorException(ApiError):
-    """A shard iterator was used later than 15 minutes after it was made."""
+    """A shard iterator is more than 15 minutes old."""
 
 
 class TrimmedDataAccessException(ApiError):
-    """The position lies before records that were dropped from the stream after 24 hours."""
+    """The position in a stream is older than the records that are still kept (24 hours)."""
 
 
 class InternalServerError(ApiError):
-    """Something broke on our side; nothing of the request was kept."""
+    """The server failed; the request was rolled back."""
 
     status = 500

@@ -1,4 +1,4 @@
-"""Every number that the service imposes, each with what it bounds.
+"""The limits of DynamoDB.
 
 Sizes are in bytes, times in seconds, unless the name says otherwise.
 """
@@ -14,15 +14,13 @@ MB: Final = 1024 * KB
 ITEM_SIZE: Final = 400 * KB  # one item, names and values
 PARTITION_KEY_SIZE: Final = 2048  # the value of a partition key attribute
 SORT_KEY_SIZE: Final = 1024  # the value of a sort key attribute
-ATTRIBUTE_NAME_SIZE: Final = 64 * KB - 1  # the name of an attribute that is no key
-KEY_NAME_SIZE: Final = 255  # the name of a key attribute, in characters
-NESTING_DEPTH: Final = 32  # lists and maps inside each other
-ITEM_COLLECTION_SIZE: Final = 10 * 1024 * MB  # items of one partition key, with a local index
+ATTRIBUTE_NAME_SIZE: Final = 64 * KB - 1  # the name of an attribute that is not a key
+NESTING_DEPTH: Final = 32  # nested lists and maps
 
 # Numbers
 NUMBER_DIGITS: Final = 38  # significant decimal digits
 NUMBER_MAX_EXPONENT: Final = 125  # 9.99…E+125 is the largest magnitude
-NUMBER_MIN_EXPONENT: Final = -130  # 1E-130 is the smallest magnitude but 0
+NUMBER_MIN_EXPONENT: Final = -130  # 1E-130 is the smallest magnitude except 0
 
 # Capacity
 READ_UNIT: Final = 4 * KB  # bytes that one strongly consistent read unit reads
@@ -31,7 +29,6 @@ WRITE_UNIT: Final = 1 * KB  # bytes that one write unit writes
 # Expressions
 EXPRESSION_SIZE: Final = 4 * KB  # the text of one expression
 EXPRESSION_OPERATORS: Final = 300  # operators and functions in one expression
-EXPRESSION_DEPTH: Final = 150  # nesting of one expression's tree
 EXPRESSION_VALUES_SIZE: Final = 2 * MB  # all of ExpressionAttributeValues
 IN_OPERANDS: Final = 100  # values on the right of IN
 NAME_PLACEHOLDER_SIZE: Final = 255  # the length of #name or :value
@@ -43,10 +40,9 @@ QUERY_PAGE: Final = 1 * MB  # what one Query or Scan call reads, before its filt
 BATCH_GET_ITEMS: Final = 100  # keys in one BatchGetItem
 BATCH_GET_SIZE: Final = 16 * MB  # what one BatchGetItem returns
 BATCH_WRITE_ITEMS: Final = 25  # puts and deletes in one BatchWriteItem
-BATCH_WRITE_SIZE: Final = 16 * MB  # what one BatchWriteItem carries
 TRANSACTION_ITEMS: Final = 100  # actions in one transaction
 TRANSACTION_SIZE: Final = 4 * MB  # all items of one transaction
-TOKEN_LIFETIME: Final = 10 * 60  # how long a ClientRequestToken is remembered
+TOKEN_LIFETIME: Final = 10 * 60  # of a ClientRequestToken
 TOTAL_SEGMENTS: Final = 1_000_000  # workers of a parallel scan
 
 # Tables
@@ -56,7 +52,7 @@ INDEX_KEY_PARTS: Final = 4  # attributes in each part of a global index's key
 PROJECTED_NAMES: Final = 100  # NonKeyAttributes over all indexes of a table
 LIST_TABLES: Final = 100  # names in one page of ListTables
 TAGS: Final = 50  # tags of a table
-TTL_OLDEST: Final = 5 * 365 * 24 * 3600  # an expiry further back than this is not an expiry
+TTL_OLDEST: Final = 5 * 365 * 24 * 3600  # an expiry time older than this is ignored
 
 # Streams
 STREAM_RETENTION: Final = 24 * 3600  # how long a record can be read

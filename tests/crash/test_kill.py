@@ -15,8 +15,8 @@ from typing import get_args
 
 import pytest
 from tests.crash.storm import entries_of
+from tests.storage import integrity
 
-from isotone.storage import integrity
 from isotone.storage.file import Durability
 from isotone.storage.sqlite import SQLiteStore
 

@@ -94,11 +94,11 @@ def test_a_full_disk(tmp_path: Path, disk: Disk) -> None:
         written, refused = fill(call)
         assert written > 5
         assert (refused.status, refused.code) == (500, "InternalServerError")
-        assert refused.message.startswith(f"no room left for {path}: free some disk space")
+        assert refused.message.startswith(f"the disk is full under {path}: free some space")
         # Reads go on, also of what was refused: it is not there.
         assert all_there(call, written)
         assert call("GetItem", TableName="Storm", Key=key("filler", written)) == {}
-        with pytest.raises(Refused, match="no room left"):
+        with pytest.raises(Refused, match="the disk is full"):
             large_transaction(call, written)
         # A small write may find room; if not, nothing of it remains.
         made = accepts_table(call, "Another")

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from isotone.storage import integrity
+from tests.storage import integrity
+
 from isotone.storage.sqlite import SQLiteStore
 
 STORM = Path(__file__).with_name("storm.py")

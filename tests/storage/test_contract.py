@@ -8,9 +8,9 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.storage import integrity
 
 from isotone.errors import StorageError, UsageError
-from isotone.storage import integrity
 from isotone.storage.interface import NoSuchTree, Store
 from isotone.storage.memory import MemoryStore
 from isotone.storage.sqlite import SQLiteStore

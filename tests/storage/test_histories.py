@@ -19,8 +19,8 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from tests.storage import integrity
 
-from isotone.storage import integrity
 from isotone.storage.interface import NoSuchTree, Store
 from isotone.storage.memory import MemoryStore
 from isotone.storage.sqlite import SQLiteStore
@@ -160,15 +160,6 @@ class Stores(RuleBasedStateMachine):
     def reopen(self) -> None:
         self.stores.pop().close()
         self.stores.append(SQLiteStore(self.file, durability="none"))
-
-    @precondition(lambda self: not self.open)
-    @rule()
-    def fork(self) -> None:
-        parent = self.stores[0]
-        self.stores[0] = parent.fork()
-        with parent.transaction():
-            for tree in parent.trees():
-                parent.put(tree, b"only the parent has this", b"")
 
     @invariant()
     def same_trees_and_sound(self) -> None:

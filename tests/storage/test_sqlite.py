@@ -112,12 +112,14 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=f"there is no folder {tmp_path / 'none'}"):
+    with pytest.raises(StorageError, match=f"the folder {tmp_path / 'none'} does not exist"):
         SQLiteStore(tmp_path / "none" / "store.db")
 
 
 def test_an_unknown_durability_is_refused(path: Path) -> None:
-    with pytest.raises(UsageError, match="'fast'; choose one of disk, process, none"):
+    with pytest.raises(
+        UsageError, match="'fast' is not a durability; use one of disk, process, none"
+    ):
         SQLiteStore(path, durability="fast")  # type: ignore[arg-type]
     assert not path.exists()
 
@@ -171,7 +173,7 @@ def test_damage_is_told_and_not_crashed_on(path: Path, store: SQLiteStore) -> No
 
 def test_a_table_that_is_not_ours_is_found(store: SQLiteStore) -> None:
     store._execute("CREATE TABLE tree_x (key BLOB PRIMARY KEY, value BLOB)")
-    assert store.check() == ["table tree_x is not one that Isotone makes"]
+    assert store.check() == ["table tree_x was not created by Isotone"]
 
 
 def test_only_bytes_can_be_stored(store: SQLiteStore) -> None:

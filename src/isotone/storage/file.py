@@ -1,20 +1,21 @@
-"""What an Isotone file is, and how one is opened: marks, versions and SQLite's settings.
+"""An Isotone file: how it is opened, its marks, versions and SQLite settings, and its errors.
 
-The file is an SQLite database in WAL mode. Two fields of its header tell that it is ours: the
-application id (`ISOT` in ASCII), and the user version, which is the version of our format. A file with
-another mark, or of a later version, is refused before anything in it is touched.
+The file is an SQLite database in WAL mode. Two fields of its header identify it: the application id (`ISOT` in
+ASCII) and the user version, which is the version of the format. A file with another id, or of a later version,
+is refused before anything in it is changed.
 
-What a durability promises when a commit has returned:
+What a durability guarantees once a commit has returned:
 
     disk     it survives a power cut: the log is synced at each commit (synchronous=FULL)
-    process  it survives the death of the process. A power cut may take the last commits, never the
-             file: the log is synced before each checkpoint (synchronous=NORMAL)
-    none     it survives the death of the process. A power cut may damage the file: nothing is ever
-             synced (synchronous=OFF). For data that can be made again.
+    process  it survives the death of the process. A power cut may lose the last commits, but does not damage
+             the file: the log is synced before each checkpoint (synchronous=NORMAL)
+    none     it survives the death of the process. A power cut may damage the file: nothing is ever synced
+             (synchronous=OFF). For data that can be created again.
 """
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,8 +23,15 @@ from typing import Final, Literal, get_args
 
 import apsw
 
-from isotone.errors import StorageCorrupt, StorageError, UsageError
-from isotone.storage.faults import meaning
+from isotone.errors import (
+    IsotoneError,
+    StorageBusy,
+    StorageCorrupt,
+    StorageError,
+    StorageFull,
+    UsageError,
+)
+from isotone.storage.interface import NoSuchTree
 
 Durability = Literal["disk", "process", "none"]
 
@@ -52,15 +60,15 @@ _THROUGH_THE_DRIVE: Final = ("PRAGMA fullfsync=ON", "PRAGMA checkpoint_fullfsync
 
 
 def connect(path: str, durability: Durability, busy_timeout: float) -> apsw.Connection:
-    """An open connection to a verified Isotone file, which is made if there is none.
+    """An open connection to a verified Isotone file, which is created if it does not exist.
 
-    Raises `StorageCorrupt` for a file that is not ours, `StorageError` for one that cannot be used,
-    `StorageBusy` when another process keeps it locked for `busy_timeout` seconds.
+    Raises `StorageCorrupt` for any other file, `StorageError` for one that cannot be used, and `StorageBusy` if
+    another process keeps it locked for `busy_timeout` seconds.
     """
     if durability not in get_args(Durability):
-        known = ", ".join(get_args(Durability))
-        raise UsageError(f"there is no durability {durability!r}; choose one of {known}")
-    _refuse_hopeless(path)
+        names = ", ".join(get_args(Durability))
+        raise UsageError(f"{durability!r} is not a durability; use one of {names}")
+    _check_path(path)
     connection = None
     try:
         connection = apsw.Connection(path, statementcachesize=_STATEMENTS)
@@ -69,7 +77,7 @@ def connect(path: str, durability: Durability, busy_timeout: float) -> apsw.Conn
         _configure(connection, durability)
     except apsw.Error as error:
         number = connection.system_errno if connection else 0
-        raise meaning(error, path, number=number) from error
+        raise storage_error(error, path, number=number) from error
     else:
         opened, connection = connection, None
         return opened
@@ -79,10 +87,10 @@ def connect(path: str, durability: Durability, busy_timeout: float) -> apsw.Conn
 
 
 def _patience(seconds: float) -> Callable[[int], bool]:
-    """Whether to try again for a lock, after a pause.
+    """A busy handler that pauses and says whether to try again.
 
-    SQLite's own timeout pauses for up to 100 ms, so that one busy process starves the others: whoever
-    holds the lock has it again before they look.
+    SQLite's own handler pauses for up to 100 ms. Then one busy process starves the others: it takes the lock
+    again before they try.
     """
     deadline = 0.0
 
@@ -99,14 +107,16 @@ def _patience(seconds: float) -> Callable[[int], bool]:
     return wait
 
 
-def _refuse_hopeless(path: str) -> None:
+def _check_path(path: str) -> None:
     if path == MEMORY:
         return
-    where = Path(path)
-    if not path or where.is_dir():
+    location = Path(path)
+    if not path or location.is_dir():
         raise StorageError(f"{path!r} is a folder; give the path of a file in it")
-    if not where.parent.is_dir():
-        raise StorageError(f"there is no folder {where.parent}; make it before opening {path}")
+    if not location.parent.is_dir():
+        raise StorageError(
+            f"the folder {location.parent} does not exist; create it before opening {path}"
+        )
 
 
 def _prepare(connection: apsw.Connection, path: str, patience: float) -> None:
@@ -122,7 +132,7 @@ def _prepare(connection: apsw.Connection, path: str, patience: float) -> None:
 
 
 def _verify(connection: apsw.Connection, path: str) -> bool:
-    """Whether the file is empty. Raises if what is in it is not ours."""
+    """Whether the file is empty. Raises for a file that is not an Isotone database."""
     mark, version, objects = connection.execute(
         "SELECT a.application_id, u.user_version, (SELECT count(*) FROM sqlite_schema)"
         " FROM pragma_application_id AS a, pragma_user_version AS u"
@@ -143,7 +153,7 @@ def _verify(connection: apsw.Connection, path: str) -> bool:
 
 
 def _use_wal(connection: apsw.Connection, path: str, deadline: float) -> None:
-    # SQLite does not wait for a lock when it changes the journal mode, so that we do.
+    # SQLite does not wait for a lock when it changes the journal mode.
     while True:
         try:
             mode = connection.execute("PRAGMA journal_mode=WAL").get
@@ -154,7 +164,7 @@ def _use_wal(connection: apsw.Connection, path: str, deadline: float) -> None:
             time.sleep(_RETRY_PAUSE)
     if mode != "wal":
         raise StorageError(
-            f"{path} lies on a file system without shared memory (journal mode {mode!r}): "
+            f"{path} is on a file system without shared memory (journal mode {mode!r}): "
             "use a local disk"
         )
 
@@ -162,7 +172,7 @@ def _use_wal(connection: apsw.Connection, path: str, deadline: float) -> None:
 def _mark(connection: apsw.Connection, path: str) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have been faster, and know a later format.
+        # Another process may have been faster, and may know a later format.
         if _verify(connection, path):
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version={FORMAT}")
@@ -176,4 +186,62 @@ def _mark(connection: apsw.Connection, path: str) -> None:
 def _configure(connection: apsw.Connection, durability: Durability) -> None:
     extra = _THROUGH_THE_DRIVE if durability == "disk" else ()
     for pragma in (*_SETTINGS, *extra, f"PRAGMA synchronous={_SYNCHRONOUS[durability]}"):
-        connection.execute(pragma).get  # noqa: B018 - reading the answer is what runs it
+        connection.execute(pragma).get  # noqa: B018 - reading the result executes it
+
+
+# Errors
+
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)})
+
+_FULL: Final = "the disk is full under {path}: free some space, then write again ({reason})"
+_RANGE_OPEN: Final = (
+    "a range of {path} is still being read ({reason}): finish or drop it before writing"
+)
+
+_ERRORS: Final[tuple[tuple[type[apsw.Error], type[IsotoneError], str], ...]] = (
+    (apsw.FullError, StorageFull, _FULL),
+    (
+        apsw.BusyError,
+        StorageBusy,
+        "{path} was locked by another process for too long: try again, or open it with a longer "
+        "busy_timeout ({reason})",
+    ),
+    (
+        apsw.NotADBError,
+        StorageCorrupt,
+        "{path} is not an Isotone file ({reason}): give the path of an Isotone database, "
+        "or of a file that does not exist yet",
+    ),
+    (
+        apsw.CorruptError,
+        StorageCorrupt,
+        "{path} is damaged ({reason}): restore it from a backup; `isotone check` says what is wrong",
+    ),
+    (
+        apsw.ReadOnlyError,
+        StorageError,
+        "{path} cannot be written ({reason}): check the permissions of the file and of its folder",
+    ),
+    (
+        apsw.CantOpenError,
+        StorageError,
+        "{path} cannot be opened ({reason}): check the permissions of the file and of its folder",
+    ),
+    (apsw.IOError, StorageError, "the disk failed under {path}: {reason} (error {number})"),
+    (apsw.LockedError, UsageError, _RANGE_OPEN),
+    (apsw.ConstraintError, UsageError, "keys and values must be bytes: {reason}"),
+    (apsw.Error, StorageError, "SQLite failed on {path}: {reason}"),
+)
+
+
+def storage_error(error: apsw.Error, path: str, tree: str = "", number: int = 0) -> Exception:
+    """Isotone's exception for one of SQLite's; `number` is the errno of the operating system, if any."""
+    reason = str(error)
+    if getattr(error, "extendedresult", 0) == apsw.SQLITE_BUSY_SNAPSHOT:
+        return UsageError(_RANGE_OPEN.format(path=path, reason=reason))
+    if reason.startswith("no such table"):
+        return NoSuchTree(tree)
+    if isinstance(error, apsw.IOError) and number in _NO_ROOM:
+        return StorageFull(_FULL.format(path=path, reason=reason))
+    kind, text = next((kind, text) for theirs, kind, text in _ERRORS if isinstance(error, theirs))
+    return kind(text.format(path=path, reason=reason, number=number))

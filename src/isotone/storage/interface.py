@@ -1,17 +1,17 @@
-"""What the database needs of a store: named ordered maps from bytes to bytes, and transactions.
+"""The interface of stores: named ordered maps from bytes to bytes, and transactions.
 
-A *tree* is one ordered map. Its keys are compared as unsigned bytes and nothing else; what they mean is
-the business of the layer above. Two stores keep this interface, `MemoryStore` and `SQLiteStore`, and
-they must be indistinguishable but by speed and by what survives a power cut.
+A *tree* is one ordered map. Its keys compare as unsigned bytes; the layer above knows what they mean. Two stores
+implement this interface, `MemoryStore` and `SQLiteStore`. They must differ only in speed and in what survives a
+power cut.
 
-Ownership and concurrency. A store belongs to one `Engine`, which calls it from one thread at a time
-(it holds a lock). Bytes that come out may be kept. An iterator from `range` is valid until the next
-write to the store; the caller finishes or drops it before.
+Ownership and concurrency: a store belongs to one `Engine`, which holds a lock and calls it from one thread at a
+time. The caller may keep the bytes that it returns. An iterator from `range` is valid until the next write to the
+store; the caller finishes or drops it before that.
 
-Transactions nest. The outermost `with store.transaction():` commits when its block ends without an
-exception, and is undone when it ends with one; an inner one undoes or keeps its own part only. A write
-outside of any transaction is a defect and raises `UsageError`. When the outermost block has ended, the
-work is as durable as the store's durability says. When committing fails, the work has been undone.
+Transactions nest. The outermost `with store.transaction():` commits if its block ends without an exception, and
+rolls back if it ends with one; an inner one keeps or undoes only its own part. A write outside any transaction is
+a programming error and raises `UsageError`. Once the outermost block has ended, the work is as durable as the
+store's durability says. If the commit fails, the work has been rolled back.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from isotone.errors import UsageError
 
 
 class Transaction(AbstractContextManager["Transaction"], Protocol):
-    """What `with store.transaction() as transaction:` gives."""
+    """The result of `with store.transaction() as transaction:`."""
 
     def rollback(self) -> None:
         """Undo this transaction's work at the end of its block, without an exception."""
@@ -35,30 +35,30 @@ class Store(Protocol):
     """Named ordered maps of bytes, with nested transactions."""
 
     exclusive: bool
-    """Whether nobody else can write here: what was read once stays true until its owner changes it."""
+    """Whether no other process can write here, so that what was read may be cached."""
 
     def transaction(self) -> Transaction:
         """Begin a transaction for writing, or a nested one inside the open one."""
 
     def abandon(self) -> None:
-        """Undo whatever is open and end every snapshot; nothing, where nothing is open.
+        """Undo everything that is open, and end every snapshot.
 
-        For whoever catches what a signal handler has raised (`KeyboardInterrupt`). Python can raise it
-        before the first line of an `__exit__`, and then the block has ended and its transaction has not.
+        For code that catches what a signal handler raised (`KeyboardInterrupt`). Python can raise it before the
+        first line of an `__exit__`: then the block has ended, but its transaction has not.
         """
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Make all reads inside the block see one moment, whatever other processes write.
 
-        Inside of a transaction this changes nothing. A transaction cannot begin inside of a snapshot:
-        what it had read might be outdated by then. That raises `UsageError`.
+        Inside a transaction this changes nothing. A transaction cannot begin inside a snapshot, because its
+        reads might be outdated; that raises `UsageError`.
         """
 
     def create_tree(self, tree: str) -> None:
-        """Make an empty tree; its name is `[a-z0-9_]+`. It must not exist."""
+        """Create an empty tree, named `[a-z0-9_]+`. It must not exist."""
 
     def drop_tree(self, tree: str) -> None:
-        """Delete a tree with all that it holds. It must exist."""
+        """Delete a tree and its entries. It must exist."""
 
     def trees(self) -> list[str]:
         """The names of all trees, sorted."""
@@ -70,48 +70,50 @@ class Store(Protocol):
         """Set the value at a key. O(log n)."""
 
     def delete(self, tree: str, key: bytes) -> None:
-        """Remove a key; no error where there is none. O(log n)."""
+        """Remove a key, if it exists. O(log n)."""
 
     def range(
         self, tree: str, low: bytes, high: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
         """The entries with `low <= key < high` in order of key, or in reverse order.
 
-        `high=None` means to the end. Lazy: reads only as many entries as are taken from it.
+        `high=None` means the end. Lazy: it reads only the entries that the caller takes.
         """
 
     def changed_elsewhere(self) -> bool:
-        """Whether another process has committed since this was last asked (always False in memory).
+        """Whether another process has committed since the last call (always False in memory).
 
-        Inside of a snapshot or a transaction it tells what had been committed when that began.
+        Inside a snapshot or a transaction, it considers commits before that began.
         """
 
     def check(self) -> list[str]:
-        """What is wrong with the store's own structure, in words; empty where nothing is."""
+        """What is wrong with the store's own structure, one message each; empty if nothing is."""
 
     def close(self) -> None:
-        """Give back files and memory. Closing twice does nothing."""
+        """Release files and memory. Closing twice does nothing."""
 
 
 class NoSuchTree(KeyError):
-    """A tree was asked for that does not exist: dropped, or never made."""
+    """The tree does not exist."""
 
 
-ABANDONED: Final = "this transaction was abandoned: nothing of it was kept, begin it again"
+ABANDONED: Final = "this transaction was abandoned and rolled back; begin it again"
 CLOSED: Final = "the store is closed; open it again to use it"
 NO_TRANSACTION: Final = "a write needs an open transaction: with store.transaction(): ..."
-TRANSACTION_IN_SNAPSHOT: Final = "a transaction cannot begin inside of a snapshot; end that first"
+TRANSACTION_IN_SNAPSHOT: Final = (
+    "a transaction cannot begin inside a snapshot; end the snapshot first"
+)
 
 _TREE_NAME: Final = re.compile(r"[a-z0-9_]+")
 
 
 def checked_tree_name(tree: str) -> str:
-    """The name itself. Raises `UsageError` for anything but lower-case letters, digits and `_`."""
+    """The name, if it is valid. Raises `UsageError` for anything but lower-case letters, digits and `_`."""
     if not _TREE_NAME.fullmatch(tree):
         raise UsageError(f"{tree!r} cannot name a tree; use lower-case letters, digits and _")
     return tree
 
 
 def existing_tree(tree: str) -> UsageError:
-    """What to raise where a tree is made that is there already."""
-    return UsageError(f"there is a tree {tree!r} already; drop it before making it again")
+    """The error for creating a tree that exists."""
+    return UsageError(f"the tree {tree!r} already exists; drop it before creating it again")

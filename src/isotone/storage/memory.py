@@ -1,8 +1,7 @@
-"""A store in memory: a dict to look up by key, and a sorted list of its keys to read in order.
+"""A store in memory: for each tree a dict for lookups, and a sorted list of its keys for ranges.
 
-Transactions are an undo log. Each write notes what it replaced; a rollback plays the notes backwards,
-so that beginning costs nothing and undoing costs what was done. `fork` shares every tree between the
-two stores until one of them writes to it, and only then copies that tree.
+Transactions are an undo log. Each write records what it replaced, and a rollback replays the records backwards.
+So beginning a transaction costs nothing, and undoing it costs as much as was written.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class MemoryStore:
         return _MemoryTransaction(self)
 
     def abandon(self) -> None:
-        """Undo whatever is open. O(n log n) in all that the store holds."""
+        """Undo everything that is open. O(n log n) in the size of the store."""
         undone = {branch for branch, _, _ in self._undo if branch is not None}
         # The interruption may have come in the middle of a change to some sorted keys.
         for branch in undone.union(self._trees.values()):
@@ -63,9 +62,9 @@ class MemoryStore:
         self._depth = self._snapshots = 0
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Nobody else can write, so that every read is of one moment anyway. O(1).
+        """Reads see one moment anyway, because nobody else can write. O(1).
 
-        As with every store, a transaction cannot begin inside of a snapshot.
+        As in every store, a transaction cannot begin inside a snapshot.
         """
         return _MemorySnapshot(self)
 
@@ -75,10 +74,10 @@ class MemoryStore:
         if checked_tree_name(tree) in self._trees:
             raise existing_tree(tree)
         self._undo.append((None, tree, None))
-        self._trees[tree] = _Tree({}, SortedList())
+        self._trees[tree] = _Tree()
 
     def drop_tree(self, tree: str) -> None:
-        """Delete a tree with all that it holds. O(1)."""
+        """Delete a tree and its entries. O(1)."""
         self._require_transaction()
         try:
             self._undo.append((None, tree, self._trees[tree]))
@@ -98,13 +97,13 @@ class MemoryStore:
             raise NoSuchTree(tree) from None
 
     def put(self, tree: str, key: bytes, value: bytes) -> None:
-        """Set the value at a key. O(log n) for a new key, O(1) for one that is there."""
+        """Set the value at a key. O(log n) for a new key, O(1) for an existing one."""
         try:
             branch = self._trees[tree]
         except KeyError:
             raise NoSuchTree(tree) from None
-        if branch.shared or not self._depth:
-            branch = self._writable(tree)
+        if not self._depth:
+            raise UsageError(NO_TRANSACTION)
         values = branch.values
         replaced = values.get(key)
         self._undo.append((branch, key, replaced))
@@ -113,8 +112,12 @@ class MemoryStore:
             branch.keys.add(key)
 
     def delete(self, tree: str, key: bytes) -> None:
-        """Remove a key; no error where there is none. O(log n)."""
-        branch = self._writable(tree)
+        """Remove a key, if it exists. O(log n)."""
+        self._require_transaction()
+        try:
+            branch = self._trees[tree]
+        except KeyError:
+            raise NoSuchTree(tree) from None
         removed = branch.values.get(key)
         if removed is not None:
             self._undo.append((branch, key, removed))
@@ -133,45 +136,21 @@ class MemoryStore:
         return zip(keys, map(branch.values.__getitem__, twins), strict=True)
 
     def changed_elsewhere(self) -> bool:
-        """False: memory is nobody else's."""
+        """False: no other process can write here."""
         return False
 
     def check(self) -> list[str]:
-        """Where the dict and the sorted keys of a tree disagree. O(n log n)."""
+        """The trees whose dict and sorted keys disagree. O(n log n)."""
         return [
             f"tree {name}: the sorted keys are not the keys of its {len(branch.values)} values"
             for name, branch in sorted(self._trees.items())
             if list(branch.keys) != sorted(branch.values)
         ]
 
-    def fork(self) -> MemoryStore:
-        """An independent store with the same content. O(trees) now, O(n) at a tree's first write.
-
-        Both stores pay that first write. Raises `UsageError` inside a transaction.
-        """
-        if self._depth:
-            raise UsageError("fork() inside a transaction would copy half a change; end it first")
-        for branch in self._trees.values():
-            branch.shared = True
-        twin = MemoryStore()
-        twin._trees = self._trees.copy()
-        return twin
-
     def close(self) -> None:
-        """Forget everything; any later use raises `UsageError`."""
+        """Drop everything; any later use raises `UsageError`."""
         self._trees = _Closed()
         self._undo = []
-
-    def _writable(self, tree: str) -> _Tree:
-        if not self._depth:
-            self._require_transaction()
-        try:
-            branch = self._trees[tree]
-        except KeyError:
-            raise NoSuchTree(tree) from None
-        if branch.shared:
-            branch = self._trees[tree] = _Tree(branch.values.copy(), SortedList(branch.keys))
-        return branch
 
     def _require_transaction(self) -> None:
         if not self._depth:
@@ -180,53 +159,52 @@ class MemoryStore:
     def _undo_to(self, mark: int) -> None:
         undo = self._undo
         while len(undo) > mark:
-            branch, name, former = undo[-1]
+            branch, name, previous = undo[-1]
             if branch is not None:
-                branch.restore(name, former)
-            elif former is None:
+                branch.restore(name, previous)
+            elif previous is None:
                 self._trees.pop(name, None)
             else:
-                self._trees[name] = former
-            # Last, so that an interruption forgets nothing; to restore twice does no harm.
+                self._trees[name] = previous
+            # Last, so that an interruption loses no record; to restore twice does no harm.
             undo.pop()
 
 
 class _Tree:
-    """One ordered map; `shared` while a fork may still see it, and then nobody writes to it."""
+    """One ordered map."""
 
-    __slots__ = ("keys", "shared", "values")
+    __slots__ = ("keys", "values")
 
-    def __init__(self, values: dict[bytes, bytes], keys: SortedList) -> None:
-        self.values = values
-        self.keys = keys
-        self.shared = False
+    def __init__(self) -> None:
+        self.values: dict[bytes, bytes] = {}
+        self.keys = SortedList()
 
-    def restore(self, key: bytes, former: bytes | None) -> None:
-        """Set a key to what it was before a write; None is absence."""
-        if former is None:
+    def restore(self, key: bytes, previous: bytes | None) -> None:
+        """Set a key to what it was before a write; None means that it did not exist."""
+        if previous is None:
             self.values.pop(key, None)
             self.keys.discard(key)
             return
         if key not in self.values:
             self.keys.add(key)
-        self.values[key] = former
+        self.values[key] = previous
 
 
-# (tree, key, former value), or (None, name, former tree) for a tree that was made or dropped.
+# (tree, key, previous value), or (None, name, previous tree) for a tree that was created or dropped.
 _Note = tuple[_Tree | None, Any, Any]
 
 
 class _MemoryTransaction:
-    __slots__ = ("_level", "_mark", "_store", "_unwanted")
+    __slots__ = ("_level", "_mark", "_rolled_back", "_store")
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
         self._level = self._mark = 0
-        self._unwanted = False
+        self._rolled_back = False
 
     def rollback(self) -> None:
         """Undo this transaction's work at the end of its block."""
-        self._unwanted = True
+        self._rolled_back = True
 
     def __enter__(self) -> _MemoryTransaction:
         store = self._store
@@ -238,7 +216,7 @@ class _MemoryTransaction:
 
     def __exit__(self, kind: object, *_: object) -> None:
         store = self._store
-        undo = kind is not None or self._unwanted
+        undo = kind is not None or self._rolled_back
         if not store._depth and not undo:
             raise StorageError(ABANDONED)
         if undo:
@@ -263,7 +241,7 @@ class _MemorySnapshot:
 
 
 class _Closed(dict[str, _Tree]):
-    """What stands for the trees of a closed store: whatever is asked of it is refused."""
+    """Replaces the trees of a closed store, and refuses every access."""
 
     def __missing__(self, tree: str) -> NoReturn:
         raise UsageError(CLOSED)

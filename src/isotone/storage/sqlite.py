@@ -1,17 +1,16 @@
 """A store in an SQLite file: one b-tree (a WITHOUT ROWID table) for each tree.
 
-Reads outside of a transaction begin and end their own read transaction inside SQLite; nothing is left
-open when a call returns, so that no reader holds the log back. A `range` holds its read transaction
-only as long as its iterator lives.
+Reads outside a transaction begin and end their own read transaction in SQLite. Nothing is left open when a call
+returns, so no reader keeps the log from shrinking. A `range` holds its read transaction as long as its iterator
+lives.
 
-Nested transactions are savepoints, made at the first write inside: a nested transaction that only
-reads costs no SQL. `_depth` counts the open transactions and `_ready` those of them that have been
-begun in SQLite, so that the one comparison in each write tells whether there is more to do: savepoints
-to make, or a reason to refuse.
+Nested transactions are savepoints, made at the first write inside. So a nested transaction that only reads costs
+no SQL. `_depth` counts the open transactions, and `_ready` those that have begun in SQLite. One comparison in
+each write therefore tells whether it must first make savepoints, or must be refused.
 
-SQLite may undo the whole transaction by itself, when the disk is full for instance. Then `_ready` is
-`_LOST` until the outermost block has ended: every write is refused, nothing can commit, and the
-outermost block raises even where an inner one has swallowed the error.
+SQLite may undo the whole transaction by itself, for example when the disk is full. Then `_ready` is `_LOST` until
+the outermost block ends: every write is refused, nothing can commit, and the outermost block raises even if an
+inner one has swallowed the error.
 """
 
 from __future__ import annotations
@@ -19,30 +18,29 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 from weakref import WeakSet
 
 import apsw
 
 from isotone.errors import StorageError, UsageError
-from isotone.storage import integrity
-from isotone.storage.faults import meaning
-from isotone.storage.file import Durability, connect
+from isotone.storage.file import Durability, connect, storage_error
 from isotone.storage.interface import (
     ABANDONED,
     CLOSED,
     NO_TRANSACTION,
     TRANSACTION_IN_SNAPSHOT,
+    NoSuchTree,
     checked_tree_name,
     existing_tree,
 )
-from isotone.storage.statements import PREFIX, StatementsByTree
 
 _LOST: Final = -1
+_MAX_PROBLEMS: Final = 100  # reported by one check
 
 
 class SQLiteStore:
-    """Ordered trees in an SQLite file, which several processes may have open.
+    """Ordered trees in an SQLite file, which several processes may open.
 
     >>> store = SQLiteStore(":memory:")
     >>> with store.transaction():
@@ -75,7 +73,7 @@ class SQLiteStore:
         self.path = os.fspath(path)
         self._connection: Any = connect(self.path, durability, busy_timeout)
         self._execute: Any = self._connection.cursor().execute
-        self._statements = StatementsByTree()
+        self._statements = _StatementsByTree()
         self._depth = 0
         self._ready = 1
         self._snapshots = 0
@@ -83,23 +81,23 @@ class SQLiteStore:
         _OPEN.add(self)
 
     def transaction(self) -> _SQLiteTransaction:
-        """Take the file's write lock until the block ends; nested ones are savepoints.
+        """Take the write lock of the file until the block ends; nested ones are savepoints.
 
-        Raises `StorageBusy` where another process keeps the lock for longer than `busy_timeout`.
+        Raises `StorageBusy` if another process keeps the lock for longer than `busy_timeout`.
         """
         return _SQLiteTransaction(self)
 
     def abandon(self) -> None:
-        """Undo whatever is open."""
+        """Undo everything that is open."""
         if self._connection.in_transaction:
             self._command("ROLLBACK")
         self._depth = self._snapshots = 0
         self._ready = 1
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Make all reads inside the block see the moment of the first of them.
+        """Make all reads inside the block see the moment of the first one.
 
-        A transaction is a snapshot already. One cannot begin inside of a snapshot.
+        A transaction already is a snapshot. It cannot begin inside one.
         """
         return _Snapshot(self)
 
@@ -111,7 +109,7 @@ class SQLiteStore:
         self._write(sql, tree)
 
     def drop_tree(self, tree: str) -> None:
-        """Delete a tree with all that it holds."""
+        """Delete a tree and its entries."""
         self._write(self._statements[tree].drop, tree)
 
     def trees(self) -> list[str]:
@@ -140,7 +138,7 @@ class SQLiteStore:
             raise self._failure(error, tree) from error
 
     def delete(self, tree: str, key: bytes) -> None:
-        """Remove a key; no error where there is none. O(log n)."""
+        """Remove a key, if it exists. O(log n)."""
         if self._depth != self._ready:
             self._make_ready()
         try:
@@ -161,9 +159,9 @@ class SQLiteStore:
         return self._entries(cursor, tree)
 
     def changed_elsewhere(self) -> bool:
-        """Whether another connection has committed since this was last asked. O(1).
+        """Whether another connection has committed since the last call. O(1).
 
-        Inside a snapshot or a transaction it tells about commits before that began.
+        Inside a snapshot or a transaction, it considers commits before that began.
         """
         version = self._data_version()
         changed = version != self._seen_version
@@ -172,14 +170,26 @@ class SQLiteStore:
 
     def check(self) -> list[str]:
         """What SQLite finds wrong with the file. Reads all of it."""
-        return integrity.check_file(self._execute, self._statements, self.trees())
+        try:
+            reports = [row[0] for row in self._execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})")]
+            tables = dict(
+                self._execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'").fetchall()
+            )
+        except apsw.Error as error:
+            return [f"the file cannot be read: {error}"]
+        expected = {self._statements[tree].create for tree in self.trees()}
+        return [report for report in reports if report != "ok"] + [
+            f"table {name} was not created by Isotone"
+            for name, sql in tables.items()
+            if sql not in expected
+        ]
 
     def close(self) -> None:
-        """Give the file back; the last process to do so folds the log into it."""
+        """Close the file; the last process to do so merges the log into it."""
         _OPEN.discard(self)
         connection = self._connection
-        self._become(_Gone(CLOSED))
-        if not isinstance(connection, _Gone):
+        self._replace_connection(_Unusable(CLOSED))
+        if not isinstance(connection, _Unusable):
             connection.close(True)
 
     def _entries(self, cursor: apsw.Cursor, tree: str) -> Iterator[tuple[bytes, bytes]]:
@@ -212,19 +222,19 @@ class SQLiteStore:
         self._command("BEGIN IMMEDIATE")
 
     def _make_ready(self) -> None:
-        """Make the savepoints of nested transactions that write for the first time, or refuse."""
+        """Make the savepoints of nested transactions that now write, or refuse to."""
         if not self._depth:
             raise UsageError(NO_TRANSACTION)
         if self._ready == _LOST:
             raise self._lost()
         while self._ready < self._depth:
-            # Counted first: where an interruption comes between, ending it fails rather than the
-            # savepoint being taken for that of an outer transaction.
+            # Counted first: after an interruption in between, ending it fails. Otherwise the savepoint
+            # would be taken for that of an outer transaction.
             self._ready += 1
             self._command("SAVEPOINT nested")
 
     def _end(self, level: int, undo: bool) -> None:
-        """End a transaction that has been begun in SQLite, with any left open inside of it."""
+        """End a transaction that has begun in SQLite, and any that is still open inside it."""
         if level == 1:
             self._command("ROLLBACK" if undo else "COMMIT")
             return
@@ -240,50 +250,45 @@ class SQLiteStore:
             raise self._failure(error) from error
 
     def _failure(self, error: apsw.Error, tree: str = "") -> Exception:
-        """Our exception for SQLite's, having noticed if SQLite has undone the transaction."""
+        """Isotone's exception for SQLite's; it also notices that SQLite has undone the transaction."""
         if self._depth and not self._connection.in_transaction:
             self._ready = _LOST
-        return meaning(error, self.path, tree, self._connection.system_errno)
+        return storage_error(error, self.path, tree, self._connection.system_errno)
 
     def _lost(self) -> StorageError:
         return StorageError(
-            f"an earlier error undid this transaction on {self.path}: nothing of it was kept, "
-            "begin it again"
+            f"an earlier error rolled back this transaction on {self.path}: begin it again"
         )
 
-    def _become(self, gone: _Gone) -> None:
-        self._connection = gone
-        self._execute = gone.refuse
+    def _replace_connection(self, unusable: _Unusable) -> None:
+        self._connection = unusable
+        self._execute = unusable.refuse
 
     def _disown(self) -> None:
-        """In a forked child: leave the parent's connection alone, for good.
+        """In a forked child: never touch the parent's connection again.
 
-        SQLite forbids even to close it here, so that it must never be collected either.
+        SQLite forbids even to close it here, so it must not be garbage-collected either.
         """
-        if not isinstance(self._connection, _Gone):
-            import ctypes  # slow to import, and hardly ever needed
+        if not isinstance(self._connection, _Unusable):
+            import ctypes  # slow to import, and rarely needed
 
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
-            self._become(_Gone(f"{self.path} was opened before fork(); open it anew in the child"))
-
-
-_TREES: Final = (
-    f"SELECT substr(name, {len(PREFIX) + 1}) AS tree FROM sqlite_schema"
-    f" WHERE type = 'table' AND name GLOB '{PREFIX}*' ORDER BY tree"
-)
+            self._replace_connection(
+                _Unusable(f"{self.path} was opened before fork(); open it again in the child")
+            )
 
 
 class _SQLiteTransaction:
-    __slots__ = ("_level", "_store", "_unwanted")
+    __slots__ = ("_level", "_rolled_back", "_store")
 
     def __init__(self, store: SQLiteStore) -> None:
         self._store = store
         self._level = 0
-        self._unwanted = False
+        self._rolled_back = False
 
     def rollback(self) -> None:
         """Undo this transaction's work at the end of its block."""
-        self._unwanted = True
+        self._rolled_back = True
 
     def __enter__(self) -> _SQLiteTransaction:
         store = self._store
@@ -295,14 +300,14 @@ class _SQLiteTransaction:
     def __exit__(self, kind: object, *_: object) -> None:
         store = self._store
         level = self._level
-        undo = kind is not None or self._unwanted
+        undo = kind is not None or self._rolled_back
         try:
             if level <= store._ready and level <= store._depth:
                 store._end(level, undo)
             elif level == 1 and not undo:
                 raise store._lost() if store._depth else StorageError(ABANDONED)
         finally:
-            # Whether or not SQL has ended it well, the transaction is over.
+            # The transaction is over, whether or not SQLite ended it without an error.
             if level == 1:
                 if store._connection.in_transaction:
                     store._execute("ROLLBACK")
@@ -334,8 +339,8 @@ class _Snapshot:
             store._command("COMMIT")
 
 
-class _Gone:
-    """What stands for the connection of a store that cannot be used any more."""
+class _Unusable:
+    """Replaces the connection of a store that cannot be used any more."""
 
     __slots__ = ("_why",)
 
@@ -362,3 +367,58 @@ def _disown_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_disown_all)
+
+
+# The SQL of a tree. A tree `name` is the table `tree_name` with two columns, its key and its value.
+
+_PREFIX: Final = "tree_"
+_TREES: Final = (
+    f"SELECT substr(name, {len(_PREFIX) + 1}) AS tree FROM sqlite_schema"
+    f" WHERE type = 'table' AND name GLOB '{_PREFIX}*' ORDER BY tree"
+)
+
+
+class _Statements(NamedTuple):
+    """The SQL of one tree; the keys of `range` are (without an upper bound, reverse)."""
+
+    create: str
+    drop: str
+    get: str
+    put: str
+    delete: str
+    range: dict[tuple[bool, bool], str]
+
+
+def _statements_of(tree: str) -> _Statements:
+    table = f'"{_PREFIX}{tree}"'
+    bounds = {False: "key >= ? AND key < ?", True: "key >= ?"}
+    orders = {False: "ASC", True: "DESC"}
+    return _Statements(
+        create=f"CREATE TABLE {table} (key BLOB PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID",
+        drop=f"DROP TABLE {table}",
+        get=f"SELECT value FROM {table} WHERE key = ?",
+        # An upsert changes the row in place, where REPLACE deletes and inserts.
+        put=f"INSERT INTO {table} VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+        delete=f"DELETE FROM {table} WHERE key = ?",
+        range={
+            (unbounded, reverse): (
+                f"SELECT key, value FROM {table} WHERE {bound} ORDER BY key {order}"
+            )
+            for unbounded, bound in bounds.items()
+            for reverse, order in orders.items()
+        },
+    )
+
+
+class _StatementsByTree(dict[str, _Statements]):
+    """The statements of each tree, made at first use, whether or not the tree exists.
+
+    SQLite reports a tree that does not exist, also one that another process has just dropped.
+    """
+
+    def __missing__(self, tree: str) -> _Statements:
+        try:
+            statements = self[tree] = _statements_of(checked_tree_name(tree))
+        except UsageError:
+            raise NoSuchTree(tree) from None
+        return statements
