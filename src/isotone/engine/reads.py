@@ -8,7 +8,7 @@ end of the range does not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 
 import msgspec
 
@@ -21,6 +21,7 @@ from isotone.engine.layout import (
     body_of,
     encode_item,
     item_of,
+    size_of,
     unpack_size,
 )
 from isotone.engine.table import SecondaryIndex, Table
@@ -148,15 +149,13 @@ def _read(entries: Iterator[tuple[bytes, bytes]], limit: int | None) -> tuple[li
     chunk = min(wanted, _FIRST_CHUNK)
     while chunk:
         read = [record for _, record in islice(entries, chunk)]
-        sizes = list(chain.from_iterable(map(unpack_size, read)))
-        if size + sum(sizes) > limits.QUERY_PAGE:
-            for record, length in zip(read, sizes, strict=True):
-                records.append(record)
-                size += length
-                if size > limits.QUERY_PAGE:
-                    return records, size
+        total = sum(chain.from_iterable(map(unpack_size, read)))
+        if size + total > limits.QUERY_PAGE:
+            sizes = accumulate(map(size_of, read), initial=size)
+            fitting = sum(1 for before in islice(sizes, len(read)) if before <= limits.QUERY_PAGE)
+            return records + read[:fitting], size + sum(map(size_of, read[:fitting]))
         records += read
-        size += sum(sizes)
+        size += total
         if len(read) < chunk:
             break
         chunk = min(wanted - len(records), 1 + (limits.QUERY_PAGE - size) * len(records) // size)

@@ -29,7 +29,7 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     tables,
     transactions,
 )
-from isotone.operations.action import ACTIONS, Answer
+from isotone.operations.action import ACTIONS
 from isotone.operations.decoding import convert, decode, explain
 
 log = logging.getLogger("isotone")
@@ -73,14 +73,18 @@ class Service:
         except ApiError as error:
             if isinstance(error, ValidationException | ResourceNotFoundException):
                 error = explain(action.request, request) or error
-            error.members = _own(error.members)
+            if error.members:
+                error.members = _decode(_encode(error.members))
             raise error from None
         except UnicodeEncodeError:  # half a surrogate pair, which no JSON can say
             raise SerializationException from None
-        answer = _own(answer)
+        if not answer:
+            return {}
+        # An answer shares nothing with the engine. Items are stored as JSON: one pass decodes them all.
+        own: dict[str, Any] = _decode(_encode(answer))
         if operation == "BatchGetItem":
-            _restore_expressions(answer["UnprocessedKeys"], request["RequestItems"])
-        return answer
+            _restore_expressions(own["UnprocessedKeys"], request["RequestItems"])
+        return own
 
     def is_write(self, operation: str) -> bool:
         """Whether requests of this action gain from being committed together."""
@@ -126,12 +130,6 @@ class Service:
         except Exception:
             log.exception("%s failed", operation)
             return InternalServerError("Internal server error")
-
-
-def _own(answer: Answer) -> dict[str, Any]:
-    """An answer that shares nothing with the engine. Items are stored as JSON: one pass decodes all."""
-    owned: dict[str, Any] = _decode(_encode(answer)) if answer else {}
-    return owned
 
 
 def _restore_expressions(unprocessed: dict[str, Any], requested: Mapping[str, Any]) -> None:

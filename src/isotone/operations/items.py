@@ -231,8 +231,7 @@ def get_item(engine: Engine, request: GetItem) -> Answer:
     answer: dict[str, Any] = {}
     if record is not None:
         answer["Item"] = shown(record, projection)
-    meter = meter_for(request)
-    if meter is not None:
+    if request.return_consumed_capacity is not None and (meter := meter_for(request)):
         meter.read(size_of(record), consistent=bool(request.consistent_read))
         answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
     return answer

@@ -18,7 +18,7 @@ from isotone.operations import legacy
 from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding, Parameters, bound, checker
 from isotone.operations.capacity import Meter, meter_for
-from isotone.operations.fitting import MISMATCH, check_key_condition, unfit_values
+from isotone.operations.fitting import INVALID, MISMATCH, check_key_condition, unfit_values
 from isotone.operations.legacy import refuse_repeated_names
 from isotone.operations.members import (
     AttributeMap,
@@ -129,7 +129,9 @@ def query(engine: Engine, request: Query) -> Answer:
         if filters is not None:
             _refuse_key_filter(source, filters.attributes, request)
         bounds = keyspace.bounds(wanted)
-        start = _query_start(source, request.exclusive_start_key, wanted, bounds)
+        start = None
+        if request.exclusive_start_key is not None:
+            start = _query_start(source, request.exclusive_start_key, wanted, bounds)
         selection = Selection(source, request, filters, projection, binding)
         reverse = request.scan_index_forward is False
         entries = source.entries(bounds, start, reverse=reverse)
@@ -177,10 +179,8 @@ def _index(table: Table, name: str) -> SecondaryIndex:
 
 
 def _query_start(
-    source: Source, requested: dict[str, Any] | None, wanted: KeyRange, bounds: Bounds
-) -> bytes | None:
-    if requested is None:
-        return None
+    source: Source, requested: dict[str, Any], wanted: KeyRange, bounds: Bounds
+) -> bytes:
     if len(requested) != len(source.key_names):
         raise ValidationException("Exclusive Start Key must have same size as table's key schema")
     key = _position(source, requested)
@@ -241,10 +241,12 @@ def _refuse_key_filter(source: Source, attributes: frozenset[str], request: Quer
 
 def _projection_of(request: Query | Scan, binding: Binding) -> Projection | None:
     """What the request cuts items down to, or None for all that there is."""
+    if request.projection_expression is not None:
+        return binding.projection(request.projection_expression)
     if request.attributes_to_get is not None:
         refuse_repeated_names(request.attributes_to_get)
         return legacy.projection_of(request.attributes_to_get)
-    return binding.projection(request.projection_expression)
+    return None
 
 
 class Selection:
@@ -262,7 +264,8 @@ class Selection:
         self.request = request
         self.meter = meter_for(request)
         self._fetched: list[int] = []
-        _check_projected(source, request, filters, projection)
+        if source.index is not None:
+            _check_projected(source.index, request, filters, projection)
         self.reader = Reader(
             limit=request.limit,
             expand=self._expander(projection),
@@ -310,30 +313,29 @@ class Selection:
 
 
 def _check_projected(
-    source: Source, request: Query | Scan, filters: Condition | None, projection: Projection | None
+    index: SecondaryIndex,
+    request: Query | Scan,
+    filters: Condition | None,
+    projection: Projection | None,
 ) -> None:
-    """A filter sees only what the index has; a global index moreover gives only what it has."""
-    index = source.index
-    if index is None:
-        return
+    """Refuse attributes that an index lacks. A local index fetches them, but not for a filter."""
     unseen = [] if filters is None else index.missing(filters.attributes)
     if unseen:
         raise ValidationException(
-            f"One or more parameter values were invalid: Secondary index {index.name} "
+            f"{INVALID}Secondary index {index.name} "
             f"does not project one or more filter attributes: [{', '.join(unseen)}]"
         )
     if index.kind == "local":
         return
     if request.select == "ALL_ATTRIBUTES" and index.schema.projection.kind != "ALL":
         raise ValidationException(
-            "One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported "
+            f"{INVALID}Select type ALL_ATTRIBUTES is not supported "
             f"for global secondary index {index.name} because its projection type is not ALL"
         )
     missing = [] if projection is None else index.missing(projection.attributes)
     if missing:
         raise ValidationException(
-            f"One or more parameter values were invalid: Global secondary index {index.name} "
-            f"does not project [{', '.join(missing)}]"
+            f"{INVALID}Global secondary index {index.name} does not project [{', '.join(missing)}]"
         )
 
 
