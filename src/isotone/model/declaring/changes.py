@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +15,15 @@ if TYPE_CHECKING:
 PathElements = tuple[str | int, ...]
 
 
-class Change(ABC):
+class Change:
     """One change of one field, or of a place inside it."""
 
     field: Attr[Any]
     path: PathElements
 
-    @abstractmethod
     def action(self) -> nodes.Action:
         """The change as an action of an update expression."""
+        raise NotImplementedError
 
     @property
     def known(self) -> Any:

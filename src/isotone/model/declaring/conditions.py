@@ -7,7 +7,6 @@ conditional writes turn conditions into the expression trees of `isotone.express
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar
@@ -92,7 +91,7 @@ def check_choices(operand: Operand[Any], values: Any) -> tuple[Any, ...]:
     return listed
 
 
-class Condition(ABC):
+class Condition:
     """A test that an item passes or fails; join conditions with `&`, `|` and `~`."""
 
     __slots__ = ()
@@ -112,17 +111,17 @@ class Condition(ABC):
             "join conditions with & | ~ (not with `and`, `or`, `not`), each in parentheses"
         )
 
-    @abstractmethod
     def node(self) -> nodes.ConditionNode:
         """The condition as an expression tree."""
+        raise NotImplementedError
 
-    @abstractmethod
     def fields(self) -> Iterator[Attr[Any]]:
         """The fields that the condition is about."""
+        raise NotImplementedError
 
-    @abstractmethod
     def __repr__(self) -> str:
         """The condition as a program writes it, without the name of the class."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

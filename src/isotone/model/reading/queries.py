@@ -11,7 +11,6 @@ another kind in the same collection, bounds that BETWEEN includes, and expired i
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -39,7 +38,7 @@ Found = tuple["Entity", Item]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Read(ABC, Generic[E_co]):
+class Read(Generic[E_co]):
     """What queries and scans have in common: which entities, by which key, and how much.
 
     There is a key for each of the schemas, all on the same index.
