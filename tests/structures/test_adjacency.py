@@ -144,7 +144,7 @@ def test_nodes_may_be_entities(memory: Store) -> None:
     assert takes.degree(right=maths) == 3
     with pytest.raises(errors.UsageError, match="left nodes of 'takes' are Students, or texts"):
         takes.link(maths, maths)
-    with pytest.raises(errors.UsageError, match="of what class its left nodes are"):
+    with pytest.raises(errors.UsageError, match="no class for its left nodes"):
         Adjacency(memory, "r").nodes(edges, "left")
     with pytest.raises(errors.UsageError, match="are texts, not a Course"):
         Adjacency(memory, "r").link(maths, "a")
@@ -203,7 +203,7 @@ def test_dropping_tells_how_far_it_is_and_goes_on(memory: Store) -> None:
 def test_what_is_no_pair_is_refused(memory: Store, pair: Any) -> None:
     edges = Adjacency(memory, "e")
     edges.create_table()
-    with pytest.raises(errors.UsageError, match=r"is no pair of nodes; write \(left, right\)"):
+    with pytest.raises(errors.UsageError, match=r"is not a pair of nodes; write \(left, right\)"):
         edges.link_many([("a", "c"), pair])
     assert edges.rights("a").items == []
 

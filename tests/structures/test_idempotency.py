@@ -179,7 +179,7 @@ def test_a_type_that_is_not_there_is_refused_where_it_is_said(memory: Store) -> 
     def charge(order: str) -> Nothing:  # type: ignore[name-defined]  # noqa: F821
         raise NotImplementedError
 
-    with pytest.raises(errors.UsageError, match="what 'charge' returns is not known"):
+    with pytest.raises(errors.UsageError, match="the return type of 'charge' cannot be read"):
         Idempotency(memory, "charge").each(str)(charge)
 
 
@@ -275,7 +275,7 @@ class Kind(IntEnum):
 def test_a_result_that_would_come_back_as_another_is_refused(memory: Store, result: Any) -> None:
     once = Idempotency(memory, "work")
     once.create_table()
-    with pytest.raises(errors.UsageError, match="the next time; say its exact type by result="):
+    with pytest.raises(errors.UsageError, match="the next time; give its exact type as result="):
         once.once("a", lambda: result)
     with pytest.raises(errors.UsageError, match="it was done, but"):
         once.once("a", lambda: pytest.fail("done again"))

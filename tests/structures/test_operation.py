@@ -119,7 +119,7 @@ def test_what_it_is_made_with_is_a_store_and_a_table(memory: Store) -> None:
     wrong: Any = "shop.db"
     with pytest.raises(errors.UsageError, match="is made with a store"):
         Tallies(wrong, Table("tallies"))
-    with pytest.raises(errors.UsageError, match="is no table; write table=Tallies"):
+    with pytest.raises(errors.UsageError, match="is not a table; write table=Tallies"):
         Tallies(memory, wrong)
 
 

@@ -44,7 +44,7 @@ def test_it_is_taken_and_given_everywhere(
         names.transfer("ann", "user:1", "user:3")
     assert names.release("ann", "user:2")
     assert not names.release("ann", "user:2")
-    with pytest.raises(errors.NotFound, match="nobody has username 'ann'"):
+    with pytest.raises(errors.NotFound, match="username 'ann' has no owner"):
         names.transfer("ann", "user:2", "user:3")
     names.reserve("bob", "user:1", seconds=60)
     clock.advance(61)

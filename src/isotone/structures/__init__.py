@@ -1,4 +1,4 @@
-"""What people build on ordered keys, on the modelling library alone: each runs wherever a store does.
+"""Structures on ordered keys, built on the model alone: each runs wherever a store does.
 
     from isotone.structures import SortedSet
 
@@ -6,8 +6,8 @@
     trending.create_table()
     trending.zincrby(1, "song:1")
 
-Over a `Store` the methods give their results; over an `AsyncStore` they are awaited. Names load when they
-are first used.
+Over a `Store` methods return their results; over an `AsyncStore` they are awaited. Modules load when a name
+is first used.
 """
 
 from __future__ import annotations

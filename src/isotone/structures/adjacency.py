@@ -1,12 +1,12 @@
-"""Many-to-many both ways: who is with whom, asked from either side, in order.
+"""Many-to-many relations, read from either side, in order.
 
     enrolled = Adjacency(store, "enrolled", Student, Course)
     enrolled.link(ann, algebra, {"grade": 1})
     enrolled.rights(ann)            # the edges to her courses, in their order
     enrolled.lefts(algebra)         # the edges to its students
 
-An edge is one item: its primary key has the left node first, and the key of an index the right one. So it is
-written once, and read from both sides.
+An edge is one item. Its primary key has the left node first, and the key of an index the right one, so it
+is written once and read from both sides.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from isotone.structures.operation import Batches, S, Structure, iteration, opera
 Node = str | Entity
 Side = Literal["left", "right"]
 Progress = Callable[[int], None]
-"""Told how many edges were deleted so far."""
+"""Called with the number of edges that were deleted so far."""
 
 
 def layout(name: str = "adjacency") -> Table:
-    """A table in which edges can live."""
+    """A table for edges."""
     return Table(name, indexes={"inverted": Global("EPK", "ESK")})
 
 
 ADJACENCY: Final = layout()
 _PAGE: Final = 25
-_BETWEEN: Final = "\n"  # the attributes of a key, which have such characters escaped
+_SEPARATOR: Final = "\n"  # between the attributes of a key, which escape it
 
 
 class AdjacencyEdge(Entity):
-    """Two nodes that belong together, and what is said of it."""
+    """An edge between two nodes, with data."""
 
     relation: Attr[str] = field()
     left: Attr[str] = field()
@@ -67,7 +67,7 @@ _END: Final[dict[Side, Attr[str]]] = {"left": AdjacencyEdge.left, "right": Adjac
 
 
 class Adjacency(Structure[S]):
-    """The edges of one relation. Nodes are texts, or entities of the classes that are given for each side."""
+    """The edges of one relation. Nodes are texts, or entities of the class given for their side."""
 
     def __init__(
         self,
@@ -89,10 +89,7 @@ class Adjacency(Structure[S]):
 
     @operation
     def link(self, left: Node, right: Node, data: Mapping[str, Any] | None = None) -> Steps[bool]:
-        """Say that two nodes belong together; whether they did not before, and else nothing is changed.
-
-        Cost: one write.
-        """
+        """Create an edge; returns False, and changes nothing, where it exists. Cost: one write."""
         try:
             yield from self.calls.create(self._edge(left, right, data))
         except AlreadyExists:
@@ -101,13 +98,13 @@ class Adjacency(Structure[S]):
 
     @operation
     def describe(self, left: Node, right: Node, data: Mapping[str, Any]) -> Steps[AdjacencyEdge]:
-        """Say something else of an edge, and give it. Cost: one write. Raises `NotFound`."""
+        """Replace the data of an edge; returns the edge. Cost: one write. Raises `NotFound`."""
         change = AdjacencyEdge.data.set(dict(data))
         return self.calls.update(self._edges, change, **self._key(left, right))
 
     @operation
     def unlink(self, left: Node, right: Node) -> Steps[bool]:
-        """Say that two nodes do not belong together; whether they did. Cost: one write."""
+        """Delete an edge; returns whether it existed. Cost: one write."""
         was = yield from self.calls.delete(self._edges, **self._key(left, right))
         return was is not None
 
@@ -119,12 +116,12 @@ class Adjacency(Structure[S]):
 
     @operation
     def link_many(self, pairs: Iterable[tuple[Node, Node]]) -> Steps[int]:
-        """Say of many pairs that they belong together, over what was said before. Cost: one write each."""
+        """Create edges, replacing existing ones; returns how many. Cost: one write each."""
         return self.calls.put_many([self._edge(*_ends(pair), None) for pair in pairs])
 
     @validated
     def within(self, tx: Transaction) -> EdgeWrites:
-        """Edges that a transaction writes together with the rest of it."""
+        """The writes of edges as part of a transaction."""
         return EdgeWrites(self, tx)
 
     # From either side
@@ -133,42 +130,42 @@ class Adjacency(Structure[S]):
     def rights(
         self, left: Node, *, size: int = _PAGE, cursor: str | None = None
     ) -> Steps[Page[AdjacencyEdge]]:
-        """A page of the edges of a left node, by its right ones. Cost: a query."""
+        """A page of the edges of a left node, ordered by the right ones. Cost: a query."""
         return self.calls.page(self._from("left", left), size=size, cursor=cursor)
 
     @operation
     def lefts(
         self, right: Node, *, size: int = _PAGE, cursor: str | None = None
     ) -> Steps[Page[AdjacencyEdge]]:
-        """A page of the edges of a right node, by its left ones. Cost: a query of the index."""
+        """A page of the edges of a right node, ordered by the left ones. Cost: a query of the index."""
         return self.calls.page(self._from("right", right), size=size, cursor=cursor)
 
     @iteration
     def all_rights(self, left: Node) -> Batches[AdjacencyEdge]:
-        """All edges of a left node, by its right ones: `for`, or `async for`."""
+        """All edges of a left node, ordered by the right ones: `for`, or `async for`."""
         return self._all(self._from("left", left))
 
     @iteration
     def all_lefts(self, right: Node) -> Batches[AdjacencyEdge]:
-        """All edges of a right node, by its left ones: `for`, or `async for`."""
+        """All edges of a right node, ordered by the left ones: `for`, or `async for`."""
         return self._all(self._from("right", right))
 
     @operation
     def degree(self, *, left: Node | None = None, right: Node | None = None) -> Steps[int]:
-        """How many edges a node has. Cost: a query of all of them."""
+        """The number of edges of a node. Cost: a query of all of them."""
         return self.calls.count(self._of_one(left, right))
 
     @iteration
     def common_rights(self, one: Node, other: Node) -> Batches[str]:
-        """The right nodes that two left ones have in common, in order. Leaps over what cannot be common.
+        """The right nodes that two left ones have in common, in order; skips what cannot be common.
 
-        Cost: at most two queries for each 25 of both, less where one has few or their nodes lie apart.
+        Cost: at most two queries for each 25 of both, fewer where one has few or their nodes lie apart.
         """
         return self._common("left", one, other)
 
     @iteration
     def common_lefts(self, one: Node, other: Node) -> Batches[str]:
-        """The left nodes that two right ones have in common, as `common_rights`."""
+        """The left nodes that two right ones have in common; see `common_rights`."""
         return self._common("right", one, other)
 
     @operation
@@ -179,9 +176,9 @@ class Adjacency(Structure[S]):
         right: Node | None = None,
         progress: Progress | None = None,
     ) -> Steps[int]:
-        """Delete all edges of a node; how many. Interrupted, it goes on where it is called again.
+        """Delete all edges of a node; returns how many. After an interruption, call it again.
 
-        Cost: a query of them, and a write for each, 25 to a request. What is linked meanwhile may stay.
+        Edges that are linked meanwhile may stay. Cost: a query of them, and a write for each, 25 to a request.
         """
         traversal = self.calls.traverse(self._of_one(left, right).page_size(100))
         dropped = 0
@@ -196,20 +193,20 @@ class Adjacency(Structure[S]):
 
     @operation
     def nodes(self, edges: Iterable[AdjacencyEdge], side: Side) -> Steps[list[Any]]:
-        """The entities at one end of edges, in their order; None for each that is not there.
+        """The entities at one end of edges, in their order; None for each that does not exist.
 
         Cost: a read of each, a hundred to a request. Raises `UsageError` where no class was given.
         """
         kind = self._kinds[side]
         if kind is None:
             raise UsageError(
-                f"relation {self.relation!r} does not say of what class its {side} nodes are; give it: "
+                f"relation {self.relation!r} has no class for its {side} nodes; give one: "
                 "Adjacency(store, relation, Left, Right)"
             )
         keys = [_parsed(kind, getattr(edge, side)) for edge in edges]
         return self.calls.get_many(kind, keys)
 
-    # How
+    # Steps
 
     def _text(self, side: Side, node: Node) -> str:
         if isinstance(node, str):
@@ -230,7 +227,7 @@ class Adjacency(Structure[S]):
         return self._edges(**self._key(left, right), data=dict(data or {}))
 
     def _from(self, side: Side, node: Node, *further: Condition) -> Query[AdjacencyEdge]:
-        """The edges of a node, in the order of those on the other side."""
+        """The edges of a node, in the order of the nodes on the other side."""
         pattern = self._edges.primary if side == "left" else self._edges.inverted
         own = _END[side] == self._text(side, node)
         return pattern.where(AdjacencyEdge.relation == self.relation, own, *further)
@@ -240,7 +237,7 @@ class Adjacency(Structure[S]):
             return self._from("left", left)
         if right is not None and left is None:
             return self._from("right", right)
-        raise UsageError("give the node of one side: left=… or right=…")
+        raise UsageError("give the node of one side, as left=… or right=…")
 
     def _all(self, query: Query[AdjacencyEdge]) -> Batches[AdjacencyEdge]:
         traversal = self.calls.traverse(query)
@@ -248,7 +245,7 @@ class Adjacency(Structure[S]):
             yield traversal.step()
 
     def _common(self, side: Side, one: Node, other: Node) -> Batches[str]:
-        """A page of the one, a page of the other from there on, and again: who is behind leaps ahead."""
+        """A merge join: read a page of each in turn, and skip to where both continue."""
         place: str | None = ""
 
         def step() -> Steps[list[str]]:
@@ -258,24 +255,24 @@ class Adjacency(Structure[S]):
             last = min((page[-1] for page in (here, there) if len(page) == _PAGE), default=None)
             if last is None or not there:
                 place = None  # at least one of them has no more
-                return [each for each in here if each in there]
-            ahead = [each for each in here + there if each > last]
+                return [node for node in here if node in there]
+            ahead = [node for node in here + there if node > last]
             place = min(ahead, default=last + "\0")
-            return [each for each in here if each in there and each <= last]
+            return [node for node in here if node in there and node <= last]
 
         while place is not None:
             yield step()
 
     def _neighbours(self, side: Side, node: Node, place: str) -> Steps[list[str]]:
-        """The first few neighbours of a node, from a place on."""
+        """The first neighbours of a node, from a place on."""
         far: Side = "right" if side == "left" else "left"
         ahead = (_END[far] >= place,) if place else ()
         edges = yield from self.calls.all(self._from(side, node, *ahead).limit(_PAGE))
-        return [getattr(each, far) for each in edges]
+        return [getattr(edge, far) for edge in edges]
 
 
 class EdgeWrites:
-    """The writes of an `Adjacency`, collected by a transaction."""
+    """The writes of an `Adjacency` in a transaction."""
 
     def __init__(self, adjacency: Adjacency[Any], tx: Transaction) -> None:
         self._adjacency = adjacency
@@ -283,44 +280,44 @@ class EdgeWrites:
 
     @validated
     def link(self, left: Node, right: Node, data: Mapping[str, Any] | None = None) -> None:
-        """Two nodes belong together, which they must not have before."""
+        """Create an edge, which must not exist."""
         self._tx.create(self._adjacency._edge(left, right, data))
 
     def unlink(self, left: Node, right: Node) -> None:
-        """Two nodes do not belong together."""
+        """Delete an edge."""
         self._tx.delete(self._adjacency._edges, **self._adjacency._key(left, right))
 
 
 def _ends(pair: Any) -> tuple[Node, Node]:
     if not (isinstance(pair, tuple | list) and len(pair) == 2):
-        raise UsageError(f"{pair!r} is no pair of nodes; write (left, right)")
+        raise UsageError(f"{pair!r} is not a pair of nodes; write (left, right)")
     left, right = pair
     return left, right
 
 
 def _written(node: Entity) -> str:
-    """A text for an entity, in whose order its key is: the one text that identifies it, or its whole key."""
+    """A text that sorts as the entity's key does: its only key field, or its whole key."""
     schema = node.__schema__
-    names = [each.name for each in schema.primary.fields]
+    names = [part.name for part in schema.primary.fields]
     if _is_a_text(type(node)):
         return str(getattr(node, names[0]))
     key = schema.primary_key(node.__dict__)
     if any("S" not in value for value in key.values()):
         raise UsageError(
-            f"the primary key of {schema.tag} is not of texts alone; give nodes as texts of your own"
+            f"the primary key of {schema.tag} has numbers or bytes; give nodes as texts of your own"
         )
-    return _BETWEEN.join(value["S"] for value in key.values())
+    return _SEPARATOR.join(value["S"] for value in key.values())
 
 
 def _parsed(kind: type[Entity], text: str) -> dict[str, Any]:
-    """The fields of the primary key of an entity that was written as a text."""
+    """The fields of the primary key, from the text of `_written`."""
     primary = kind.__schema__.primary
     if _is_a_text(kind):
         return {primary.fields[0].name: text}
-    found: dict[str, Any] = {}
-    for slot, part in zip(primary.slots, text.split(_BETWEEN), strict=True):
-        found.update(slot.parse({"S": part}))
-    return found
+    fields: dict[str, Any] = {}
+    for slot, part in zip(primary.slots, text.split(_SEPARATOR), strict=True):
+        fields.update(slot.parse({"S": part}))
+    return fields
 
 
 def _is_a_text(kind: type[Entity]) -> bool:

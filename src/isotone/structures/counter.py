@@ -1,13 +1,13 @@
-"""Counters that many writers add to at once, and sequences that number things.
+"""Counters for many writers at once, and sequences that number things.
 
-A counter is one item, or several of which each writer adds to one at random: an item takes a thousand
-writes a second, so as many shards take as many thousands. Adding is one update that the database makes
-atomically, so nothing is read and no increment is lost.
+A counter is one item, or several shards of which each writer picks one at random: an item takes a thousand
+writes a second, and n shards take n thousand. Adding is one atomic update, so nothing is read and no
+increment is lost.
 
     visits = Counter(store, "visits")
     visits.add()          # 1
     visits.add(41)        # 42
-    visits.reset()        # 42, and it begins anew
+    visits.reset()        # 42, and it starts again at 0
 
     invoices = Sequence(store, "invoices")
     invoices.next()       # 1
@@ -38,14 +38,14 @@ from isotone.structures.retries import retry_on_conflict
 E = TypeVar("E", bound=Entity)
 
 COUNTERS: Final = Table("counters")
-_MOST_SHARDS: Final = 1000
+_MAX_SHARDS: Final = 1000
 
 
 class CounterShard(Entity):
-    """A counter, or a part of one; each is a partition of its own."""
+    """A counter, or a shard of one; each is a partition of its own."""
 
     counter: Attr[str] = field()
-    shard: Attr[int] = field(max=_MOST_SHARDS - 1, alert=None)
+    shard: Attr[int] = field(max=_MAX_SHARDS - 1, alert=None)
     total: Attr[int] = field(default=0)
     resets: Attr[int] = field(default=0)
     gone_at: Attr[datetime | None] = expires(default=None)
@@ -54,7 +54,7 @@ class CounterShard(Entity):
 
 
 class CounterToken(Entity):
-    """Says that something was counted already."""
+    """A token of `add_once` that was used."""
 
     counter: Attr[str] = field()
     token: Attr[str] = field()
@@ -64,7 +64,7 @@ class CounterToken(Entity):
 
 
 class SequenceState(Entity):
-    """How many numbers a sequence has given."""
+    """The last number of a sequence."""
 
     sequence: Attr[str] = field()
     given: Attr[int] = field(default=0)
@@ -73,12 +73,12 @@ class SequenceState(Entity):
 
 
 class _Counting(Structure[S]):
-    """What a counter has, however many items it is made of."""
+    """What counters have in common, however many shards they have."""
 
     def __init__(self, store: S, name: str, shards: int, table: Table | None) -> None:
         super().__init__(store, table or COUNTERS)
-        if not 1 <= shards <= _MOST_SHARDS:
-            raise UsageError(f"a counter has 1 to {_MOST_SHARDS} shards, not {shards}")
+        if not 1 <= shards <= _MAX_SHARDS:
+            raise UsageError(f"a counter has 1 to {_MAX_SHARDS} shards, not {shards}")
         self.name = name
         self.shards = shards
         self.expires: float | None = None
@@ -87,28 +87,28 @@ class _Counting(Structure[S]):
 
     @staticmethod
     def layout(name: str = "counters") -> Table:
-        """A table in which counters and sequences can live."""
+        """A table for counters and sequences."""
         return Table(name)
 
     @operation
     def value(self) -> Steps[int]:
-        """What was counted by now. Cost: a consistent read of each shard, a hundred to a request."""
+        """The counter's value. Cost: a consistent read of each shard, a hundred to a request."""
         return _sum((yield from self._read()))
 
     @operation
     def add_once(self, token: str, by: int = 1, *, remember: float = 86_400) -> Steps[bool]:
-        """Add, unless it was done with this token before; whether it was done now.
+        """Add, unless this token was used before; returns whether it was added.
 
-        However often it is repeated, after lost answers or crashes, it counts once, for as many seconds as
-        the token is remembered. Cost: a transaction of two writes, which is four.
+        However often it is repeated, after lost answers or crashes, it counts once. The token is kept for
+        `remember` seconds. Cost: a transaction of two writes, at twice the price.
         """
         require_positive(remember=remember)
-        gone_at = self._after(remember)
-        together = self.calls.transaction()
-        together.create(self._tokens(counter=self.name, token=token, gone_at=gone_at))
-        together.upsert(self._kind, *self._changes(by), counter=self.name, shard=self._any_shard())
+        gone_at = self._expiry(remember)
+        tx = self.calls.transaction()
+        tx.create(self._tokens(counter=self.name, token=token, gone_at=gone_at))
+        tx.upsert(self._kind, *self._changes(by), counter=self.name, shard=self._any_shard())
         try:
-            yield from together.commit()
+            yield from tx.commit()
         except TransactionFailed as failed:
             if isinstance(failed.failures.get(0), AlreadyExists):
                 return False
@@ -117,11 +117,10 @@ class _Counting(Structure[S]):
 
     @operation
     def reset(self) -> Steps[int]:
-        """Begin at 0 again, and give what was counted until then.
+        """Set the counter to 0; returns the value that it had.
 
-        What others add meanwhile is in what is given, or in what the counter has afterwards: never in both,
-        never in neither. Cost: a consistent read of each shard, and unless they are 0, a transaction of a write
-        and a check.
+        What others add meanwhile is either in that value or in the counter afterwards. Cost: a consistent
+        read of each shard, and unless they are 0, a transaction of a write and a check.
         """
         return (
             yield from retry_on_conflict(
@@ -130,23 +129,23 @@ class _Counting(Structure[S]):
         )
 
     def _reset(self) -> Steps[int]:
-        """Take away what was counted, from the first shard, unless another reset did since that was read."""
+        """Subtract the sum from the first shard, unless another reset did so since it was read."""
         shards = yield from self._read()
         total = _sum(shards)
         if not total:
             return 0
-        together = self.calls.transaction()
+        tx = self.calls.transaction()
         changes = CounterShard.total.add(-total), CounterShard.resets.add(1)
         if shards[0] is None:
             as_read = CounterShard.resets.missing()
-            together.upsert(self._kind, *changes, when=as_read, counter=self.name, shard=0)
-        else:  # and it has not expired since
+            tx.upsert(self._kind, *changes, when=as_read, counter=self.name, shard=0)
+        else:  # refused where it has expired since
             as_read = CounterShard.resets == shards[0].resets
-            together.update(self._kind, *changes, when=as_read, counter=self.name, shard=0)
-        # A transaction is made once, though it may be sent twice; a write by itself would be made again.
+            tx.update(self._kind, *changes, when=as_read, counter=self.name, shard=0)
+        # The check makes it a transaction, which is applied once though it may be sent twice.
         never = CounterToken.gone_at.missing()
-        together.check(self._tokens, never, counter=self.name, token=uuid.uuid4().hex)
-        yield from together.commit()
+        tx.check(self._tokens, never, counter=self.name, token=uuid.uuid4().hex)
+        yield from tx.commit()
         return total
 
     def _read(self) -> Steps[list[CounterShard | None]]:
@@ -162,12 +161,12 @@ class _Counting(Structure[S]):
 
     def _changes(self, by: int) -> list[Change]:
         changes = [CounterShard.total.add(by)]
-        if self.expires is not None:  # by the first addition, which those after it leave
-            changes.append(CounterShard.gone_at.set_default(self._after(self.expires)))
+        if self.expires is not None:  # set by the first addition only
+            changes.append(CounterShard.gone_at.set_default(self._expiry(self.expires)))
         return changes
 
-    def _after(self, seconds: float) -> datetime:
-        """So much later, and never sooner: what expires does so to the second."""
+    def _expiry(self, seconds: float) -> datetime:
+        """The time in `seconds` seconds, rounded up: expiry has a resolution of one second."""
         return datetime.fromtimestamp(math.ceil(self.now() + seconds), UTC)
 
     def _any_shard(self) -> int:
@@ -177,7 +176,7 @@ class _Counting(Structure[S]):
 class Counter(_Counting[S]):
     """A number that everybody adds to.
 
-    One that `expires` is gone so long after its first addition, which later ones do not put off, and begins at 0.
+    One that `expires` starts again at 0 that long after its first addition; later ones do not defer it.
     """
 
     def __init__(
@@ -195,17 +194,18 @@ class Counter(_Counting[S]):
 
     @operation
     def add(self, by: int = 1) -> Steps[int]:
-        """Add, or take away, and give what the counter has then. Cost: one write, two where it had expired.
+        """Add (a negative number subtracts); returns the new value.
 
-        A write whose answer was lost is sent again by the store, and may so count twice; `add_once` does not.
+        The store repeats a write whose answer was lost, which may count twice; `add_once` never does. Cost:
+        one write, two where it had expired.
         """
         return (yield from self._add(by))
 
 
 class ShardedCounter(_Counting[S]):
-    """A counter for more writes than one item takes: reading it adds its shards up.
+    """A counter for more writes than one item takes; reading it adds up its shards.
 
-    The number of shards may grow, never shrink; a `Counter` may become one.
+    The number of shards may grow, and must not shrink. A `Counter` may become one.
     """
 
     def __init__(
@@ -215,9 +215,9 @@ class ShardedCounter(_Counting[S]):
 
     @operation
     def add(self, by: int = 1) -> Steps[None]:
-        """Add, or take away, in a shard at random. Cost: one write.
+        """Add (a negative number subtracts) in a shard at random. Cost: one write.
 
-        A write whose answer was lost is sent again by the store, and may so count twice; `add_once` does not.
+        The store repeats a write whose answer was lost, which may count twice; `add_once` never does.
         """
         yield from self._add(by)
 
@@ -225,9 +225,9 @@ class ShardedCounter(_Counting[S]):
 class Sequence(Structure[S]):
     """Numbers 1, 2, 3 …, each given once.
 
-    With a `block`, `next()` takes so many numbers at once and gives them one by one from memory: one
-    write for a block. Then each process has numbers of its own, which are not in the order of time among
-    processes, and what it has not given when it ends is never given.
+    With a `block`, `next()` reserves that many numbers with one write and returns them from memory. The
+    numbers of several processes are then not in the order of time, and those that a process has left when
+    it ends are never given.
     """
 
     def __init__(self, store: S, name: str, *, block: int = 1, table: Table | None = None) -> None:
@@ -242,11 +242,11 @@ class Sequence(Structure[S]):
 
     @operation
     def next(self) -> Steps[int]:
-        """The next number, which nobody else gets. Cost: one write, or one for each block.
+        """The next number, unique to the caller. Cost: one write, or one for each block.
 
-        A number whose answer is lost, or whose taker dies, is missing: `assign` leaves no gap.
+        Lost answers and crashes leave gaps; `assign` leaves none.
         """
-        if self._process != os.getpid():  # forked: what was reserved is our parent's
+        if self._process != os.getpid():  # after a fork: the reserved numbers are the parent's
             self._reserved, self._process = deque(), os.getpid()
         with contextlib.suppress(IndexError):
             return self._reserved.popleft()
@@ -256,7 +256,7 @@ class Sequence(Structure[S]):
 
     @operation
     def reserve(self, count: int) -> Steps[range]:
-        """So many numbers in a row, for the caller alone. Cost: one write."""
+        """`count` consecutive numbers, unique to the caller. Cost: one write."""
         return (yield from self._reserve(_positive(count)))
 
     @operation
@@ -266,11 +266,11 @@ class Sequence(Structure[S]):
 
     @operation
     def assign(self, make: Callable[[int], E]) -> Steps[E]:
-        """Create the entity that `make` gives for the next number, in one transaction with the sequence.
+        """Create the entity that `make` returns for the next number, in one transaction with the sequence.
 
-        So no number is ever without its entity: no gaps, whatever fails. Cost: a consistent read and a
-        transaction of two writes, again where another was faster. Raises what `create` raises, and
-        `Contended` where others were faster in each of many attempts.
+        So every number has its entity, without gaps. Cost: a consistent read and a transaction of two
+        writes, again where another caller was faster. Raises what `create` raises, and `Contended` where
+        others were faster in each of many attempts.
         """
         attempt = functools.partial(self._assign, make)
         made = yield from retry_on_conflict(
@@ -281,22 +281,22 @@ class Sequence(Structure[S]):
         return made
 
     def _assign(self, make: Callable[[int], E]) -> Steps[E | WriteRefused]:
-        """The entity with the next number, or why it cannot be created."""
+        """The entity with the next number, or the error that refused it."""
         last = yield from self._last()
         entity = make(last + 1)
-        together = self.calls.transaction()
+        tx = self.calls.transaction()
         if last:
             counted = SequenceState.given.set(last + 1)
             unchanged = SequenceState.given == last
-            together.update(self._kind, counted, when=unchanged, sequence=self.name)
+            tx.update(self._kind, counted, when=unchanged, sequence=self.name)
         else:
-            together.create(self._kind(sequence=self.name, given=1))
-        together.create(entity)
+            tx.create(self._kind(sequence=self.name, given=1))
+        tx.create(entity)
         try:
-            yield from together.commit()
+            yield from tx.commit()
         except TransactionFailed as failed:
             if 0 in failed.failures:
-                raise  # another was faster
+                raise  # another caller was faster
             return failed.failures[1]
         return entity
 
@@ -311,7 +311,7 @@ class Sequence(Structure[S]):
 
 
 def _sum(shards: Iterable[CounterShard | None]) -> int:
-    return sum(each.total for each in shards if each is not None)
+    return sum(shard.total for shard in shards if shard is not None)
 
 
 def _positive(count: int) -> int:

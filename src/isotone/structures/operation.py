@@ -58,7 +58,7 @@ def _argument_check(function: Callable[..., Any]) -> Callable[[Any, Any, Any], N
 
 
 class Structure(Host[S]):
-    """What every structure has: a store, its calls as steps, and the table in which it lives."""
+    """The base of all structures: a store, its calls as steps, and a table."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -68,12 +68,13 @@ class Structure(Host[S]):
     def __init__(self, store: S, table: Table) -> None:
         if not isinstance(store, Store | AsyncStore):
             raise UsageError(
-                f"a {type(self).__name__} is made with a store, not with {store!r}: "
+                f"{type(self).__name__} takes a store, not {store!r}; write "
                 f"{type(self).__name__}(isotone.connect(…), …)"
             )
         if not isinstance(table, Table):
             raise UsageError(
-                f"table={table!r} is no table; write table={type(self).__name__}.layout(…), or one of yours"
+                f"table={table!r} is not a table; write table={type(self).__name__}.layout(…), or give one of "
+                "yours"
             )
         self.store: S = store
         self.run, self.run_batches = store.run, store.run_batches
@@ -82,8 +83,8 @@ class Structure(Host[S]):
 
     def __repr__(self) -> str:
         names = map(vars(self).get, ("name", "relation", "namespace", "scope"))
-        called = [repr(each) for each in names if each is not None]
-        return f"{type(self).__name__}({', '.join([*called, f'table={self.table.name!r}'])})"
+        parts = [repr(name) for name in names if name is not None]
+        return f"{type(self).__name__}({', '.join([*parts, f'table={self.table.name!r}'])})"
 
     def now(self) -> float:
         """Seconds since the epoch, by the store's clock."""
@@ -99,7 +100,7 @@ class Structure(Host[S]):
 
     @operation
     def create_table(self) -> Steps[None]:
-        """Make the structure's table where it is missing."""
+        """Create the structure's table where it is missing."""
         yield from self.calls.create_tables(self.table)
 
 

@@ -1,4 +1,4 @@
-"""What a function is given and gives, as JSON: to compare it with another time, and to keep it."""
+"""Arguments and results as JSON: payloads are compared by a fingerprint, results are stored."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from isotone.errors import UsageError
 from isotone.model import Entity
 
 _EXACT: Final = Context(prec=1000)
-_LARGEST: Final = 350_000  # bytes of a result; an item has 400 KB, and a key up to two
+_MAX_RESULT: Final = 350_000  # bytes; an item has 400 KB, and a key up to two
 
 
-def kind_of(function: Callable[..., Any], said: Any = Any) -> Any:
-    """The type as which results are read; raises `UsageError` where that cannot be."""
-    kind = _returned(function) if said is Any or said is None else said
+def kind_of(function: Callable[..., Any], given: Any = Any) -> Any:
+    """The type as which results are read; raises `UsageError` where there is none."""
+    kind = _returned(function) if given is Any or given is None else given
     reader(kind)
     return kind
 
 
 def _returned(function: Callable[..., Any]) -> Any:
-    """The type of what a function says it returns, or has awaited; Any where it says nothing."""
+    """The annotated return type of a function, or of what it awaits; Any without an annotation."""
     while isinstance(function, functools.partial):
         function = function.func
     if isinstance(function, type):
         return function
-    told = function if inspect.isroutine(function) else type(function).__call__
+    called = function if inspect.isroutine(function) else type(function).__call__
     try:
-        kind = get_type_hints(told).get("return", Any)
+        kind = get_type_hints(called).get("return", Any)
     except (AttributeError, NameError, SyntaxError, TypeError) as error:
         raise UsageError(
-            f"what {getattr(function, '__name__', function)!r} returns is not known, and so not as what a "
-            f"kept result is to be read: {error}; import it, outside of `if TYPE_CHECKING`"
+            f"the return type of {getattr(function, '__name__', function)!r} cannot be read: {error}; import "
+            "it outside of `if TYPE_CHECKING`, or give result=…"
         ) from None
     origin = get_origin(kind)
     is_awaited = isinstance(origin, type) and issubclass(origin, Awaitable)
@@ -47,7 +47,7 @@ def _returned(function: Callable[..., Any]) -> Any:
 
 
 def is_async(*functions: Callable[..., Any]) -> bool:
-    """Whether one of the functions, or of the objects that are called like one, has to be awaited."""
+    """Whether one of the functions, or of the callable objects, must be awaited."""
     calls = [*functions, *(type(each).__call__ for each in functions)]
     return any(
         inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in calls
@@ -55,10 +55,10 @@ def is_async(*functions: Callable[..., Any]) -> bool:
 
 
 def arguments(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """What a function is given, however that is spelled: by name, with defaults, without `self`."""
+    """The arguments of a call by name, with defaults, without `self`."""
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
-    return {name: each for name, each in bound.arguments.items() if name not in ("self", "cls")}
+    return {name: value for name, value in bound.arguments.items() if name not in ("self", "cls")}
 
 
 def _json(value: Any, **options: Any) -> str:
@@ -75,21 +75,21 @@ def _of_entity(value: Any) -> Any:
 
 
 def fingerprint_of(payload: Any) -> str:
-    """The same for equal payloads; empty where nothing is said."""
+    """A fingerprint, the same for equal payloads; empty for None."""
     if payload is None:
         return ""
     try:
         text = _json(_ordered(payload), sort_keys=True)
     except (TypeError, ValueError) as error:
         raise UsageError(
-            f"the payload cannot be compared with that of another time: {error}; say what must be the same "
-            "by payload=…"
+            f"the payload cannot be compared with an earlier one: {error}; give what must be equal as "
+            "payload=…"
         ) from None
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _ordered(value: Any) -> Any:
-    """A payload with its sets in an order, as each process has another, and equal numbers alike."""
+    """A payload with sets in a fixed order, and with equal numbers written alike."""
     if isinstance(value, float | Decimal) and math.isfinite(value) and value == int(value):
         return int(value)
     if isinstance(value, Decimal):
@@ -108,30 +108,30 @@ def _ordered(value: Any) -> Any:
 
 
 def written(result: Any) -> str:
-    """A result as it is kept; raises `UsageError` where that cannot be."""
+    """A result as it is stored; raises `UsageError` for one that cannot be."""
     try:
         text = _json(result)
     except (TypeError, ValueError) as error:
         raise UsageError(f"the result cannot be kept: {error}") from None
-    if len(text.encode()) > _LARGEST:
-        raise UsageError("the result is too large to be kept: give less")
+    if len(text.encode()) > _MAX_RESULT:
+        raise UsageError("the result is too large to be kept; return less")
     return text
 
 
 def to_keep(result: Any, kind: Any) -> str:
-    """A result as it is kept; raises `UsageError` where something else would be read, too."""
+    """A result as it is stored; raises `UsageError` also where another value would be read."""
     text = written(result)
-    again = result_of(text, kind)
-    if again != result or (kind is Any and type(again) is not type(result)):
+    read = result_of(text, kind)
+    if read != result or (kind is Any and type(read) is not type(result)):
         raise UsageError(
-            f"the result cannot be kept: {reprlib.repr(result)} would be {reprlib.repr(again)} the next time; say "
-            "its exact type by result=…, or by an annotation: `def work() -> tuple[int, str]`"
+            f"the result cannot be kept: {reprlib.repr(result)} would be {reprlib.repr(read)} the next time; "
+            "give its exact type as result=…, or by an annotation: `def work() -> tuple[int, str]`"
         )
     return text
 
 
 def result_of(text: str | None, kind: Any) -> Any:
-    """A kept result as its type; raises `UsageError` where it is none of these, or could not be kept."""
+    """A stored result as its type; raises `UsageError` where it has another, or was not stored."""
     if text is None:
         raise UsageError(
             "it was done, but the result could not be kept; forget(…) lets it be done again"
@@ -139,12 +139,14 @@ def result_of(text: str | None, kind: Any) -> Any:
     try:
         return reader(kind)(text)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"the result as it is kept, {reprlib.repr(text)}, is no {kind}") from error
+        raise UsageError(
+            f"the result as it is kept, {reprlib.repr(text)}, is not a {kind}"
+        ) from error
 
 
 @functools.lru_cache(maxsize=256)
 def reader(kind: Any) -> Callable[[str], Any]:
-    """What reads results of a type; raises `UsageError` where the type has no form in JSON."""
+    """The function that reads results of a type; raises `UsageError` for a type without a form in JSON."""
     if kind is Any:
         return json.loads
     if isinstance(kind, type) and issubclass(kind, Entity):
@@ -156,6 +158,6 @@ def reader(kind: Any) -> Callable[[str], Any]:
     except PydanticUserError as error:
         complaint = str(error).partition(". ")[0]
         raise UsageError(
-            f"a result cannot be kept as {kind}: {complaint}; say by result=… a type that pydantic reads, "
-            "or one Entity"
+            f"a result cannot be kept as {kind}: {complaint}; give a type that pydantic reads, or an "
+            "Entity, as result=…"
         ) from None

@@ -1,14 +1,14 @@
-"""Values that one owner at a time has: names, addresses, seats.
+"""Unique values with one owner at a time: user names, addresses, seats.
 
     names = Unique(store, "username", normal=str.casefold)
     names.reserve("Ann", owner="user:1")
-    names.reserve("ann", owner="user:2")        # NotUnique, and says who has it
+    names.reserve("ann", owner="user:2")        # NotUnique, with the owner
 
-    with store.transaction() as tx:       # beside writes of one's own
+    with store.transaction() as tx:             # with other writes
         tx.create(user)
         names.within(tx).reserve(user.name, owner=user.id)
 
-A value is an item whose key it is, so the database itself keeps it unique.
+A value is the key of an item, so the database itself keeps it unique.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNIQUE: Final = Table("unique")
 
 
 class UniqueValue(Entity):
-    """A value that is taken, and by whom."""
+    """A value and its owner."""
 
     namespace: Attr[str] = field()
     value: Attr[str] = field()
@@ -39,7 +39,7 @@ class UniqueValue(Entity):
 
 
 class Unique(Structure[S]):
-    """The values of one namespace. `normal` makes one value of those that count as the same."""
+    """The values of one namespace. Values with the same `normal(value)` are the same."""
 
     def __init__(
         self,
@@ -56,14 +56,14 @@ class Unique(Structure[S]):
 
     @staticmethod
     def layout(name: str = "unique") -> Table:
-        """A table in which values can live."""
+        """A table for unique values."""
         return Table(name)
 
     @operation
     def reserve(self, value: str, owner: str, *, seconds: float | None = None) -> Steps[None]:
-        """Take a value, for good or for so many seconds. Cost: one write.
+        """Take a value, for good or for `seconds` seconds. Cost: one write.
 
-        Whose it is already may take it again, for a longer or shorter time. Raises `NotUnique`.
+        Its owner may take it again, for a longer or shorter time. Raises `NotUnique`.
         """
         taken, free = self._reservation(value, owner, seconds)
         try:
@@ -73,7 +73,7 @@ class Unique(Structure[S]):
 
     @operation
     def release(self, value: str, owner: str) -> Steps[bool]:
-        """Give a value up; whether the owner had it. Cost: one write."""
+        """Release a value; returns whether `owner` had it. Cost: one write."""
         try:
             was = yield from self._release(self.calls, value, owner)
         except ConditionFailed:
@@ -84,34 +84,34 @@ class Unique(Structure[S]):
     def transfer(self, value: str, owner: str, to: str) -> Steps[None]:
         """Give a value to another owner, for good. Cost: one write.
 
-        Raises `NotFound` where nobody has it, `NotUnique` where somebody else has. Whose it is for good
-        already keeps it: it may be that only the answer was lost.
+        Raises `NotFound` where it is free, `NotUnique` where another owner has it. Where `to` has it for
+        good already, nothing happens: the answer to an earlier call may have been lost.
         """
         try:
             yield from self._transfer(self.calls, value, owner, to)
         except NotFound:
-            raise NotFound(f"nobody has {self.namespace} {value!r}") from None
+            raise NotFound(f"{self.namespace} {value!r} has no owner; reserve() it") from None
         except ConditionFailed as refused:
             if (refused.current.owner, refused.current.gone_at) != (to, None):
                 raise self._taken(value, refused.current) from None
 
     @operation
     def owner_of(self, value: str) -> Steps[str | None]:
-        """Who has a value; None where it is free. Cost: a consistent read."""
-        found = yield from self.calls.get(self._kind, consistent=True, **self._key(value))
-        return None if found is None else found.owner
+        """The owner of a value; None where it is free. Cost: a consistent read."""
+        taken = yield from self.calls.get(self._kind, consistent=True, **self._key(value))
+        return None if taken is None else taken.owner
 
     @validated
     def within(self, tx: Transaction) -> UniqueWrites:
-        """The same writes, as part of a transaction: they are made with all its others, or not at all."""
+        """The same writes as part of a transaction: all of it is written, or nothing."""
         return UniqueWrites(self, tx)
 
-    # The writes: a store's calls give the steps of each, a transaction collects it
+    # Writes: `to` is the store's calls, which give steps, or a transaction, which collects them
 
     def _reservation(
         self, value: str, owner: str, seconds: float | None
     ) -> tuple[UniqueValue, Condition]:
-        """What is put for a value, and the condition that it may be."""
+        """The item of a value, and the condition under which it may be put."""
         require_positive(seconds=seconds)
         now = datetime.fromtimestamp(self.now(), UTC)
         gone_at = None if seconds is None else now + timedelta(seconds=seconds)
@@ -138,10 +138,10 @@ class Unique(Structure[S]):
 
 
 class UniqueWrites:
-    """The writes of a `Unique`, collected by a transaction.
+    """The writes of a `Unique` in a transaction.
 
-    Where one is refused, the transaction fails, and `failures` has why: `NotUnique` for `reserve`, with the
-    `owner` of the value; for the others `ConditionFailed`, whose `current` is the value as it is, or None.
+    Where one is refused, the transaction fails, and `failures` has the reason: for `reserve`, `NotUnique` with
+    the `owner`; for the others, `ConditionFailed` whose `current` is the value as it is, or None.
     """
 
     def __init__(self, unique: Unique[Any], tx: Transaction) -> None:
@@ -149,13 +149,13 @@ class UniqueWrites:
         self._tx = tx
 
     def reserve(self, value: str, owner: str, *, seconds: float | None = None) -> None:
-        """Take a value, for good or for so many seconds. Cost: one entry of the transaction."""
+        """Take a value, for good or for `seconds` seconds. Cost: one entry of the transaction."""
         taken, free = self._unique._reservation(value, owner, seconds)
         refused = functools.partial(self._unique._taken, value)
         self._tx.put(taken, when=free, otherwise=refused)
 
     def release(self, value: str, owner: str) -> None:
-        """Give a value up, which the owner must have. Cost: one entry of the transaction."""
+        """Release a value, which `owner` must have. Cost: one entry of the transaction."""
         self._unique._release(self._tx, value, owner)
 
     def transfer(self, value: str, owner: str, to: str) -> None:
