@@ -310,7 +310,7 @@ def test_a_function_that_returns_something_else_than_it_says_is_told(memory: Sto
 
     once = Idempotency(memory, "work")
     once.create_table()
-    with pytest.raises(errors.UsageError, match=r"as it is kept, .*many.*, is no <class 'int'>"):
+    with pytest.raises(errors.UsageError, match=r"as it is kept, .*many.*, is not a <class 'int'>"):
         once.once("a", count)
     once.once("b", lambda: "many")
     with pytest.raises(errors.UsageError, match="is no <class 'int'>"):

@@ -117,7 +117,7 @@ def test_a_table_has_one_class_of_each_kind(memory: Store) -> None:
 
 def test_what_it_is_made_with_is_a_store_and_a_table(memory: Store) -> None:
     wrong: Any = "shop.db"
-    with pytest.raises(errors.UsageError, match="is made with a store"):
+    with pytest.raises(errors.UsageError, match="takes a store, not"):
         Tallies(wrong, Table("tallies"))
     with pytest.raises(errors.UsageError, match="is not a table; write table=Tallies"):
         Tallies(memory, wrong)
