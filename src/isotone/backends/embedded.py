@@ -1,4 +1,4 @@
-"""The database inside this process: the one place where the library's stack meets the database's.
+"""The database in this process: the only module that imports from both stacks.
 
 >>> import isotone
 >>> with isotone.open(":memory:") as database:
@@ -31,7 +31,7 @@ MEMORY = ":memory:"
 Durability = Literal["disk", "process", "none"]
 
 _WAKING = frozenset({"CreateTable", "UpdateTable", "UpdateTimeToLive"})
-_RETRY_INTERVAL = 1.0  # seconds after which failed background work is tried again
+_RETRY_INTERVAL = 1.0  # seconds until failed background work is retried
 
 log = logging.getLogger("isotone")
 
@@ -44,12 +44,12 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     region: str = "us-east-1",
     account: str = "000000000000",
 ) -> Database:
-    """Open a database: a file, which is made where there is none, or memory.
+    """Open a database: a file, which is created if it does not exist, or memory.
 
-    `durability` says when a write is answered: "disk", when it will survive a power cut; "process",
-    when it will survive the death of the process; "none", at once. It has no meaning in memory.
+    `durability` says when a write is answered: "disk", when it survives a power cut; "process", when it
+    survives a crash of the process; "none", at once. In memory it has no meaning.
 
-    Raises `StorageCorrupt` for a file that is no Isotone database, `StorageError` for one that
+    Raises `StorageCorrupt` for a file that is not an Isotone database, `StorageError` for one that
     cannot be opened.
     """
     return Database(
@@ -68,9 +68,8 @@ def _store(path: str, durability: Durability) -> Store:
 class Database:
     """One open database: DynamoDB's API as method calls, from any thread.
 
-    Background work (filling a new index, deleting expired items) runs in a thread of its own, which
-    is started where there is such work, also work that another process left. A server that has a timer
-    calls `maintain` as well.
+    Background work (filling a new index, deleting expired items) runs in a thread, which is started when
+    there is such work, also work that another process left. A server with a timer calls `maintain`, too.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -133,7 +132,7 @@ class Database:
         return StreamsClient(self.execute, region_name=self.engine.region)
 
     def maintain(self) -> float:
-        """Do a slice of background work; the seconds after which to call again."""
+        """Do a slice of background work; returns the seconds after which to call again."""
         with self._unbroken():
             return self._service.maintain()
 
@@ -143,15 +142,15 @@ class Database:
             maintenance.finish(self.engine)
 
     def check(self, progress: integrity.Progress | None = None) -> list[str]:
-        """What is wrong with the data, in words; empty where nothing is. Reads everything once.
+        """The consistency check: a list of problems, empty if there are none. Reads everything once.
 
-        `progress` is called with a table's name and the items looked at so far.
+        `progress` is called with a table's name and the number of items checked so far.
         """
         with self._unbroken():
             return integrity.check(self.engine, progress)
 
     def rolled_back(self) -> AbstractContextManager[None]:
-        """Undo all that is written inside the block, at the cost of what was written."""
+        """Undo everything that is written inside the block. Costs as much as was written."""
         return self.engine.rolled_back()
 
     def close(self) -> None:
@@ -175,7 +174,7 @@ class Database:
 
     @contextmanager
     def _unbroken(self) -> Iterator[None]:
-        """Undo what an exception from anywhere (`KeyboardInterrupt`) has left half done."""
+        """Undo what an unforeseen exception (`KeyboardInterrupt`) has left half done."""
         try:
             yield
         except IsotoneError:
@@ -221,9 +220,7 @@ class _Worker:
     def _maintain(self) -> float:
         try:
             return self._service.maintain()
-        except (
-            Exception
-        ):  # whatever it is: a thread that ended would leave all later work undone, unseen
+        except Exception:  # if the thread ended, all later work would silently be left undone
             self._service.engine.abandon()
-            log.exception("background work failed; it will be tried again")
+            log.exception("background work failed; it will be retried")
             return _RETRY_INTERVAL

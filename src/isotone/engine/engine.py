@@ -59,7 +59,7 @@ class Engine:
         _OPEN.add(self)
 
     def refresh(self) -> None:
-        """Drop what is kept in memory if another process made it old."""
+        """Drop what is kept in memory if another process has made it stale."""
         if self.store.changed_elsewhere() or self.outdated:
             self.forget()
 
@@ -73,9 +73,9 @@ class Engine:
     def abandon(self) -> None:
         """Undo what this thread has left open, if anything, after an unforeseen exception.
 
-        Python can raise what a signal handler raises (`KeyboardInterrupt`) before the first line of an
-        `__exit__` and in the middle of one, and then the block has ended, but the transaction has not.
-        The lock tells: it is given back only when all else is in order.
+        A signal handler can raise (`KeyboardInterrupt`) before the first line of an `__exit__`, or in
+        the middle of one. Then the block has ended, but the transaction has not. The lock tells: it is
+        released only when all else is in order.
         """
         if not self.lock._is_owned():  # type: ignore[attr-defined] # not in the stubs
             return
@@ -113,7 +113,7 @@ _OPEN: WeakSet[Engine] = WeakSet()
 
 
 def _lock_all() -> None:
-    """Wait until nobody is in the middle of anything: a child must not inherit that, nor the locks."""
+    """Wait until no request is running: a child must inherit neither that nor the locks."""
     for engine in sorted(_OPEN, key=id):
         engine.lock.acquire()
         _held.append(engine)
@@ -141,8 +141,8 @@ def _make_system_trees(store: Store) -> None:
 class _Reading:
     """`with engine.reading:` the lock, and a view of one moment, not older than the last commit.
 
-    What the catalog says and what is read by it is of the same moment, so that no other process can
-    drop a table in between. Where there is no other process, the lock alone is all that it takes.
+    The catalog and the items are of the same moment: no other process can drop a table in between. Where
+    no other process can write, the lock alone is enough.
     """
 
     __slots__ = ("_engine", "_lock", "_snapshot")

@@ -67,7 +67,7 @@ def _sweep(engine: Engine, name: str) -> int:
 
 
 def _expired(engine: Engine, table: Table, most: int) -> list[bytes]:
-    """The keys of expired items, the longest expired first. Reads no more than it returns."""
+    """The keys of expired items, the longest expired first. Reads only what it returns."""
     assert table.schema.ttl is not None
     now = int(engine.clock.now())
     low = encode_number(str(max(0, now - limits.TTL_OLDEST)))

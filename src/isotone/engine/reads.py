@@ -97,7 +97,7 @@ class Page(msgspec.Struct):
 
 
 class Reader(msgspec.Struct, frozen=True, gc=False):
-    """How a page treats each entry.
+    """What becomes of the entries of a page.
 
     `expand` turns an entry's record into the item's own (for a local index that lacks attributes);
     `matches` is the filter, `project` cuts the item down, `counting` keeps no items at all.
@@ -121,7 +121,7 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
         return Page([] if self.counting else items, len(items), scanned, size, last)
 
     def _items(self, records: list[bytes]) -> list[msgspec.Raw]:
-        """What passes the filter, as it is shown."""
+        """The items that pass the filter, as the answer has them."""
         if self.expand is not None:
             records = [self.expand(record) for record in records]
         if self.matches is None:
@@ -140,8 +140,7 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
 def _read(entries: Iterator[tuple[bytes, bytes]], limit: int | None) -> tuple[list[bytes], int]:
     """The records of one page, and how many bytes they are.
 
-    Reads in chunks, each of as many records as fit if they are like those before: so little is read
-    that the page does not keep.
+    Reads in chunks; a chunk has as many records as fit if they are as large as those before.
     """
     records: list[bytes] = []
     size = 0

@@ -80,7 +80,7 @@ WriteRequests = Annotated[
 
 
 class BatchWriteItem(Structure, frozen=True):
-    """Put and delete items of several tables, each on its own."""
+    """Put and delete items of several tables, independently."""
 
     request_items: Annotated[
         dict[TableName, WriteRequests], Meta(min_length=1, max_length=limits.BATCH_WRITE_ITEMS)

@@ -41,7 +41,7 @@ class Meter:
         self._charge(read_units(size, consistent) * self._factor, index)
 
     def write(self, old_size: int, new_size: int) -> None:
-        """Charge a write of an item: by the larger of what was there and what is there now."""
+        """Charge a write of an item, by the larger of its old and new size."""
         self._charge(write_units(max(old_size, new_size)) * self._factor, None)
 
     def write_entry(self, index: SecondaryIndex, before: Entry | None, after: Entry | None) -> None:

@@ -38,7 +38,7 @@ def refusal(document: Any, shape: Record) -> ValidationException | None:
 
 
 def violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
-    """A sentence for each constraint that `value` or something inside it breaks."""
+    """A sentence for each constraint that `value`, or something in it, breaks."""
     if value is None:
         yield problem("null", path, _NULL)
         return
@@ -51,7 +51,7 @@ def violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
 
 
 def problem(value: str, path: str, sentence: str) -> str:
-    """One entry of the list: what was found where, and what it should be."""
+    """One entry of the list: the value, its path, and the constraint that it breaks."""
     return f"Value {value} at '{path}' failed to satisfy constraint: {sentence}"
 
 
@@ -83,10 +83,10 @@ def _mapping(value: Any, shape: Mapping, path: str) -> Iterator[str]:
 def _record(value: Any, shape: Record, path: str) -> Iterator[str]:
     for member in shape.members.values():
         place = f"{path}.{_decapitalized(member.name)}".lstrip(".")
-        found = value.get(member.name)
-        if member.checked_last or (found is None and not member.required):
+        content = value.get(member.name)
+        if member.checked_last or (content is None and not member.required):
             continue
-        yield from violations(found, member.shape, place)
+        yield from violations(content, member.shape, place)
 
 
 _INSIDE: Final[dict[type, Callable[[Any, Any, str], Iterator[str]]]] = {
@@ -103,7 +103,7 @@ def _fits(value: Any, constraints: Constraints) -> bool:
 
 
 def _bracketed(constraints: Constraints) -> str:
-    """The rules on each member of a collection: there the longest length comes first."""
+    """The rules on the members of a collection; here the maximum length comes first."""
     return f"[{', '.join(sorted((rule.sentence for rule in constraints), key=_rank))}]"
 
 
@@ -123,7 +123,7 @@ def java_text(value: Any, shape: Shape) -> str:
         case Sequence():
             return f"[{', '.join(java_text(member, shape.member) for member in value)}]"
         case Mapping():
-            entries = (f"{key}={java_text(each, shape.value)}" for key, each in value.items())
+            entries = (f"{key}={java_text(item, shape.value)}" for key, item in value.items())
             return f"{{{', '.join(entries)}}}"
         case Record():
             members = (

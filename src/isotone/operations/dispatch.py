@@ -91,7 +91,7 @@ class Service:
         return operation in _GROUPED
 
     def execute_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
-        """Carry out requests in one transaction: one wait for the disk, however many they are.
+        """Execute requests in one transaction, so that all of them wait for the disk once.
 
         Each is answered as if it had come alone. None is answered before all are on the disk.
         """
@@ -100,10 +100,10 @@ class Service:
                 with self.engine.writing:
                     return [self._answer(*request) for request in requests]
             except StorageBusy as error:
-                # Each alone would wait as long again for the same lock.
+                # One by one, each would wait as long again for the same lock.
                 return [InternalServerError(str(error))] * len(requests)
             except Exception:
-                # Undone as a whole; each alone tells which of them it was.
+                # The whole group was undone. Run one by one, each request gets its own answer.
                 self.engine.abandon()
                 log.debug("a group of %d writes was undone", len(requests), exc_info=True)
         return [self._answer_alone(*request) for request in requests]

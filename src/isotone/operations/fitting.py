@@ -1,6 +1,6 @@
 """Whether items, keys and key conditions fit a table, and AWS's sentences where they do not.
 
-The engine only says whether something fits; why it does not is found out here, slowly.
+The engine only says whether something fits. This module finds out why not, on the slow path.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An attribute value, whose inside the requests' shapes do not judge."""
+    """An attribute value. Its content is checked later, by `values`."""
 
     constraints: Constraints = ()
 
@@ -205,7 +205,7 @@ def _length(meta: msgspec.Meta) -> Constraints:
 
 
 def _range(meta: msgspec.Meta) -> Constraints:
-    """A bound that the Java type has anyway is no rule: what lies beyond it is clamped."""
+    """A bound of the Java type itself is not a rule: values beyond it are clamped."""
     rules = []
     low, high = meta.ge, meta.le
     if low is not None and low > -(2**31):
@@ -226,13 +226,13 @@ def _pattern(pattern: str) -> Constraint:
 
 
 def at_least(length: int) -> Constraint:
-    """The rule that a text, list or map is no shorter."""
+    """The rule on the minimum length of a text, list or map."""
     sentence = f"Member must have length greater than or equal to {length}"
     return Constraint(sentence, lambda value: len(value) >= length)
 
 
 def at_most(length: int) -> Constraint:
-    """The rule that a text, list or map is no longer."""
+    """The rule on the maximum length of a text, list or map."""
     sentence = f"Member must have length less than or equal to {length}"
     return Constraint(sentence, lambda value: len(value) <= length)
 
@@ -244,7 +244,7 @@ def _unless_arn(rule: Constraint) -> Constraint:
     return Constraint(rule.sentence, holds)
 
 
-# What a data-plane call says of a TableName that is no ARN and no name.
+# The rules of a data-plane call on a TableName that is not an ARN.
 NAME_CONSTRAINTS: Final[Constraints] = tuple(
     _unless_arn(rule) for rule in (_pattern(NAME_PATTERN), at_least(3), at_most(255))
 )

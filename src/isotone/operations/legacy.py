@@ -1,8 +1,8 @@
-"""The parameters that expressions replaced, translated into the trees that expressions parse into.
+"""The legacy parameters, which expressions replaced, translated into the trees of expressions.
 
-AttributesToGet, Expected, QueryFilter, ScanFilter, KeyConditions and AttributeUpdates know no paths:
-a name is an attribute's name, dots and brackets included. Their values are checked here, one condition
-after the other, in the service's words; what they mean is left to `expressions`.
+AttributesToGet, Expected, QueryFilter, ScanFilter, KeyConditions and AttributeUpdates have no paths: a
+name is an attribute's name, dots and brackets included. Their values are checked here, condition by
+condition, in the service's words; `expressions` evaluates them.
 """
 
 from __future__ import annotations
@@ -123,28 +123,28 @@ def refuse_repeated_names(attributes_to_get: Sequence[str]) -> None:
 
 
 def projection_of(attributes_to_get: Sequence[str]) -> Projection:
-    """The projection that AttributesToGet asks for."""
+    """The projection of AttributesToGet."""
     return Projection.from_node(ProjectionNode(tuple(map(_path, attributes_to_get))))
 
 
 def expected_condition(
     expected: Mapping[str, members.ExpectedAttributeValue] | None, operator: str | None
 ) -> Condition | None:
-    """The condition of a write that Expected and ConditionalOperator say."""
+    """The condition of a write, from Expected and ConditionalOperator."""
     return _joined(_expectation, expected, operator, "ConditionExpression")
 
 
 def filter_condition(
     conditions: Mapping[str, members.Condition] | None, operator: str | None
 ) -> Condition | None:
-    """The filter that QueryFilter or ScanFilter and ConditionalOperator say."""
+    """The filter of a read, from QueryFilter or ScanFilter and ConditionalOperator."""
     return _joined(_filter, conditions, operator, "FilterExpression")
 
 
 def attribute_updates(
     updates: Mapping[str, members.AttributeValueUpdate] | None,
 ) -> Update | None:
-    """The update that AttributeUpdates says."""
+    """The update of AttributeUpdates."""
     if not updates:
         return None
     actions = tuple(_action(name, update) for name, update in updates.items())
@@ -154,7 +154,7 @@ def attribute_updates(
 
 
 def key_conditions(conditions: Mapping[str, members.Condition] | None) -> KeyCondition:
-    """The key condition that KeyConditions says; which attributes are keys is told to its `resolve`."""
+    """The key condition of KeyConditions; its `resolve` takes the names of the key attributes."""
     if conditions is None:
         raise ValidationException(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified "
@@ -316,9 +316,9 @@ _UPDATES: Final[dict[str, _UpdateAction]] = {
 
 
 def _in_legacy_words(apply: Apply) -> Apply:
-    """The same function, with what the item's types forbid told in the words of AttributeUpdates."""
+    """The same function, with type errors in the words of AttributeUpdates."""
 
-    def told(item: Item, values: Any) -> Item:
+    def reworded(item: Item, values: Any) -> Item:
         try:
             return apply(item, values)
         except ValidationException as error:
@@ -326,4 +326,4 @@ def _in_legacy_words(apply: Apply) -> Apply:
                 raise ValidationException("Type mismatch for attribute to update") from None
             raise
 
-    return told
+    return reworded

@@ -1,8 +1,8 @@
-"""The members that several requests share: their types and AWS's constraints on them.
+"""What requests are made of: structures, and the types of members with AWS's constraints.
 
-A constraint stands in the annotation, so that msgspec enforces it while it decodes; `grammar` reads the
-same annotation to explain a refusal. The values of an enum stand in the order in which the service
-prints them.
+Attributes are in snake case (`request.table_name` is `TableName`); an absent member is None. A constraint
+is in the annotation: msgspec enforces it while it decodes, and `grammar` reads it to explain a refusal.
+The values of an enum are in the order in which the service prints them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Structure(Struct, frozen=True, gc=False, rename=member_name):
     """A structure of the API: unknown members are ignored, null means absent, as the service has it."""
 
 
-# An attribute value stays as JSON gave it; `values.canonical_item` judges it.
+# An attribute value stays as JSON gave it; `values.canonical_item` checks it.
 AttributeValue: TypeAlias = dict[str, Any]
 AttributeName: TypeAlias = Annotated[str, Meta(max_length=65535)]
 AttributeMap: TypeAlias = dict[AttributeName, AttributeValue]
 AttributeNames: TypeAlias = Annotated[list[AttributeName], Meta(min_length=1)]
 
-# Data-plane calls take a name or an ARN; `names.table_name` judges what it is.
+# Data-plane calls take a name or an ARN; `names.table_name` checks it.
 TableName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=1024, extra={"checked": "name"})
 ]

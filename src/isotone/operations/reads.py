@@ -340,7 +340,7 @@ def _check_projected(
 
 
 def _check_choice(request: Query | Scan) -> None:
-    """Which attributes a read chooses. The service judges the expressions before this."""
+    """Refuse a Select that contradicts the attributes asked for; the service does so after expressions."""
     select = request.select
     if select is None:
         return

@@ -1,8 +1,8 @@
 """From JSON to a document of the right types, as the service's own parser does it.
 
-A null is an absent member, a decimal where a whole number is wanted loses its fraction, and a number
-beyond the Java type is clamped to it. Everything else that has the wrong type is refused, in the order
-in which it stands in the body. Constraints come later (`constraints`).
+A null is an absent member, a decimal in the place of an integer loses its fraction, and a number beyond
+the Java type is clamped to it. Any other wrong type is refused; the first in the body is reported.
+Constraints come later (`constraints`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
 
 
 def parse(body: bytes) -> Any:
-    """The JSON of a body; anything else is refused without a word, as the service does."""
+    """The JSON of a body; anything else is refused without a message, as by the service."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -136,7 +136,7 @@ _CONFORM: Final[dict[type, Callable[[Any, Any], Any]]] = {
 
 
 def java_type(shape: Shape) -> str:
-    """The service's name of a shape's type: a class where it is no collection."""
+    """The service's name of a shape's type: a collection, or a class."""
     name = _java_name(shape)
     return name if isinstance(shape, Mapping | Sequence) else f"class {name}"
 

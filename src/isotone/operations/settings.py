@@ -141,7 +141,7 @@ def tag_resource(engine: Engine, request: TagResource) -> Answer:
 
 @action("UntagResource")
 def untag_resource(engine: Engine, request: UntagResource) -> Answer:
-    """Take tags from a table; a tag that is not there is no error."""
+    """Remove tags from a table; a missing tag is not an error."""
     _check_arn(request.resource_arn)
     if not request.tag_keys:
         raise ValidationException("Atleast one Tag Key needs to be provided as Input.")
@@ -154,7 +154,7 @@ def untag_resource(engine: Engine, request: UntagResource) -> Answer:
 
 @action("ListTagsOfResource")
 def list_tags_of_resource(engine: Engine, request: ListTagsOfResource) -> Answer:
-    """A table's tags, ten to a page. A token that was not given here means the first page."""
+    """A table's tags, ten to a page. An unknown token means the first page."""
     _check_arn(request.resource_arn)
     with engine.reading:
         tags = list(table_of_arn(engine, request.resource_arn).schema.tags.items())

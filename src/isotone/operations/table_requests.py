@@ -252,7 +252,7 @@ _UPDATES: Final = (
 
 
 def check_create_table(request: CreateTable) -> None:
-    """That a new table's throughput, keys and indexes fit together."""
+    """Check that a new table's throughput, keys and indexes fit together."""
     _check_billing(request)
     _check_bounds(request.provisioned_throughput)
     _check_stream(request.stream_specification)
@@ -307,7 +307,7 @@ def _check_stream(stream: StreamSpecification | None) -> None:
 
 
 def check_update_table(request: UpdateTable) -> None:
-    """That an update changes something, and each index at most once."""
+    """Check that an update changes something, and no index twice."""
     if all(getattr(request, name) in (None, []) for name in _UPDATES):
         raise ValidationException(
             "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
@@ -340,7 +340,7 @@ def _check_new_billing(request: UpdateTable) -> None:
 def _created_indexes(
     updates: list[GlobalSecondaryIndexUpdate],
 ) -> list[CreateGlobalSecondaryIndexAction]:
-    """The indexes to make, of which there may be one; each index is named once."""
+    """The indexes to make, at most one; no index may be named twice."""
     named: set[str] = set()
     for update in updates:
         action = _action(update)
@@ -394,7 +394,7 @@ class _Projecting(Protocol):
 
 
 def check_key_schema(elements: Sequence[KeySchemaElement], *, parts_of_index: bool = False) -> None:
-    """That a key is a HASH attribute and perhaps a RANGE one; a global index may have more of each."""
+    """Check that a key is a HASH attribute and perhaps a RANGE one; a global index may have more."""
     if elements[0].key_type != "HASH":
         raise ValidationException(
             "Invalid KeySchema: The first KeySchemaElement is not a HASH key type"
@@ -424,7 +424,7 @@ def _check_parts(elements: Sequence[KeySchemaElement]) -> None:
 
 
 def check_local_indexes(request: CreateTable) -> None:
-    """That local indexes share the table's partition key and have a sort key of their own."""
+    """Check that local indexes share the table's partition key and have a sort key of their own."""
     indexes = request.local_secondary_indexes
     if indexes is None:
         return
@@ -463,7 +463,7 @@ def _check_local_key(index: LocalSecondaryIndex, table_hash_key: str) -> None:
 
 
 def check_global_indexes(request: CreateTable) -> None:
-    """That global indexes have names, keys and throughput that fit the table."""
+    """Check that global indexes have names, keys and throughput that fit the table."""
     indexes = request.global_secondary_indexes
     if indexes is None:
         return
@@ -498,7 +498,7 @@ def _check_throughput(index: GlobalSecondaryIndex, on_demand: bool) -> None:
 def check_defined(
     elements: Iterable[KeySchemaElement], definitions: Iterable[AttributeDefinition] | None
 ) -> None:
-    """That the request says of which type each attribute of an index key is."""
+    """Check that the request defines the types of the attributes of an index key."""
     keys = [each.attribute_name for each in elements]
     defined = [each.attribute_name for each in definitions or ()]
     if not set(keys) <= set(defined):
@@ -515,7 +515,7 @@ def _check_name(name: str, seen: set[str]) -> None:
 
 
 def check_projection(projection: Projection) -> None:
-    """That NonKeyAttributes are there exactly where ProjectionType is INCLUDE."""
+    """Check that NonKeyAttributes are given exactly where ProjectionType is INCLUDE."""
     kind, names = projection.projection_type, projection.non_key_attributes
     if kind is None:
         raise ValidationException(f"{INVALID}Unknown ProjectionType: null")
@@ -530,7 +530,7 @@ def check_projection(projection: Projection) -> None:
 
 
 def check_projected_count(indexes: Iterable[_Projecting]) -> None:
-    """That the indexes of a table do not name too many attributes to copy."""
+    """Check that the indexes of a table do not name too many attributes to copy."""
     if (
         sum(len(each.projection.non_key_attributes or ()) for each in indexes)
         > limits.PROJECTED_NAMES
@@ -542,7 +542,7 @@ def check_projected_count(indexes: Iterable[_Projecting]) -> None:
 
 
 def check_attributes(request: CreateTable) -> None:
-    """That every defined attribute is part of some key."""
+    """Check that every defined attribute is part of some key."""
     local = request.local_secondary_indexes or ()
     global_ = request.global_secondary_indexes or ()
     schemas = [request.key_schema, *(each.key_schema for each in (*local, *global_))]

@@ -160,8 +160,8 @@ def _indexes(
     local = request.local_secondary_indexes or ()
     global_ = request.global_secondary_indexes or ()
     return (
-        *(_index_schema(engine, each, "local", types) for each in local),
-        *(_index_schema(engine, each, "global", types) for each in global_),
+        *(_index_schema(engine, index, "local", types) for index in local),
+        *(_index_schema(engine, index, "global", types) for index in global_),
     )
 
 
@@ -180,7 +180,7 @@ class _IndexDefinition(Protocol):
 
 
 def _attribute_types(definitions: list[AttributeDefinition] | None) -> dict[str, str]:
-    return {each.attribute_name: each.attribute_type for each in definitions or ()}
+    return {item.attribute_name: item.attribute_type for item in definitions or ()}
 
 
 def _key_schema(elements: list[KeySchemaElement], types: Mapping[str, str]) -> KeySchema:
@@ -188,9 +188,9 @@ def _key_schema(elements: list[KeySchemaElement], types: Mapping[str, str]) -> K
 
     def parts(kind: str) -> tuple[KeyPart, ...]:
         return tuple(
-            KeyPart(each.attribute_name, types[each.attribute_name])  # type: ignore[arg-type]
-            for each in elements
-            if each.key_type == kind
+            KeyPart(element.attribute_name, types[element.attribute_name])  # type: ignore[arg-type]
+            for element in elements
+            if element.key_type == kind
         )
 
     return KeySchema(parts("HASH"), parts("RANGE"))
@@ -222,7 +222,7 @@ def _index_schema(
 def _with_stream(engine: Engine, schema: TableSchema, wanted: StreamSpecification) -> TableSchema:
     """The table with its changes recorded, or not any more; the caller saves it."""
     if wanted.stream_enabled:
-        assert wanted.stream_view_type is not None  # the rules have seen to it
+        assert wanted.stream_view_type is not None  # the rules require it
         return streams.enable(engine, schema, wanted.stream_view_type)
     return schema if schema.stream is None else streams.disable(engine, schema)
 
@@ -243,17 +243,18 @@ _TABLE_SETTINGS = (
 
 
 def _settings(request: object, members: tuple[str, ...]) -> dict[str, Any]:
-    """Members that are recorded and described as they came, under AWS's names."""
+    """Members that are kept and described as they came, under AWS's names."""
     names = {field.name: field.encode_name for field in msgspec.structs.fields(type(request))}  # type: ignore[arg-type]
-    found = {names[name]: getattr(request, name) for name in members if name in names}
-    return {name: _plain(value) for name, value in found.items() if value is not None}
+    given = {names[name]: getattr(request, name) for name in members if name in names}
+    return {name: _plain(value) for name, value in given.items() if value is not None}
 
 
 def _plain(value: Any) -> Any:
     """A structure as JSON has it, without its absent members."""
     if not isinstance(value, Structure):
         return value
-    return {name: each for name, each in msgspec.to_builtins(value).items() if each is not None}
+    members = msgspec.to_builtins(value)
+    return {name: member for name, member in members.items() if member is not None}
 
 
 # The steps of UpdateTable
@@ -348,7 +349,7 @@ def _with_indexes(engine: Engine, schema: TableSchema, request: UpdateTable) -> 
 
 
 def _types(schema: TableSchema, request: UpdateTable) -> dict[str, str]:
-    """The types of all attributes that may be keys; one that is defined cannot be defined otherwise."""
+    """The types of all attributes that may be keys; none may be defined again with another type."""
     wanted = _attribute_types(request.attribute_definitions)
     types = {**wanted, **schema.attributes}
     if any(types[name] != kind for name, kind in wanted.items()):
@@ -445,7 +446,7 @@ def _global_index(schema: TableSchema, name: str) -> IndexSchema:
 
 
 def _with_leaving(before: TableSchema, after: TableSchema) -> TableSchema:
-    """The table as the answer shows it: a dropped index is there for the last time."""
+    """The table as the answer shows it: with its dropped index, for the last time."""
     kept = {index.tree for index in after.indexes}
     leaving = [
         msgspec.structs.replace(index, status="DELETING")

@@ -167,7 +167,7 @@ _CODES: Final[dict[type[ApiError], str]] = {
 
 
 def _reason_of(error: ApiError) -> Reason:
-    """The reason in which an entry's own error results."""
+    """The reason that reports an entry's own error."""
     return {"Code": _CODES[type(error)], "Message": error.message, **error.members}
 
 
@@ -184,7 +184,7 @@ def _cancel(reasons: Sequence[Reason]) -> None:
 
 
 def _each_or_cancel(attempts: Iterable[Callable[[], Any]]) -> list[Any]:
-    """What each attempt gives; the errors of entries cancel the whole."""
+    """The results of all attempts; the errors of entries cancel the transaction."""
     results: list[Any] = []
     reasons: list[Reason] = []
     for attempt in attempts:
@@ -209,7 +209,7 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer:
         _check_get(get)
     projections = [_projection(get) for get in gets]
     for get in gets:
-        canonical_item(get.key)  # what is not even a value is not a reason but an error
+        canonical_item(get.key)  # a malformed value is an error of the request, not a reason
     meters: dict[str, Meter] = {}
     responses: list[dict[str, Any]] = []
     total = 0
@@ -239,7 +239,7 @@ def _projection(get: Get) -> Projection | None:
 
 
 def _keys(engine: Engine, gets: list[Get]) -> list[tuple[str, bytes]]:
-    """Where each item lies; a key that does not fit its table cancels the whole."""
+    """The tree and key of each item; a key that does not fit its table cancels the transaction."""
 
     def locate(get: Get) -> tuple[str, bytes]:
         table = open_table(engine, get.table_name)
@@ -264,7 +264,7 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     entries = [_checked_entry(item) for item in request.transact_items]
     prepared = [_prepare(entry) for entry in entries]
     token = request.client_request_token
-    # The writes must be the same when a token comes again, not what is reported of them.
+    # With one token, the writes must be the same; what is reported of them may differ.
     digest = b"" if token is None else repr(request.transact_items).encode()
     with engine.writing:
         if token is not None and _is_repeated(engine, token, digest):
@@ -338,7 +338,7 @@ def _prepare(entry: Entry) -> MakeChange:
 
 
 def _changes(engine: Engine, entries: list[Entry], prepared: list[MakeChange]) -> list[Change]:
-    """Every entry as a change of an item; an entry that does not fit its table cancels the whole."""
+    """Every entry as a change of an item; one that does not fit its table cancels the transaction."""
     tables = [open_table(engine, entry.table_name) for entry in entries]
     changes: list[Change] = _each_or_cancel(
         partial(make, table) for make, table in zip(prepared, tables, strict=True)

@@ -26,13 +26,13 @@ from isotone.values.size import item_size, text_size, value_size
 
 Sized = tuple[Item, int]
 Make = Callable[[Item | None, int], Sized]
-"""From the item that is there, if any, and its size to the one that will be."""
+"""From the old item, if any, and its size to the new one."""
 
 Stored = tuple[bytes | None, Item | None]
-"""What is there before a write: its record, and its item where that was parsed."""
+"""What is stored before a write: the record, and the item if it was parsed."""
 
 Outcome = tuple[bytes | None, Item | None]
-"""What was there before a write, as a record, and what is there after it."""
+"""The record before a write, and the item after it."""
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
@@ -52,14 +52,14 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     only_checks: bool = False
 
     def read(self, engine: Engine) -> Stored:
-        """What lies at the key now. One item read; parsed where the change depends on it."""
+        """What is stored at the key. One item read; parsed only if the change depends on it."""
         record = engine.store.get(self.table.tree, self.key)
         if record is None or (self.matches is None and self.make is None):
             return record, None
         return record, item_of(record)
 
     def new_item(self, old: Stored) -> Sized | None:
-        """What will lie at the key where `old` lies now, None for nothing.
+        """The item that replaces `old`; None where it is deleted.
 
         Raises `ConditionalCheckFailedException` where the condition does not hold.
         """
