@@ -313,7 +313,7 @@ def test_a_function_that_returns_something_else_than_it_says_is_told(memory: Sto
     with pytest.raises(errors.UsageError, match=r"as it is kept, .*many.*, is not a <class 'int'>"):
         once.once("a", count)
     once.once("b", lambda: "many")
-    with pytest.raises(errors.UsageError, match="is no <class 'int'>"):
+    with pytest.raises(errors.UsageError, match="is not a <class 'int'>"):
         once.once("b", count)
 
 
