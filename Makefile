@@ -5,8 +5,11 @@ BIN    := $(VENV)/bin
 PORT   ?= 8000
 READY  := $(VENV)/.ready
 
+# Many tests start processes, each of which would compile the library if nothing kept it compiled.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lock bench oracle redis crash clients clean
+.PHONY: help demo test long check format lock bench oracle redis crash clients clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +25,10 @@ demo: $(READY) ## serve sample tables (PORT=8000) and say how to connect
 	@$(BIN)/isotone demo --port $(PORT)
 
 test: $(READY) ## run the tests
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
+
+long: $(READY) ## run the tests with three times as many random examples
+	ISOTONE_LONG=1 $(BIN)/pytest -n auto --dist worksteal
 
 check: $(READY) ## lint, format, types, layers
 	$(BIN)/ruff check .

@@ -2,9 +2,14 @@
 
 By default Hypothesis fails a test whose example takes more than 200 ms, or whose examples are slow to
 make. On a machine that runs other things as well, both measure the machine.
+
+Two profiles: `quick` is what `make test` runs, `long` what `make long` runs. A test that sets its own number
+of examples passes it through `tests.effort.examples` where it takes more than a second.
 """
 
 from hypothesis import HealthCheck, settings
+from tests.effort import LONG
 
-settings.register_profile("isotone", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("isotone")
+settings.register_profile("long", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("long"), max_examples=50)
+settings.load_profile("long" if LONG else "quick")

@@ -31,6 +31,8 @@ def in_memory(name: str, _known: dict[str, str] = {}) -> str:  # noqa: B006 - ke
 def test_a_second_run_at_the_same_address_prints_the_same(
     example: Example, address: str, name: str
 ) -> None:
+    if address == ":memory:":
+        return  # each run has a database of its own there; the test above has compared two
     assert example(name).text == run(name, address).text
 
 

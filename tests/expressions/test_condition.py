@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
+from tests.effort import examples
 from tests.expressions.trees import conditions, items, literals, paths
 
 from isotone.errors import ValidationException
@@ -285,7 +286,7 @@ def holds(node: Any, item: Any) -> bool:
     raise AssertionError(node)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(conditions(literals, paths()), items)
 def test_conditions_mean_what_the_developer_guide_says(tree: Any, item: Any) -> None:
     try:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from isotone.errors import ValidationException
 from isotone.expressions import condition, key_condition, projection, update
@@ -262,7 +263,7 @@ texts = st.lists(st.sampled_from(FRAGMENTS), max_size=14).map(" ".join) | st.tex
 ENTRIES: list[Callable[..., Any]] = [condition, update, projection, key_condition]
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.sampled_from(ENTRIES), texts)
 @example(condition, "(" * 4000)
 @example(condition, "NOT " * 1000 + "a = :v")

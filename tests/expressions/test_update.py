@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
+from tests.effort import examples
 from tests.expressions.trees import (
     documents,
     fitting_updates,
@@ -338,7 +339,7 @@ operands = number_literals | list_literals
 either = fitting_updates() | updates(operands, paths())
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.filter_too_much])
 @given(either, documents)
 def test_updates_do_what_the_developer_guide_says(tree: Any, item: Any) -> None:
     try:

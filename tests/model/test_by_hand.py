@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 import isotone
 from isotone import (
@@ -515,7 +516,7 @@ ORDERS: dict[str, tuple[list[str], list[str]]] = {
 FIELDS = ["group", "name", "day", "count", "at"]
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(found=st.lists(ROWS, min_size=1, max_size=12), data=st.data())
 def test_the_answer_is_the_rows_filtered(found: list[Any], data: st.DataObject) -> None:
     kept = list({item_of(row)["PK"]["S"] + item_of(row)["SK"]["S"]: row for row in found}.values())

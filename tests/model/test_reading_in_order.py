@@ -15,6 +15,7 @@ from typing import Any, Literal
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 import isotone
 from isotone import (
@@ -277,7 +278,7 @@ def identities(many: Sequence[Thing]) -> list[tuple[str, int]]:
     return sorted((each.group, each.number) for each in many)
 
 
-SLOW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("key", ORDERS)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 import isotone
 from isotone import (
@@ -205,7 +206,9 @@ WHENS = st.one_of(
 
 @given(st.lists(st.tuples(UPDATES, WHENS), max_size=8))
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_an_index_key_is_never_left_behind(
     table: Desk, updates: list[tuple[tuple[Step, ...], tuple[str, Any] | None]]
@@ -231,7 +234,9 @@ def test_an_index_key_is_never_left_behind(
 
 @given(st.lists(st.tuples(UPDATES, UPDATES), max_size=4), st.randoms(use_true_random=False))
 @settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(80),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_an_update_that_is_overtaken_is_planned_anew(
     table: Desk, pairs: list[tuple[tuple[Step, ...], tuple[Step, ...]]], rng: random.Random
@@ -256,7 +261,9 @@ def test_an_update_that_is_overtaken_is_planned_anew(
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.booleans()), max_size=8))
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_versions_count_the_writes(table: Desk, updates: list[tuple[str, int, bool]]) -> None:
     item = raw(table, Versioned, {"name": "v"})

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.expressions import trees
 from tests.operations.conftest import key_schema
 from tests.operations.test_shapes import documents
@@ -173,7 +174,7 @@ def rendered(request: Any) -> Any:
     return members
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.lists(trees.documents, max_size=1), st.data())
 def test_a_tree_means_what_its_text_means(before: list[Any], data: st.DataObject) -> None:
     operation = data.draw(st.sampled_from(sorted(WITH_TREES)))

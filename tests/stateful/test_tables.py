@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.effort import examples
 from tests.stateful.backends import all_backends
 from tests.stateful.model import SCHEMA, SOURCES, Model, number
 
@@ -236,7 +237,7 @@ def as_set(items: list[dict[str, Any]]) -> set[str]:
 
 TestTables = Tables.TestCase
 TestTables.settings = settings(
-    max_examples=40,
+    max_examples=examples(40),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

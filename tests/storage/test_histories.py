@@ -19,6 +19,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from tests.effort import examples
 from tests.storage import integrity
 
 from isotone.storage.interface import NoSuchTree, Store
@@ -183,7 +184,7 @@ def test_all_stores_keep_the_same_history() -> None:
     run_state_machine_as_test(
         Stores,
         settings=settings(
-            max_examples=60,
+            max_examples=examples(60),
             stateful_step_count=40,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

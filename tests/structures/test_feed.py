@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.structures.simulation import Overtaken, Repeating
 
 import isotone
@@ -419,7 +420,7 @@ def keep(*_: Any) -> Steps[None]:
     yield from ()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_each_post_is_new_once_however_late(data: st.DataObject) -> None:
     clock = ManualClock(1_800_000_000)
@@ -627,7 +628,7 @@ class World:
             assert newer == self.timeline(each)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(actions, max_size=40), st.integers(0, 3))
 def test_it_is_as_a_list_of_all_posts(sequence: list[Any], threshold: int) -> None:
     clock = ManualClock(1_800_000_000)

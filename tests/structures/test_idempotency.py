@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from tests.effort import examples
 from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests
 
 import isotone
@@ -538,7 +539,7 @@ class Attempts(RuleBasedStateMachine):
 
 
 TestAttempts = Attempts.TestCase
-TestAttempts.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestAttempts.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
 
 
 def test_of_many_threads_one_does_it(tmp_path: Path) -> None:

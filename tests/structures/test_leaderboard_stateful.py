@@ -9,6 +9,7 @@ from typing import NamedTuple
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.effort import examples
 
 import isotone
 from isotone import ManualClock
@@ -169,5 +170,7 @@ class Boards(RuleBasedStateMachine):
             self.store.close()
 
 
-Boards.TestCase.settings = settings(max_examples=20, stateful_step_count=20, deadline=None)
+Boards.TestCase.settings = settings(
+    max_examples=examples(20), stateful_step_count=20, deadline=None
+)
 TestBoards = Boards.TestCase

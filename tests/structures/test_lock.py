@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.effort import examples
 from tests.structures.simulation import Hasty, Repeating, Requests, together
 
 import isotone
@@ -120,7 +121,7 @@ class Owners(RuleBasedStateMachine):
 
 
 TestOwners = Owners.TestCase
-TestOwners.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestOwners.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 
 
 class Strangers(RuleBasedStateMachine):
@@ -175,7 +176,7 @@ class Strangers(RuleBasedStateMachine):
 
 
 TestStrangers = Strangers.TestCase
-TestStrangers.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+TestStrangers.settings = settings(max_examples=examples(80), stateful_step_count=40, deadline=None)
 
 
 def test_an_unchanged_item_is_taken_over_after_a_lease_of_watching(

@@ -23,6 +23,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.effort import examples
 from tests.headroom import forget_notices
 from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests, together
 
@@ -281,7 +282,7 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+TestLife.settings = settings(max_examples=examples(80), stateful_step_count=40, deadline=None)
 
 
 class Colour(StrEnum):

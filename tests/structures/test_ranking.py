@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.effort import examples
 from tests.structures.interleaving import Interleaved
 
 import isotone
@@ -226,7 +227,9 @@ class AgainstASortedList(RuleBasedStateMachine):
 
 
 TestAgainstASortedList = AgainstASortedList.TestCase
-TestAgainstASortedList.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestAgainstASortedList.settings = settings(
+    max_examples=examples(40), stateful_step_count=30, deadline=None
+)
 
 
 # What others do meanwhile
@@ -288,7 +291,7 @@ def test_readers_see_one_moment_while_writers_divide_and_join(tmp_path: Path) ->
 MOVES = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 15)), min_size=3, max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     moves=st.tuples(MOVES, MOVES, MOVES),
     leaf=st.integers(4, 5),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.structures.interleaving import Interleaved
 from tests.structures.simulation import WRITES, Requests
 
@@ -194,7 +195,7 @@ tasks = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(tasks=tasks, seed=st.integers(0, 10**6))
 def test_all_members_go_at_the_moment_that_commands_have_said(
     tasks: list[list[str]], seed: int

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.structures.measuring import Measured
 
 import isotone
@@ -69,7 +70,7 @@ options = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(options, st.lists(points, max_size=40), st.lists(moments, min_size=2, max_size=2), st.data())
 def test_it_is_what_a_recount_gives(
     options: dict[str, Any], found: list[Point], span: list[datetime], data: st.DataObject
@@ -270,7 +271,7 @@ corrections = st.tuples(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(options, st.lists(corrections, max_size=40))
 def test_corrections_are_what_a_recount_gives(
     options: dict[str, Any], found: list[tuple[str, Decimal, datetime, str, int]]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.structures.interleaving import Interleaved
 from tests.structures.measuring import Measured
 from tests.structures.test_time_series import NOW, Known, recount
@@ -45,7 +46,7 @@ points = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.sampled_from([MINUTE, timedelta(hours=7), DAY]),
     st.sampled_from([1, 3]),

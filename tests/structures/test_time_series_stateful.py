@@ -8,6 +8,7 @@ from decimal import Decimal
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.effort import examples
 
 import isotone
 from isotone import ManualClock
@@ -94,5 +95,7 @@ class Series(RuleBasedStateMachine):
             self.store.close()
 
 
-Series.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+Series.TestCase.settings = settings(
+    max_examples=examples(25), stateful_step_count=20, deadline=None
+)
 TestSeries = Series.TestCase

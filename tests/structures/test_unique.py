@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.effort import examples
 from tests.structures.simulation import Repeating, Requests
 
 import isotone
@@ -149,7 +150,7 @@ class Owners(RuleBasedStateMachine):
 
 
 TestOwners = Owners.TestCase
-TestOwners.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestOwners.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
 
 
 @pytest.mark.parametrize("seconds", [0, -5, float("nan"), 1e30])

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.effort import examples
 from tests.structures.working import bench, settle
 
 import isotone
@@ -169,5 +170,7 @@ class Workers(RuleBasedStateMachine):
             self.database.close()
 
 
-Workers.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+Workers.TestCase.settings = settings(
+    max_examples=examples(60), stateful_step_count=30, deadline=None
+)
 TestWorkers = Workers.TestCase

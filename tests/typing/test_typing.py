@@ -38,12 +38,13 @@ def expected(checker: str) -> Places:
     return found
 
 
-def mypy(*paths: Path) -> Places:
-    """What mypy in strict mode says of the files, as their users run it."""
-    cache = ROOT / ".mypy_cache" / f"typing-{paths[0].parent.name}"
+@pytest.fixture(scope="module")
+def faults() -> dict[str, Places]:
+    """What mypy in strict mode says of the cases and of the examples, as their users run it."""
+    cache = ROOT / ".mypy_cache" / "typing"
     options = ["--strict", "--config-file=", "--no-error-summary", f"--cache-dir={cache}"]
     run = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, *map(str, paths)],
+        [sys.executable, "-m", "mypy", *options, *map(str, [*CASES, *EXAMPLES])],
         cwd=HERE / "cases",
         env={**os.environ, "MYPYPATH": str(ROOT / "src")},
         capture_output=True,
@@ -51,11 +52,12 @@ def mypy(*paths: Path) -> Places:
         check=False,
     )
     assert run.returncode in (0, 1), run.stdout + run.stderr
-    found: Places = {}
+    found: dict[str, Places] = {"cases": {}, "examples": {}}
     for line in run.stdout.splitlines():
         if error := _FOUND.match(line):
-            place = Path(error["path"]).name, int(error["line"])
-            found[place] = f"{found.get(place, '')}{error['message']}\n"
+            path = (HERE / "cases" / error["path"]).resolve()
+            places, place = found.setdefault(path.parent.name, {}), (path.name, int(error["line"]))
+            places[place] = f"{places.get(place, '')}{error['message']}\n"
     return found
 
 
@@ -78,17 +80,16 @@ def pyright() -> Places:
     return found
 
 
-def test_mypy_refuses_what_is_wrong_and_says_why() -> None:
-    wanted, found = expected("mypy"), mypy(*CASES)
+def test_mypy_refuses_what_is_wrong_and_says_why(faults: dict[str, Places]) -> None:
+    wanted, found = expected("mypy"), faults["cases"]
     assert found.keys() == wanted.keys()
     for place, words in wanted.items():
         assert words in found[place], place
 
 
-def test_mypy_accepts_the_examples() -> None:
-    if not EXAMPLES:
-        pytest.skip("there are no examples here")
-    assert mypy(*EXAMPLES) == {}
+def test_mypy_accepts_the_examples(faults: dict[str, Places]) -> None:
+    assert EXAMPLES
+    assert {name for name, places in faults.items() if places} <= {"cases"}, faults
 
 
 def test_pyright_refuses_what_is_wrong_and_accepts_the_examples() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.codec.readable.kinds import DELIMITED, RAW, Kind, points, reversed_kind, texts, utf8
 from tests.codec.readable.test_selection import COMPARISONS, holds, rows_of
+from tests.effort import examples
 
 from isotone.codec.readable import (
     Day,
@@ -73,7 +74,7 @@ def written(template: Template, rows: list[tuple[Any, ...]]) -> list[tuple[str, 
     return [(key, row) for key, row in found if key]
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(form=forms(), data=st.data())
 def test_selected_are_the_keys_whose_values_satisfy(
     form: tuple[Template, list[Kind]], data: st.DataObject
@@ -147,7 +148,7 @@ def neighbours(template: Template, selection: Selection) -> list[tuple[str, tupl
     return [(key, row) for key, row in found if key]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(form=forms(), data=st.data())
 def test_keys_sort_by_their_values_where_order_is_kept(
     form: tuple[Template, list[Kind]], data: st.DataObject
@@ -170,7 +171,7 @@ def test_keys_sort_by_their_values_where_order_is_kept(
     assert one == other
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(value=plain, stop=st.sampled_from([each for each in SEPARATORS if each]), rest=plain)
 def test_a_text_is_refused_exactly_where_it_would_not_be_read_back(
     value: str, stop: str, rest: str

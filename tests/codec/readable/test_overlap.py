@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.codec.readable.kinds import KINDS, Kind
+from tests.effort import examples
 
 from isotone.codec.readable import (
     Choice,
@@ -102,7 +103,7 @@ parts = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(one=parts, other=parts, data=st.data())
 def test_a_key_that_is_read_by_both_makes_them_ambiguous(
     one: list[Any], other: list[Any], data: st.DataObject
@@ -226,7 +227,7 @@ some = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(forms=st.tuples(some, some), joined=st.tuples(separators, separators), data=st.data())
 def test_a_key_that_is_read_by_both_makes_them_ambiguous_by_hand(
     forms: tuple[list[Any], list[Any]], joined: tuple[str, str], data: st.DataObject

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.codec.readable.kinds import DELIMITED, KINDS, Kind, utf8
+from tests.effort import examples
 
 from isotone.codec.readable import (
     Choice,
@@ -95,7 +96,7 @@ def rows_of(draw: Any, kinds: Sequence[Kind]) -> list[tuple[Any, ...]]:
     return draw(st.lists(row, min_size=1, max_size=8))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(form=forms(), data=st.data())
 def test_selected_are_the_keys_whose_values_satisfy(
     form: tuple[list[str | Kind], bool], data: st.DataObject
@@ -145,7 +146,7 @@ def test_selected_are_the_keys_whose_values_satisfy(
         assert not any(holds(selection, key) for key in FOREIGN)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(form=forms(), data=st.data())
 def test_keys_sort_by_their_values_and_are_read_back(
     form: tuple[list[str | Kind], bool], data: st.DataObject
@@ -317,7 +318,7 @@ ENCLOSING: list[tuple[Codec[Any], st.SearchStrategy[Any], st.SearchStrategy[Any]
 ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(data=st.data())
 def test_values_that_no_key_holds_have_their_place_among_those_that_keys_hold(
     data: st.DataObject,
