@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from isotone.errors import UsageError
 from isotone.expressions import nodes
+from isotone.model.declaring.conditions import PathElements
 from isotone.values.json import to_wire
 
 if TYPE_CHECKING:
     from isotone.model.declaring.fields import Attr
-
-PathElements = tuple[str | int, ...]
 
 
 class Change:
@@ -44,12 +43,18 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Set(Change):
-    """Set a field to a value."""
+class _WithValue(Change):
+    """A change that takes a value."""
 
     field: Attr[Any]
     value: Any
     path: PathElements = ()
+
+
+class Set(_WithValue):
+    """Set a field to a value."""
+
+    __slots__ = ()
 
     def action(self) -> nodes.Action:
         return nodes.Set(self._path(), self._literal(self.value))
@@ -63,13 +68,10 @@ class Set(Change):
         return self.value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SetDefault(Change):
+class SetDefault(_WithValue):
     """Set a field where the item does not have it yet."""
 
-    field: Attr[Any]
-    value: Any
-    path: PathElements = ()
+    __slots__ = ()
 
     def action(self) -> nodes.Action:
         current = nodes.Call("if_not_exists", (self._path(), self._literal(self.value)))
@@ -95,13 +97,10 @@ class Remove(Change):
         return None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Add(Change):
+class Add(_WithValue):
     """Add to a number, or members to a set."""
 
-    field: Attr[Any]
-    value: Any
-    path: PathElements = ()
+    __slots__ = ()
 
     def action(self) -> nodes.Action:
         path, added = self._path(), self._literal(self.value)
@@ -111,13 +110,10 @@ class Add(Change):
         return nodes.Add(path, added)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Discard(Change):
+class Discard(_WithValue):
     """Remove members from a set."""
 
-    field: Attr[Any]
-    value: Any
-    path: PathElements = ()
+    __slots__ = ()
 
     def action(self) -> nodes.Action:
         return nodes.Delete(self._path(), self._literal(self.value))

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     E = TypeVar("E", bound=Entity)
 
-_SAFE_LENGTH: Final = limits.SORT_KEY_SIZE // 4  # characters; none has more than 4 bytes
+# Characters of 4 bytes at most: as many in long slots, and as many in short ones, are never too long.
+_SAFE_LENGTH: Final = limits.SORT_KEY_SIZE // 8
 
 
 class Key:
@@ -125,7 +126,7 @@ class StringSlot:
 
     @property
     def is_short(self) -> bool:
-        """Whether its texts are so short that no key of such slots can be too long."""
+        """Whether its texts are so short that they need no look when the key's length is checked."""
         width = self.template.width
         return width is not None and width <= _SAFE_LENGTH // (2 * limits.INDEX_KEY_PARTS)
 
@@ -199,7 +200,7 @@ class NativeSlot:
 
     @property
     def is_short(self) -> bool:
-        """Whether its texts are so short that no key of such slots can be too long."""
+        """Whether its texts are so short that they need no look when the key's length is checked."""
         return self.attribute.type != "S"
 
     def encode(self, values: Mapping[str, Any]) -> AttributeValue | None:
