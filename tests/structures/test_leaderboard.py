@@ -595,7 +595,7 @@ def test_what_is_no_event_is_refused(memory: Store) -> None:
     for each in events:
         with pytest.raises(UsageError):
             board.record_many(each)
-    with pytest.raises(UsageError, match="60 is no window"):
+    with pytest.raises(UsageError, match="60 is not a window"):
         Leaderboard(memory, window=60)  # type: ignore[arg-type]
     assert board.count() == 0
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import isotone
 from isotone import Attr, Entity, Key, Store, Table, field, raw
 from isotone.errors import UsageError
-from isotone.structures.merging import Behind, Marks, Stream, merged, shard_of
+from isotone.structures.merging import MergeOrder, Position, Stream, merged, shard_of
 
 table = Table("streams")
 
@@ -23,9 +23,9 @@ class Item(Entity, table=table):
     primary = Key("STREAM", shard).sort(raw(order))
 
 
-MARKS: Marks[Item] = Marks(
-    of=lambda each: (each.order, str(each.shard)),
-    fields=lambda mark: {"order": mark[0]},
+ORDER: MergeOrder[Item] = MergeOrder(
+    position=lambda item: (item.order, str(item.shard)),
+    fields=lambda position: {"order": position[0]},
 )
 orders = st.text("abc", min_size=1, max_size=3)
 
@@ -35,7 +35,7 @@ def read(
 ) -> list[tuple[str, ...]]:
     """All items, by as many calls as it takes."""
     found: list[tuple[str, ...]] = []
-    behind: Sequence[Behind] = ()
+    positions: Sequence[Position] = ()
     while True:
         streams: list[Stream[Item]] = []
         for shard in range(shards):
@@ -46,9 +46,9 @@ def read(
             merged(
                 store.calls,
                 streams,
-                MARKS,
+                ORDER,
                 size,
-                behind=behind,
+                positions=positions,
                 descending=descending,
                 of_each=of_each,
             )
@@ -56,10 +56,10 @@ def read(
         assert len(part.items) <= size
         assert part.is_over or len(part.items) >= min(size, of_each or size)
         assert part.stats.scanned <= shards * (of_each or size)
-        found += [MARKS.of(each) for each in part.items]
+        found += [ORDER.position(each) for each in part.items]
         if part.is_over:
             return found
-        behind = part.behind
+        positions = part.positions
 
 
 @given(
@@ -79,7 +79,7 @@ def test_it_is_what_sorting_gives(
         store.put_many(everything)
         sizes = iter(lambda: data.draw(st.integers(1, 6)), 0)
         found = read(store, len(shards), sizes, of_each, descending)
-    assert found == sorted(map(MARKS.of, everything), reverse=descending)
+    assert found == sorted(map(ORDER.position, everything), reverse=descending)
 
 
 def test_what_lies_where() -> None:

@@ -112,21 +112,21 @@ def test_the_last_windows() -> None:
 def test_what_is_refused() -> None:
     wrong: list[Any] = ["fortnight", 60, None, ["day"]]
     for every in wrong:
-        with pytest.raises(UsageError, match="is no window"):
+        with pytest.raises(UsageError, match="is not a window"):
             Windows(every)
-    with pytest.raises(UsageError, match="is no time zone"):
+    with pytest.raises(UsageError, match="is not a time zone"):
         Windows("day", zone="America/New_York")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="is no time of day"):
+    with pytest.raises(UsageError, match="is not a time of day"):
         Windows("day", day_starts=4)  # type: ignore[arg-type]
     moments: list[Any] = [1767268800, "2026-01-01", date(2026, 1, 1)]
     for moment in moments:
-        with pytest.raises(UsageError, match="is no instant"):
+        with pytest.raises(UsageError, match="is not a datetime"):
             Windows("day").at(moment)
-    with pytest.raises(UsageError, match="does not return with the day"):
+    with pytest.raises(UsageError, match="does not fit whole days"):
         Windows(timedelta(hours=36))
-    with pytest.raises(UsageError, match="does not return with the day"):
+    with pytest.raises(UsageError, match="does not fit whole days"):
         Windows(timedelta(0))
-    with pytest.raises(UsageError, match="without a zone"):
+    with pytest.raises(UsageError, match="must not have a zone"):
         Windows("day", day_starts=time(4, tzinfo=UTC))
     with pytest.raises(UsageError, match="naive"):
         Windows("day").at(datetime(2022, 8, 13))

@@ -105,7 +105,9 @@ class Parameters:
 
     def check(self, call: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Raise `UsageError` for the first argument of another type than is declared for it."""
-        shape = (*map(type, args), *kwargs, *map(type, kwargs.values()))
+        shape: tuple[object, ...] = (*map(type, args),)
+        if kwargs:
+            shape = (*shape, *kwargs, *map(type, kwargs.values()))
         if shape in self._shapes:
             return
         names = self._positional[: len(args)]

@@ -49,7 +49,7 @@ from isotone.structures.leaderboard_entries import (
     Ties,
     joined,
 )
-from isotone.structures.merging import Behind, Marks, Merged, Stream, merged
+from isotone.structures.merging import Merged, MergeOrder, Position, Stream, merged
 from isotone.structures.operation import S, Structure, operation
 from isotone.structures.ranking import Overtaken, after_score, before_score
 from isotone.structures.retries import retry_on_conflict
@@ -58,9 +58,9 @@ from isotone.structures.windows import ALL_TIME, Every, Window, Windows, instant
 _MOST_DIGITS: Final = 38
 _MARK_LENGTH: Final = 8  # hexadecimal digits: it only has to differ from that of one other writer
 _ADVICE: Final = "collect events and write them with record_many(), or try again later"
-_MARKS: Final[Marks[Entry]] = Marks(
-    of=lambda entry: (entry.order, entry.place),
-    fields=lambda mark: {"order": mark[0], "place": mark[1]},
+_ORDER: Final[MergeOrder[Entry]] = MergeOrder(
+    position=lambda entry: (entry.order, entry.place),
+    fields=lambda position: {"order": position[0], "place": position[1]},
 )
 
 
@@ -316,10 +316,10 @@ class Leaderboard(Structure[S]):
         entry = yield from self._find(member, at)
         if entry is None:
             return []
-        here = [_MARKS.of(entry)] * self.board.shards
-        behind = yield from self._merged(entry.window, number, here)
-        ahead = yield from self._merged(entry.window, number, here, best_first=False)
-        near = [*reversed(ahead.items), entry, *behind.items]
+        here = [_ORDER.position(entry)] * self.board.shards
+        after = yield from self._merged(entry.window, number, here)
+        before = yield from self._merged(entry.window, number, here, best_first=False)
+        near = [*reversed(before.items), entry, *after.items]
         # The index may still have the member where it was, or already where it will be.
         rows = [row for row in near if row is entry or row.member != entry.member]
         standings, _ = self._numbered(rows, (yield from self._place_before(rows)))
@@ -362,7 +362,7 @@ class Leaderboard(Structure[S]):
         return self.windows.at(at or self.board.now())
 
     def _merged(
-        self, window: str, size: int, behind: Sequence[Behind], *, best_first: bool = True
+        self, window: str, size: int, positions: Sequence[Position], *, best_first: bool = True
     ) -> Steps[Merged[Entry]]:
         """The first entries of all shards after a place in each."""
         streams: list[Stream[Entry]] = []
@@ -370,21 +370,21 @@ class Leaderboard(Structure[S]):
             query = self.board.query(shard, window)
             streams.append((query if best_first else query.reversed(), self.board.group(shard)))
         descending = (self.board.best == "highest") == best_first
-        return merged(self.calls, streams, _MARKS, size, behind=behind, descending=descending)
+        return merged(self.calls, streams, _ORDER, size, positions=positions, descending=descending)
 
     def _page(self, window: str | None, size: int, cursor: str | None) -> Steps[Standings]:
-        board, place, behind = self.board, _Place(), list[Behind]()
+        board, place, positions = self.board, _Place(), list[Position]()
         if cursor is not None:
-            label, *state, behind = self.calls.unseal(cursor, **board.identity)
+            label, *state, positions = self.calls.unseal(cursor, **board.identity)
             if window not in (None, label):
                 raise InvalidCursor(f"the cursor belongs to window {label}, not to {window}")
             window, place = label, _Place(*state)
         assert window is not None
-        page = yield from self._merged(window, size, behind)
+        page = yield from self._merged(window, size, positions)
         standings, place = self._numbered(page.items, place)
         further = None
         if not page.is_over:
-            further = self.calls.seal([window, *place, page.behind], **board.identity)
+            further = self.calls.seal([window, *place, page.positions], **board.identity)
         return Standings(window, standings, further, page.stats)
 
     def _numbered(self, entries: Iterable[Entry], place: _Place) -> tuple[list[Standing], _Place]:

@@ -21,7 +21,7 @@ from typing import Final
 from isotone.errors import UsageError
 from isotone.model import Stats, Steps, Table
 from isotone.structures import roll_ups
-from isotone.structures.merging import Behind, Marks, Stream, merged, total
+from isotone.structures.merging import MergeOrder, Position, Stream, merged, total
 from isotone.structures.operation import Batches, S, Structure, iteration, operation
 from isotone.structures.points import (
     FIRST,
@@ -46,9 +46,12 @@ DAY: Final = timedelta(days=1)
 FOR_EVER: Final[Mapping[timedelta, timedelta | None]] = {MINUTE: None, HOUR: None, DAY: None}
 _SECOND: Final = timedelta(seconds=1)
 _CHUNK: Final = 250  # points that an iteration reads at once
-_MARKS: Final[Marks[TimeSeriesPoint]] = Marks(
-    of=lambda point: (point.at.isoformat(timespec="microseconds"), point.id),
-    fields=lambda mark: {"at": datetime.fromisoformat(mark[0]), "id": mark[1]},
+_ORDER: Final[MergeOrder[TimeSeriesPoint]] = MergeOrder(
+    position=lambda point: (point.at.isoformat(timespec="microseconds"), point.id),
+    fields=lambda position: {
+        "at": datetime.fromisoformat(position[0]),
+        "id": position[1],
+    },
 )
 
 
@@ -355,7 +358,7 @@ class _Walk:
     end: datetime = LAST
     newest_first: bool = False
     bucket: datetime | None = None
-    positions: Sequence[Behind] = ()
+    positions: Sequence[Position] = ()
     is_over: bool = False
     stats: Stats = field(default_factory=Stats)
 
@@ -378,13 +381,13 @@ class _Walk:
         page = yield from merged(
             self.plan.calls,
             self._streams(),
-            _MARKS,
+            _ORDER,
             size,
-            behind=self.positions,
+            positions=self.positions,
             descending=self.newest_first,
             of_each=of_each,
         )
-        self.stats, self.positions = total([self.stats, page.stats]), page.behind
+        self.stats, self.positions = total([self.stats, page.stats]), page.positions
         if page.is_over:
             yield from self._enter_next()
         return [Point(point.value, point.at, point.id) for point in page.items]

@@ -42,7 +42,7 @@ from isotone.model import (
     field,
 )
 from isotone.structures.followers import FeedFollow, Following, TableFollowers
-from isotone.structures.merging import Marks, Stream, merged
+from isotone.structures.merging import MergeOrder, Stream, merged
 
 TICKS: Final = 10_000_000
 """Ticks in a second."""
@@ -274,7 +274,7 @@ class Timelines:
                 streams,
                 _ORDER,
                 wanted + len(shown),
-                behind=[start] * len(streams),
+                positions=[start] * len(streams),
                 descending=newer,
             )
             unique = {_position(entry): entry for entry in page.items}
@@ -351,6 +351,6 @@ def _at(tick: int, author: str = "") -> Position:
     return f"{MAX_TICK - max(tick, 0):019}", author
 
 
-_ORDER: Final[Marks[FeedEntry]] = Marks(
+_ORDER: Final[MergeOrder[FeedEntry]] = MergeOrder(
     _position, lambda position: {"tick": MAX_TICK - int(position[0]), "author": position[1]}
 )

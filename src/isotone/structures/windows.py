@@ -1,13 +1,12 @@
-"""Windows of time: quarters of an hour, hours, business days, weeks, and whatever else returns.
+"""Windows of time: quarters of an hour, hours, business days, weeks, months, and other regular spans.
 
-A business day begins at a time of day in a zone, say at 4 am in New York, and ends where the next one
-begins; so it has 23 or 25 hours where the clock is changed in it. Windows shorter than a day are counted
-from its beginning, by the time that passes and not by what clocks show: none is missing, none comes twice,
-and the last one is cut off where the day ends. Windows of whole days begin on a Monday, counted from the
-first one of the calendar.
+A business day starts at a time of day in a zone, for example at 4 am in New York, and ends when the next one
+starts; so it has 23 or 25 hours when the clocks change. Windows shorter than a day are counted from its start, by
+elapsed time and not by the clock's face: none is missing, none comes twice, and the last one ends with the day.
+Windows of whole days start on a Monday, counted from the first one of the calendar.
 
-    2022-08-13#2     the third quarter of an hour (they count from 0) of the day 2022-08-13, which is that of
-                     the calendar unless `day_starts` gives it another beginning
+    2022-08-13#2     the third quarter of an hour (they count from 0) of the day 2022-08-13, which is the
+                     calendar day unless `day_starts` sets another start
     2022-08-13#14    its fifteenth hour
     2022-08-13       the day; of several days, the first
     2022-W32         the week that begins on its Monday
@@ -24,7 +23,7 @@ from typing import Final, Literal
 from isotone.errors import UsageError
 
 Every = timedelta | Literal["quarter-hour", "hour", "day", "week", "month", "all time"]
-"""How often a window begins: any length below a day, or any number of whole days."""
+"""How often a window starts: any length below a day, or any number of whole days."""
 
 _NAMED: Final = {
     "quarter-hour": timedelta(minutes=15),
@@ -42,7 +41,7 @@ _INSTANT: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A span of time by its label: from `start` on, and before `end`, in UTC."""
+    """A labelled span of time from `start` (included) to `end` (not included), in UTC."""
 
     label: str
     start: datetime
@@ -53,28 +52,26 @@ ALL_TIME: Final = Window("ALL", datetime.min.replace(tzinfo=UTC), datetime.max.r
 
 
 def instant(moment: datetime) -> datetime:
-    """The moment, which has a time zone; raises `UsageError` for one without."""
+    """The same time; raises `UsageError` if it has no time zone."""
     if not isinstance(moment, datetime):
-        raise UsageError(f"{moment!r} is no instant; give a datetime: datetime(…, tzinfo=UTC)")
+        raise UsageError(f"{moment!r} is not a datetime; write datetime(…, tzinfo=UTC)")
     if moment.tzinfo is None:
-        raise UsageError(
-            f"{moment} is naive, so it names no instant; give it a time zone: datetime(…, tzinfo=UTC)"
-        )
+        raise UsageError(f"{moment} is naive; give it a time zone: datetime(…, tzinfo=UTC)")
     return moment
 
 
 def written(length: object) -> str:
-    """A span of time as one writes it: `timedelta(days=1)`."""
+    """A span of time as in source code: `timedelta(days=1)`."""
     return repr(length).removeprefix("datetime.")
 
 
 def floor(moment: datetime, length: timedelta) -> datetime:
-    """The beginning of the span in which an instant lies: spans are counted from 1970, in UTC."""
+    """The start of the span that contains a time; spans are counted from 1970, in UTC."""
     return _EPOCH + (instant(moment) - _EPOCH) // length * length
 
 
 def _named(every: Every, day_starts: time, zone: tzinfo) -> str:
-    """How often a window begins, when, and where, as far as the zone has a name."""
+    """The windows in words: how often, from when, and in which zone, if that has a name."""
     words: str = every if isinstance(every, str) else _SAME.get(every, str(every))
     if words == "all time":
         return words
@@ -85,7 +82,7 @@ def _named(every: Every, day_starts: time, zone: tzinfo) -> str:
 
 
 class Windows:
-    """Which window an instant lies in.
+    """The windows of a kind, and which of them contains a time.
 
     >>> from zoneinfo import ZoneInfo
     >>> quarters = Windows("quarter-hour", day_starts=time(4), zone=ZoneInfo("America/New_York"))
@@ -99,19 +96,18 @@ class Windows:
         length = _NAMED.get(every) if isinstance(every, str) else every
         if not isinstance(length, timedelta) and every != "all time":
             raise UsageError(
-                f"{every!r} is no window; there are {', '.join(_NAMED)}, and timedelta"
+                f"{every!r} is not a window; there are {', '.join(_NAMED)}, and timedelta"
             )
         if length is not None and (length <= timedelta(0) or (length > _DAY and length % _DAY)):
             raise UsageError(
-                f"a window of {length} does not return with the day; give any length below a day, or "
-                "whole days"
+                f"a window of {length} does not fit whole days; give any length below a day, or whole days"
             )
         if not isinstance(zone, tzinfo):
-            raise UsageError(f"zone={zone!r} is no time zone; give ZoneInfo('America/New_York')")
+            raise UsageError(f"zone={zone!r} is not a time zone; give ZoneInfo('America/New_York')")
         if not isinstance(day_starts, time):
-            raise UsageError(f"day_starts={day_starts!r} is no time of day; give time(4)")
+            raise UsageError(f"day_starts={day_starts!r} is not a time of day; give time(4)")
         if day_starts.tzinfo is not None:
-            raise UsageError("day_starts is a time without a zone; the zone is given by zone=")
+            raise UsageError("day_starts must not have a zone; give it as zone=")
         self.every = every
         self.name = _named(every, day_starts, zone)
         self.length = length
@@ -119,7 +115,7 @@ class Windows:
         self.zone = zone
 
     def at(self, moment: datetime) -> Window:
-        """The window in which an instant lies; raises `UsageError` for a naive datetime."""
+        """The window that contains a time; raises `UsageError` for a naive datetime."""
         instant(moment)
         if self.length is None:
             return ALL_TIME
@@ -127,18 +123,18 @@ class Windows:
         return self._of_days(day) if self.length >= _DAY else self._within(day, moment)
 
     def before(self, window: Window) -> Window | None:
-        """The window that ends where this one begins; None before all time."""
+        """The window before this one; None for all time."""
         return None if window is ALL_TIME else self.at(window.start - _INSTANT)
 
     def last(self, number: int, moment: datetime) -> list[Window]:
-        """So many windows, the one of the instant first, then those before it."""
-        found = [self.at(moment)]
-        while len(found) < number and (earlier := self.before(found[-1])) is not None:
-            found.append(earlier)
-        return found
+        """The window that contains a time, then those before it: `number` windows."""
+        windows = [self.at(moment)]
+        while len(windows) < number and (earlier := self.before(windows[-1])) is not None:
+            windows.append(earlier)
+        return windows
 
     def business_date(self, moment: datetime) -> date:
-        """The date of the business day in which an instant lies."""
+        """The date of the business day that contains a time."""
         day = instant(moment).astimezone(self.zone).date()
         return day if self._begin(day) <= moment else day - _DAY
 
@@ -147,7 +143,7 @@ class Windows:
         return Window(day.isoformat(), self._begin(day), self._begin(day + _DAY))
 
     def _begin(self, day: date) -> datetime:
-        # In UTC, because Python compares and subtracts times of one zone by what its clocks show.
+        # In UTC, because Python compares and subtracts times of one zone by the clock's face.
         return datetime.combine(day, self.day_starts, tzinfo=self.zone).astimezone(UTC)
 
     def _of_days(self, day: date) -> Window:
