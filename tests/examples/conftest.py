@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,7 +15,12 @@ from isotone.server import running_server
 MEMORY = ":memory:"
 
 
-@pytest.fixture(scope="session", params=["memory", "file", "http", "dynamodb-local"])
+ADDRESSES = ["memory", "file", "http"]
+if os.environ.get("ISOTONE_ORACLE"):
+    ADDRESSES.append("dynamodb-local")
+
+
+@pytest.fixture(scope="session", params=ADDRESSES)
 def address(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:

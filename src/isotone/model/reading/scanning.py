@@ -8,14 +8,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from isotone.model.entity import Entity
 from isotone.model.reading.cost import Stats
 from isotone.model.reading.reader import Traversal
 from isotone.model.steps import Steps
 
-E = TypeVar("E", bound=Entity)
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+
+E = TypeVar("E", bound="Entity")
 
 Progress = Callable[[Stats], None]
 
