@@ -36,6 +36,8 @@ log = logging.getLogger("isotone")
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
+# An expression that is neither a text nor a tree is found where it is compiled.
+_EXPLAINED: Final = (ValidationException, ResourceNotFoundException, SerializationException)
 _GROUPED: Final = frozenset(name for name, action in ACTIONS.items() if action.grouped)
 
 
@@ -71,7 +73,7 @@ class Service:
         try:
             answer = action.run(self.engine, convert(action.request, request))
         except ApiError as error:
-            if isinstance(error, ValidationException | ResourceNotFoundException):
+            if isinstance(error, _EXPLAINED):
                 error = explain(action.request, request) or error
             if error.members:
                 error.members = _decode(_encode(error.members))

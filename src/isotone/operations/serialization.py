@@ -67,7 +67,10 @@ def _token(document: Any) -> str:
     """What the service's parser calls a JSON scalar."""
     if isinstance(document, bool):
         return "TRUE_VALUE" if document else "FALSE_VALUE"
-    return {int: "NUMBER_VALUE", float: "DECIMAL_VALUE", str: "STRING_VALUE"}[type(document)]
+    try:
+        return {int: "NUMBER_VALUE", float: "DECIMAL_VALUE", str: "STRING_VALUE"}[type(document)]
+    except KeyError:  # what was never JSON
+        raise SerializationException from None
 
 
 def _clamped(document: Any, java: str) -> Any:
