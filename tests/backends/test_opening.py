@@ -55,8 +55,9 @@ def test_what_somebody_else_opened_stays_open() -> None:
             assert backend.execute("ListTables", {}) == NONE
             close()
         assert database.client().list_tables()["TableNames"] == []
-    tape = Tape()
-    assert open_backend(tape).backend is tape
+    tape = Tape([NONE])
+    assert open_backend(tape).backend.execute("ListTables", {}) == NONE
+    assert tape.asked == [("ListTables", {})]
 
 
 def test_async_backends() -> None:
@@ -66,7 +67,8 @@ def test_async_backends() -> None:
     close()
     assert isinstance(open_async_backend("http://localhost:1").backend, AsyncRemote)
     assert isinstance(open_async_backend(Tape()).backend, InThread)
-    assert open_async_backend(memory).backend is memory
+    again = open_async_backend(AtOnce(Tape([NONE]))).backend
+    assert asyncio.run(again.execute("ListTables", {})) == NONE
 
 
 def test_an_async_file_answers_from_a_thread(tmp_path: Path) -> None:
