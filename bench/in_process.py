@@ -128,7 +128,7 @@ def _subjects(memory: bool) -> Iterator[tuple[dict[str, Callable[[], object]], .
             for subjects, operation, asked in ((reads, "GetItem", gets), (writes, "PutItem", puts)):
                 bodies = [json.dumps(request).encode() for request in asked]
                 subjects[RAW_JSON] = cycled(
-                    lambda body, operation=operation: database.execute(operation, body), bodies
+                    lambda body, operation=operation: database.send(operation, body), bodies
                 )
         yield reads, writes
 

@@ -35,7 +35,7 @@ ALLOWED = {
     "operations": FLOOR | {"engine", "expressions"},
     "server": FLOOR,
     "client": {"errors"},
-    "backends": FLOOR | {"client"},
+    "backends": FLOOR | {"client", "expressions"},
     # Of the database stack the model shares two languages: what sorts, and what an expression means.
     "model": FLOOR | {"backends", "codec", "expressions"},
     "structures": {"clock", "errors", "model"},
@@ -58,11 +58,11 @@ THROUGH_THE_DOOR = {"structures", "cli", "testing"}
 # Imports that break a rule below and are still there, each with its reason. No new ones.
 OFFENDERS = {
     (
-        "isotone.model.writing.widening",
+        "isotone.model.migration",
         "isotone.model.reading.bounds",
     ): "migration is to leave writing",
     (
-        "isotone.model.writing.widening",
+        "isotone.model.migration",
         "isotone.model.reading.queries",
     ): "migration is to leave writing",
 }

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from isotone.model.declaring.table import Table as Table
     from isotone.model.entity import Entity as Entity
     from isotone.model.entity import upgrade as upgrade
+    from isotone.model.migration import Widened as Widened
     from isotone.model.observing import Observation as Observation
     from isotone.model.observing import at_end as at_end
     from isotone.model.observing import to_log as to_log
@@ -67,12 +68,11 @@ if TYPE_CHECKING:
     from isotone.model.store import Store as Store
     from isotone.model.tables.events import Event as Event
     from isotone.model.tables.tables import Throughput as Throughput
+    from isotone.model.transactions import Transaction as Transaction
     from isotone.model.writing.headroom import HeadroomNotice as HeadroomNotice
     from isotone.model.writing.headroom import HeadroomWarning as HeadroomWarning
     from isotone.model.writing.headroom import headroom_notices as headroom_notices
     from isotone.model.writing.headroom import on_headroom as on_headroom
-    from isotone.model.writing.transactions import Transaction as Transaction
-    from isotone.model.writing.widening import Widened as Widened
 
 __version__ = "0.1.0"
 
@@ -109,10 +109,10 @@ _HOMES = {
     "Table": "isotone.model.declaring.table",
     "Throughput": "isotone.model.tables.tables",
     "Timeouts": "isotone.backends.endpoint",
-    "Transaction": "isotone.model.writing.transactions",
+    "Transaction": "isotone.model.transactions",
     "ULID": "isotone.codec.ids",
     "WastefulRead": "isotone.model.reading.cost",
-    "Widened": "isotone.model.writing.widening",
+    "Widened": "isotone.model.migration",
     "aconnect": "isotone.model.connecting",
     "at_end": "isotone.model.observing",
     "computed": "isotone.model.declaring.fields",

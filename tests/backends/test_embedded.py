@@ -43,16 +43,16 @@ def test_items_expire_after_the_file_was_opened_again(tmp_path: Path) -> None:
 def test_a_call_starts_background_work_as_a_client_does() -> None:
     clock = isotone.ManualClock()
     with isotone.open(clock=clock) as database:
-        database.call("CreateTable", TABLE)
+        database.execute("CreateTable", TABLE)
         setting = {"TableName": "sessions", "TimeToLiveSpecification": EXPIRY}
-        database.call("UpdateTimeToLive", setting)
+        database.execute("UpdateTimeToLive", setting)
         until = {"N": str(int(clock.now()) + 5)}
-        database.call(
+        database.execute(
             "PutItem", {"TableName": "sessions", "Item": {"id": {"S": "1"}, "until": until}}
         )
         clock.advance(10)
         deadline = time.monotonic() + PATIENCE
-        while database.call("Scan", {"TableName": "sessions"})["Count"]:
+        while database.execute("Scan", {"TableName": "sessions"})["Count"]:
             assert time.monotonic() < deadline, "nothing expired"
             time.sleep(0.01)
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import isotone
-from isotone.backends.interface import Backend, InProcess, InThread, Tape
+from isotone.backends.interface import Backend, InThread, Tape
 from isotone.errors import ResourceNotFoundException, UsageError
 
 
@@ -26,7 +26,7 @@ def test_a_backend_can_be_awaited() -> None:
 
 def test_a_database_in_the_process_is_a_backend() -> None:
     with isotone.open() as database:
-        backend: Backend = InProcess(database.execute)
+        backend: Backend = database
         assert backend.execute("ListTables", {"Limit": 1}) == {"TableNames": []}
         with pytest.raises(ResourceNotFoundException):
             backend.execute("DescribeTable", {"TableName": "music"})

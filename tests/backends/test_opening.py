@@ -86,7 +86,7 @@ def test_an_async_file_answers_from_a_thread(tmp_path: Path) -> None:
         ("localhost:8000", "write 'http://localhost:8000'"),
         ("db.example.com:8000", "write 'http://db.example.com:8000'"),
         ("sqlite:///shop.db", "is no address"),
-        (42, "42 is nothing that answers"),
+        (42, "42 does not answer requests"),
     ],
 )
 def test_what_is_no_address(target: Any, said: str) -> None:

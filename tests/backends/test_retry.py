@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.backends.exchange import error_of
-from isotone.backends.retry import Retries, is_retryable
-from isotone.errors import ApiError, ConnectionFailed
+from isotone.backends.retry import Retries, is_retryable, is_transient
+from isotone.errors import (
+    ApiError,
+    ConnectionFailed,
+    LimitExceededException,
+    StorageBusy,
+    StorageFull,
+)
 
 THROTTLED = [
     error_of({"__type": f"com.amazon.coral.availability#{code}"}, 400)
@@ -59,3 +67,21 @@ def test_none_repeats_nothing() -> None:
 def test_what_may_succeed_a_moment_later_is_recognised() -> None:
     assert all(map(is_retryable, PASSING))
     assert not any(map(is_retryable, [*FINAL, ApiError("other")]))
+
+
+def test_a_wait_beyond_the_deadline_is_final() -> None:
+    retries = Retries(base=1.0, random=lambda: 1.0)
+    assert retries.delay(1, PASSING[0], time.monotonic() + 0.5) is None
+    assert retries.delay(1, PASSING[0], time.monotonic() + 60) == 1.0
+
+
+@pytest.mark.parametrize(
+    "error", [*PASSING, LimitExceededException("many"), StorageBusy("busy"), StorageFull("full")]
+)
+def test_transient_errors_are_recognised(error: Exception) -> None:
+    assert is_transient(error)
+
+
+@pytest.mark.parametrize("error", [FINAL[0], FINAL[1], ValueError("x")])
+def test_lasting_errors_are_not_transient(error: Exception) -> None:
+    assert not is_transient(error)

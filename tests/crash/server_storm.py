@@ -106,7 +106,7 @@ class Program:
 
     def __call__(self, operation: str, **request: Any) -> Request:
         try:
-            answer = self.database.execute(operation, msgspec.json.encode(request))
+            answer = self.database.send(operation, msgspec.json.encode(request))
         except ApiError as error:
             raise Refused(error.status, error.body()) from None
         decoded: Request = msgspec.json.decode(answer)

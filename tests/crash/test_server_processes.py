@@ -365,8 +365,8 @@ def test_a_group_waits_for_a_lock_once(tmp_path: Path) -> None:
         group = [("PutItem", msgspec.json.encode(put)) for put in puts]
         with holder.transaction():
             began = time.monotonic()
-            answers = database.execute_many(group)
+            answers = database.send_many(group)
             assert time.monotonic() - began < 1
         assert all("was locked by another process" in str(answer) for answer in answers)
-        assert database.execute_many(group) == [b"{}"] * len(group)
+        assert database.send_many(group) == [b"{}"] * len(group)
     holder.close()

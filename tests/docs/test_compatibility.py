@@ -97,7 +97,7 @@ def bench() -> Iterator[Bench]:
 @pytest.mark.parametrize("operation", ["ExecuteStatement", "CreateBackup", "DescribeBackup"])
 def test_missing_actions_say_so(bench: Bench, operation: str) -> None:
     with pytest.raises(UnknownOperationException):
-        bench.database.execute(operation, b"{}")
+        bench.database.send(operation, b"{}")
 
 
 def test_1_tables_are_ready_at_once(bench: Bench) -> None:

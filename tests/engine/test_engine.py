@@ -118,7 +118,7 @@ def test_an_interruption_anywhere_leaves_nothing_half_done(
     put(call, 0)
 
     def ask(request: dict[str, Any]) -> None:
-        database.call(operation, request) if door == "call" else call(operation, **request)
+        database.execute(operation, request) if door == "call" else call(operation, **request)
 
     requests: dict[str, Callable[[int], dict[str, Any]]] = {
         "PutItem": lambda number: {"TableName": "tab", "Item": item(number)},
@@ -172,7 +172,7 @@ def test_what_breaks_in_a_block_undoes_it(database: isotone.Database, call: Aske
 
 def test_a_refusal_among_others_undoes_nothing(database: isotone.Database, call: Asker) -> None:
     bodies = [call.body(TableName="tab", Item=each) for each in (item(1), {}, item(2))]
-    first, refused, last = database.execute_many([("PutItem", body) for body in bodies])
+    first, refused, last = database.send_many([("PutItem", body) for body in bodies])
     assert (first, last) == (b"{}", b"{}")
     assert isinstance(refused, ValidationException)
     assert count(call) == 2
@@ -230,7 +230,7 @@ def test_a_full_disk_changes_nothing(where: str, kind: str, tmp_path: Path) -> N
             put(call, 1)
         with pytest.raises(StorageFull):
             call.table("other")
-        answers = database.execute_many(
+        answers = database.send_many(
             [("PutItem", call.body(TableName="tab", Item=item(each))) for each in (1, 2)]
         )
         assert all(isinstance(answer, ApiError) and answer.status == 500 for answer in answers)

@@ -287,7 +287,7 @@ def test_a_group_of_writes_leaves_its_records(ask: Asker) -> None:
     refused = ask.body(
         TableName="tab", Item=key("a"), ConditionExpression="attribute_not_exists(p)"
     )
-    answers = ask.database.execute_many([*requests, ("PutItem", refused)])
+    answers = ask.database.send_many([*requests, ("PutItem", refused)])
     assert isinstance(answers[3], isotone.errors.ApiError)
     found = sorted(everything(ask, 10), key=sequence)
     assert [record["dynamodb"]["Keys"]["p"]["S"] for record in found] == ["a", "b", "c"]

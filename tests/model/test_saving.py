@@ -179,10 +179,10 @@ def test_concurrent_writers_are_noticed_by_the_version(store: isotone.Store) -> 
     assert theirs.revision == 1  # as it was, to be tried again
     with pytest.raises(VersionConflict):
         store.delete(theirs)
-    with pytest.raises(VersionConflict, match="new here, but stored already"):
+    with pytest.raises(VersionConflict, match="new here, but already stored"):
         store.put(Page(slug="home"))
     store.delete(page)
-    with pytest.raises(VersionConflict, match="is now gone"):
+    with pytest.raises(VersionConflict, match="is now deleted"):
         store.put(page)
 
 

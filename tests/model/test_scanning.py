@@ -9,7 +9,7 @@ from tests.model.orders import Order, order, shop
 
 import isotone
 from isotone import Stats, aconnect, connect
-from isotone.backends.interface import InProcess, Request, Response
+from isotone.backends.interface import Request, Response
 from isotone.errors import ProvisionedThroughputExceededException
 
 
@@ -17,8 +17,9 @@ class Counting:
     """A backend that notes how many requests it answers at the same time, and may fail."""
 
     def __init__(self, database: isotone.Database) -> None:
-        self._backend = InProcess(database.execute)
+        self._backend = database
         self._together = threading.Barrier(2)
+        self._lock = threading.Lock()
         self.answered = 0
         self.fails = False
 
@@ -26,9 +27,11 @@ class Counting:
         if operation == "Scan":
             if self.fails:
                 raise ProvisionedThroughputExceededException("slow down")
-            if self.answered < 2:
-                self._together.wait(5)  # goes on only when another request is under way
-            self.answered += 1
+            with self._lock:
+                self.answered += 1
+                is_one_of_the_first = self.answered <= 2
+            if is_one_of_the_first:
+                self._together.wait(5)  # continues only when the other request is under way
         return self._backend.execute(operation, request)
 
 

@@ -8,7 +8,12 @@ import pytest
 
 from isotone import aconnect, connect
 from isotone.backends.interface import Request, Response, Tape
-from isotone.errors import ConnectionFailed, ResourceNotFoundException, ValidationException
+from isotone.errors import (
+    ConnectionFailed,
+    DeadlineExceeded,
+    ResourceNotFoundException,
+    ValidationException,
+)
 from isotone.model import Call, Pause, Steps
 
 GONE = ResourceNotFoundException("gone")
@@ -111,3 +116,27 @@ def test_a_lost_connection_is_raised_where_the_call_made_its_request() -> None:
         return "everything"
 
     assert connect(Broken()).run(call()) == "what was done before"
+
+
+def retried(pauses: list[int]) -> Steps[bool]:
+    """Whether all pauses were granted."""
+    try:
+        for attempt in pauses:
+            yield Pause(0.03, attempt)
+    except DeadlineExceeded:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("pauses", "granted"),
+    [
+        ([1, 2], True),
+        ([1, 2, 3, 4, 5, 6, 7, 8], False),
+        ([0] * 8, True),  # waiting is not a retry
+        ([1, 2] * 4, True),  # progress begins a new row of attempts
+    ],
+)
+def test_one_deadline_for_all_retries(pauses: list[int], granted: bool) -> None:
+    assert connect(Tape(), deadline=0.15).run(retried(pauses)) is granted
+    assert asyncio.run(aconnect(Tape(), deadline=0.15).run(retried(pauses))) is granted

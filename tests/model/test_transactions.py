@@ -188,7 +188,7 @@ def test_a_transaction_is_over_after_its_end_and_has_an_item_once(banking: Any) 
     twice.update(Account, Account.balance.add(1), **key(1))
     twice.delete(Account, **key(1))
     with pytest.raises(
-        UsageError, match="entries 0 and 1 of the transaction are about the same Account"
+        UsageError, match="entries 0 and 1 of the transaction write the same Account"
     ):
         twice.commit()
 
@@ -241,7 +241,7 @@ def test_a_move_takes_all_with_it(banking: Any) -> None:
 def test_a_move_needs_an_item_and_a_free_place(banking: Any) -> None:
     with pytest.raises(NotFound):
         banking.store.move(Account, Account.number.set(7), **key(9))
-    with pytest.raises(AlreadyExists, match="ACCOUNT#0002 exists already"):
+    with pytest.raises(AlreadyExists, match="ACCOUNT#0002 already exists"):
         banking.store.move(Account, Account.number.set(2), **key(1))
     with pytest.raises(ConditionFailed):
         banking.store.move(Account, Account.number.set(7), when=Account.state == "closed", **key(1))
@@ -371,7 +371,7 @@ def test_what_a_transaction_writes_twice_is_said(banking: Any) -> None:
     both = banking.store.transaction()
     both.create(Account(**key(4), iban="DE4"))
     both.create(Account(**key(5), iban="DE4"))
-    with pytest.raises(UsageError, match=r"entries 0 and 1 .* the value of a unique field"):
+    with pytest.raises(UsageError, match=r"entries 0 and 1 .* the same value of a unique field"):
         both.commit()
     handed = banking.store.transaction()
     handed.delete(Account, **key(3))

@@ -166,7 +166,7 @@ def test_a_place_is_taken_by_what_lies_under_its_former_key(repos: Any) -> None:
         repos.store.move(Issue, *change, repo="r", number=5000)
     t = repos.store.transaction()
     t.move(Issue, *change, repo="r", number=5000)
-    with pytest.raises(TransactionFailed, match="exists already"):
+    with pytest.raises(TransactionFailed, match="already exists"):
         t.commit()
 
 

@@ -22,7 +22,7 @@ class Asker:
         self.clock = clock
 
     def __call__(self, operation: str, **request: Any) -> dict[str, Any]:
-        answer = self.database.execute(operation, self.body(**request))
+        answer = self.database.send(operation, self.body(**request))
         return msgspec.json.decode(answer, type=dict[str, Any])
 
     def body(self, **request: Any) -> bytes:

@@ -42,7 +42,7 @@ KEY = {"p": {"S": "a"}}
 
 def executed(database: isotone.Database, operation: str, request: Any) -> Outcome:
     try:
-        answer = database.execute(operation, msgspec.json.encode(request))
+        answer = database.send(operation, msgspec.json.encode(request))
     except ApiError as error:
         members = msgspec.json.decode(msgspec.json.encode(error.members))
         return error.code, error.message, members
@@ -51,7 +51,7 @@ def executed(database: isotone.Database, operation: str, request: Any) -> Outcom
 
 def called(database: isotone.Database, operation: str, request: Any) -> Outcome:
     try:
-        answer = database.call(operation, request)
+        answer = database.execute(operation, request)
     except ApiError as error:
         return error.code, error.message, error.members
     return "answer", answer, None
@@ -61,7 +61,7 @@ def database() -> isotone.Database:
     """Two tables: one with a key of one attribute, one with items in order and an index."""
     opened = isotone.open(":memory:", clock=isotone.ManualClock())
     for name, keys in (("plain", ["p"]), ("sorted", ["p", "s"])):
-        opened.call(
+        opened.execute(
             "CreateTable",
             {
                 "TableName": name,
@@ -186,7 +186,7 @@ def test_a_tree_means_what_its_text_means(before: list[Any], data: st.DataObject
     with database() as one, database() as other:
         for item in before:
             for each in (one, other):
-                each.call("PutItem", {"TableName": "plain", "Item": {**item, **KEY}})
+                each.execute("PutItem", {"TableName": "plain", "Item": {**item, **KEY}})
         expected, actual = executed(one, operation, text), called(other, operation, request)
         assert actual == expected
         scan = {"TableName": "plain"}
@@ -203,35 +203,35 @@ def test_an_answer_is_the_callers_own(db: isotone.Database) -> None:
     }
     item = {"p": {"S": "a"}, "a": {"L": [{"S": "x"}]}}
     for _ in range(2):
-        attributes = db.call("UpdateItem", request)["Attributes"]
+        attributes = db.execute("UpdateItem", request)["Attributes"]
         assert attributes == item
         attributes["a"]["L"].append({"S": "mine"})
     for operation, member in (("GetItem", "Key"), ("GetItem", "Key")):
-        answer = db.call(operation, {"TableName": "plain", member: KEY})
+        answer = db.execute(operation, {"TableName": "plain", member: KEY})
         assert answer == {"Item": item}
         answer["Item"]["a"]["L"].clear()
-    page = db.call("Scan", {"TableName": "plain"})
+    page = db.execute("Scan", {"TableName": "plain"})
     assert page["Items"] == [item]
 
 
 def test_the_item_in_an_error_is_decoded(db: isotone.Database) -> None:
-    db.call("PutItem", {"TableName": "plain", "Item": KEY})
+    db.execute("PutItem", {"TableName": "plain", "Item": KEY})
     absent = Call("attribute_not_exists", (Path(("p",)),))
     put = {"TableName": "plain", "Item": KEY, "ConditionExpression": absent}
     shown = {**put, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
     with pytest.raises(ConditionalCheckFailedException) as failed:
-        db.call("PutItem", shown)
+        db.execute("PutItem", shown)
     assert failed.value.members == {"Item": KEY}
     with pytest.raises(ApiError) as cancelled:
-        db.call("TransactWriteItems", {"TransactItems": [{"Put": shown}]})
+        db.execute("TransactWriteItems", {"TransactItems": [{"Put": shown}]})
     (reason,) = cancelled.value.members["CancellationReasons"]
     assert reason["Item"] == KEY
 
 
 def test_a_request_may_be_any_mapping_and_have_tuples_and_nulls(db: isotone.Database) -> None:
-    db.call("PutItem", {"TableName": "plain", "Item": KEY, "ReturnValues": None})
+    db.execute("PutItem", {"TableName": "plain", "Item": KEY, "ReturnValues": None})
     keys = {"plain": {"Keys": (KEY,), "ConsistentRead": None}}
-    answer = db.call("BatchGetItem", {"RequestItems": keys})
+    answer = db.execute("BatchGetItem", {"RequestItems": keys})
     assert answer == {"Responses": {"plain": [KEY]}, "UnprocessedKeys": {}}
 
 
@@ -239,13 +239,13 @@ def test_unprocessed_keys_come_back_with_their_tree(db: isotone.Database) -> Non
     size = limits.ITEM_SIZE - 100
     keys = [{"p": {"S": str(number)}} for number in range(limits.BATCH_GET_SIZE // size + 2)]
     for key in keys:
-        db.call("PutItem", {"TableName": "plain", "Item": {**key, "a": {"S": "x" * size}}})
+        db.execute("PutItem", {"TableName": "plain", "Item": {**key, "a": {"S": "x" * size}}})
     projection = ProjectionNode((Path(("p",)),))
     requested = {"plain": {"Keys": keys, "ProjectionExpression": projection}}
-    answer = db.call("BatchGetItem", {"RequestItems": requested})
+    answer = db.execute("BatchGetItem", {"RequestItems": requested})
     left = answer["UnprocessedKeys"]
     assert left["plain"]["ProjectionExpression"] is projection
-    rest = db.call("BatchGetItem", {"RequestItems": left})
+    rest = db.execute("BatchGetItem", {"RequestItems": left})
     assert answer["Responses"]["plain"] + rest["Responses"]["plain"] == keys
 
 
@@ -254,10 +254,10 @@ def test_values_in_a_tree_are_checked(db: isotone.Database) -> None:
     with pytest.raises(
         ValidationException, match="ExpressionAttributeValues contains invalid value"
     ):
-        db.call("Scan", {"TableName": "plain", "FilterExpression": equal})
+        db.execute("Scan", {"TableName": "plain", "FilterExpression": equal})
     large = {"S": "x" * (limits.EXPRESSION_VALUES_SIZE + 1)}
     with pytest.raises(ValidationException, match="size exceeds"):
-        db.call(
+        db.execute(
             "Scan",
             {
                 "TableName": "plain",
@@ -269,7 +269,7 @@ def test_values_in_a_tree_are_checked(db: isotone.Database) -> None:
 def test_a_tree_has_no_placeholders_beside_it(db: isotone.Database) -> None:
     equal = Comparison("=", Path(("a",)), Literal({"N": "1"}))
     with pytest.raises(UsageError, match="leave out ExpressionAttributeNames"):
-        db.call(
+        db.execute(
             "Scan",
             {
                 "TableName": "plain",
@@ -287,10 +287,10 @@ def test_a_token_tells_trees_apart(db: isotone.Database) -> None:
     exists, absent = (
         Call(name, (Path(("p",)),)) for name in ("attribute_exists", "attribute_not_exists")
     )
-    db.call("TransactWriteItems", write(absent))
-    db.call("TransactWriteItems", write(absent))
+    db.execute("TransactWriteItems", write(absent))
+    db.execute("TransactWriteItems", write(absent))
     with pytest.raises(ApiError) as refused:
-        db.call("TransactWriteItems", write(exists))
+        db.execute("TransactWriteItems", write(exists))
     assert refused.value.code == "IdempotentParameterMismatchException"
 
 
@@ -306,9 +306,9 @@ def test_what_is_neither_a_text_nor_a_tree_is_refused(db: isotone.Database, odd:
 @pytest.mark.parametrize("odd", ["a\ud800", b"bytes", 5.5, object()])
 def test_what_json_cannot_say_is_refused(db: isotone.Database, odd: Any) -> None:
     with pytest.raises(ApiError) as refused:
-        db.call("PutItem", {"TableName": "plain", "Item": {"p": {"S": odd}}})
+        db.execute("PutItem", {"TableName": "plain", "Item": {"p": {"S": odd}}})
     assert refused.value.code == "SerializationException"
     with pytest.raises(ApiError) as refused:
-        db.call("PutItem", {"TableName": "plain", "Item": {**KEY, odd: {"S": "x"}}})
+        db.execute("PutItem", {"TableName": "plain", "Item": {**KEY, odd: {"S": "x"}}})
     assert refused.value.code == "SerializationException"
-    assert db.call("Scan", {"TableName": "plain"})["Count"] == 0
+    assert db.execute("Scan", {"TableName": "plain"})["Count"] == 0

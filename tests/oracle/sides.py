@@ -29,7 +29,7 @@ class Isotone:
     def ask(self, operation: str, request: dict[str, Any] | bytes) -> Answer:
         body = request if isinstance(request, bytes) else json.dumps(request).encode()
         try:
-            return 200, json.loads(self._database.execute(operation, body) or b"{}")
+            return 200, json.loads(self._database.send(operation, body) or b"{}")
         except ApiError as error:
             return error.status, json.loads(msgspec.json.encode(error.body()))
         except Exception as error:  # noqa: BLE001 - a defect of ours is an answer to compare, too

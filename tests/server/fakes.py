@@ -45,11 +45,11 @@ class FakeService:
     def is_write(self, operation: str) -> bool:
         return operation in ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
 
-    def execute(self, operation: str, body: bytes) -> bytes:
+    def send(self, operation: str, body: bytes) -> bytes:
         self.reads.append((operation, body))
         return self._answer(operation, body)
 
-    def execute_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         self.hold.wait(5)
         self.groups.append(list(requests))
         answers: list[bytes | ApiError] = []

@@ -99,9 +99,9 @@ import sys, time
 from isotone.server import serve
 from tests.server.fakes import FakeService
 class Slow(FakeService):
-    def execute_many(self, requests):
+    def send_many(self, requests):
         time.sleep(0.5 if requests[0][1] == b"1" else 0)
-        return super().execute_many(requests)
+        return super().send_many(requests)
     def close(self):
         print("closed", flush=True)
         time.sleep(float(sys.argv[1]))

@@ -22,7 +22,7 @@ Ask = Callable[[str, dict[str, Any]], Answer]
 def in_process(database: isotone.Database) -> Ask:
     def ask(operation: str, request: dict[str, Any]) -> Answer:
         try:
-            return "ok", json.loads(database.execute(operation, json.dumps(request).encode()))
+            return "ok", json.loads(database.send(operation, json.dumps(request).encode()))
         except ApiError as error:
             return error.code, json.loads(json.dumps(error.body(), default=_raw))
 

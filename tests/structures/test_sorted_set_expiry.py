@@ -15,8 +15,7 @@ from tests.structures.simulation import WRITES, Requests
 
 import isotone
 from isotone import ManualClock, Store, errors
-from isotone.model import Steps
-from isotone.model.writing.carrying import ATTEMPTS
+from isotone.model import CONTENTION, Steps
 from isotone.structures import SortedSet
 
 
@@ -111,7 +110,7 @@ def test_a_member_that_cannot_be_stamped_is_not_added_to_twice(
         """Where all attempts of the second write meet another one."""
 
         def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-            if operation in WRITES and -ATTEMPTS <= self._before < 0:
+            if operation in WRITES and -CONTENTION.attempts <= self._before < 0:
                 self._before -= 1
                 raise errors.TransactionConflictException("met")
             return super().execute(operation, request)

@@ -368,7 +368,7 @@ def test_it_runs_through_a_boto3_client(memory: Store, kit: Bench) -> None:
     boto3 = pytest.importorskip("boto3")
     seen = recorded(kit)
     client = boto3.client("dynamodb", region_name="eu-west-1")
-    with attach(client, memory.backend._execute.__self__), isotone.connect(client) as store:
+    with attach(client, memory.backend), isotone.connect(client) as store:
         kit.worker.create_tables(store)
         write(store, kit, "ann", range(3))
         kit.worker.run(store, workers=2, until_idle=True)

@@ -39,7 +39,7 @@ def test_a_closed_shard_that_was_left_half_way_is_not_finished(
 
     kit.worker.create_tables(memory)
     write(memory, kit, "ann", range(6))
-    memory.backend._execute.__self__.finish_maintenance()
+    memory.backend.finish_maintenance()
     member.run()
     assert seen == [0]
     settle([Member(kit.worker.plan, memory)])
@@ -62,7 +62,7 @@ def test_what_follows_a_shard_is_read_as_soon_as_it_is_over(
         time.sleep(0.2)  # until it holds what there is, and looks around a lease later again
         for number in range(10):
             write(memory, kit, "ann", range(number, number + 1))
-            memory.backend._execute.__self__.finish_maintenance()
+            memory.backend.finish_maintenance()
         assert arrived.wait(20)
 
 
@@ -123,7 +123,7 @@ def test_order_holds_over_split_shards(
         seen.extend((event.entity.author, event.entity.number) for event in found)
 
     kit.worker.create_tables(memory)
-    database = memory.backend._execute.__self__
+    database = memory.backend
     members = [Member(kit.worker.plan, memory) for _ in range(2)]
     for number in range(30):
         for author in "abc":
@@ -143,7 +143,7 @@ def test_a_worker_that_slept_for_days_goes_on_with_what_is_left(
 ) -> None:
     seen = recorded(kit)
     kit.worker.create_tables(memory)
-    database = memory.backend._execute.__self__
+    database = memory.backend
     write(memory, kit, "ann", range(3))
     kit.worker.run(memory, until_idle=True)
     for day in range(3):
@@ -206,7 +206,7 @@ def test_expired_items_are_told_apart(memory: Store, clock: ManualClock) -> None
     memory.put(Session(user="b"))
     memory.delete(Session, user="b")
     clock.advance(60)
-    memory.backend._execute.__self__.finish_maintenance()
+    memory.backend.finish_maintenance()
     removed = [each for each in memory.changes(table) if each.kind == "removed"]
     assert {each.entity.user: each.expired for each in removed} == {"a": True, "b": False}
 
@@ -224,7 +224,7 @@ def starts_of(kit: Bench) -> Any:
 
 def begin_anew(store: Store, kit: Bench) -> None:
     """Disable the table's stream, and enable another."""
-    client = store.backend._execute.__self__.client()
+    client = store.backend.client()
     client.update_table(TableName=kit.table.name, StreamSpecification={"StreamEnabled": False})
     client.update_table(
         TableName=kit.table.name,
@@ -287,7 +287,7 @@ def test_a_stream_that_was_dropped_unread_is_told_and_forgotten(
     write(memory, kit, "ann", range(3))
     begin_anew(memory, kit)
     clock.advance(25 * 3600)
-    memory.backend._execute.__self__.finish_maintenance()
+    memory.backend.finish_maintenance()
     write(memory, kit, "ann", range(3, 5))
     done = kit.worker.run(memory, until_idle=True)
     assert seen == [("ann", 3), ("ann", 4)]
@@ -307,7 +307,7 @@ def test_a_stream_that_was_read_to_its_end_is_forgotten_in_silence(
     begin_anew(memory, kit)
     settle([Member(kit.worker.plan, memory)])
     clock.advance(25 * 3600)
-    memory.backend._execute.__self__.finish_maintenance()
+    memory.backend.finish_maintenance()
     done = kit.worker.run(memory, until_idle=True)
     assert (done.lost, memory.count(starts_of(kit))) == (0, 1)
 

@@ -120,7 +120,7 @@ def test_botocore_retries_what_it_would_retry(monkeypatch: pytest.MonkeyPatch) -
     failures = [InternalServerError("once"), ProvisionedThroughputExceededException("twice")]
 
     class Flaky:
-        def execute(self, operation: str, body: bytes) -> bytes:
+        def send(self, operation: str, body: bytes) -> bytes:
             if failures:
                 raise failures.pop()
             return b'{"TableNames":[]}'

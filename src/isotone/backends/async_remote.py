@@ -15,13 +15,13 @@ from collections.abc import Awaitable, Callable
 from isotone.backends import idleness
 from isotone.backends.endpoint import Endpoint, Timeouts
 from isotone.backends.exchange import Reply, encode_request
-from isotone.backends.interface import Request, Response
+from isotone.backends.interface import Native, Request, Response
 from isotone.backends.retry import Retries
 from isotone.backends.signing import STREAM_OPERATIONS
 from isotone.errors import ApiError, ConnectionFailed
 
 
-class AsyncRemote:
+class AsyncRemote(Native):
     """The `AsyncBackend` of an endpoint. Nothing is connected before the first request."""
 
     __slots__ = ("_conversation", "_pool", "_retries", "_sleep", "_streams")

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from isotone.backends.exchange import error_of
-from isotone.backends.interface import Request, Response
+from isotone.backends.interface import Native, Request, Response, as_text
 from isotone.backends.signing import STREAM_OPERATIONS
 from isotone.client.responses import restore_binary
 from isotone.errors import ConnectionFailed, UsageError
@@ -21,7 +21,7 @@ from isotone.errors import ConnectionFailed, UsageError
 _FRAME: Final = frozenset({"ResponseMetadata", "Error", "message", "Message"})
 
 
-class BotoClient:
+class BotoClient(Native):
     """The `Backend` of a boto3 client, or of a resource's.
 
     DynamoDB Streams is a service of its own to botocore; a client of it is made beside the given one when
@@ -47,7 +47,7 @@ class BotoClient:
         return self._streams
 
 
-class AsyncBotoClient:
+class AsyncBotoClient(Native):
     """The `AsyncBackend` of an aioboto3 client."""
 
     __slots__ = ("_client",)
@@ -106,7 +106,7 @@ def _client_of_streams(client: Any) -> Any:
 
 def _outward(request: Request) -> dict[str, Any]:
     """A copy with bytes for binary values; the caller's request stays as it is."""
-    copied: dict[str, Any] = _copy(request)
+    copied: dict[str, Any] = _copy(as_text(request))
     restore_binary(copied)
     return copied
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
+from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
 from isotone.engine import integrity, maintenance
 from isotone.engine.engine import Engine
@@ -65,7 +66,7 @@ def _store(path: str, durability: Durability) -> Store:
     return SQLiteStore(path, durability=durability)
 
 
-class Database:
+class Database(Native):
     """One open database: DynamoDB's API as method calls, from any thread.
 
     Background work (filling a new index, deleting expired items) runs in a thread, which is started when
@@ -79,7 +80,7 @@ class Database:
         self._worker_lock = threading.Lock()
         self._wake_if_wanted()
 
-    def execute(self, operation: str, body: bytes) -> bytes:
+    def send(self, operation: str, body: bytes) -> bytes:
         """Execute one request, JSON to JSON; raises `ApiError` as the service would answer it."""
         try:
             answer = self._service.execute(operation, body)
@@ -92,11 +93,11 @@ class Database:
             self._wake_if_wanted()
         return answer
 
-    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Execute one request without JSON; expressions may be trees. Raises as `execute` does.
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
+        """Execute one request without JSON; expressions may be trees. Raises as `send` does.
 
         >>> with open() as database:
-        ...     database.call("ListTables", {"Limit": 10})
+        ...     database.execute("ListTables", {"Limit": 10})
         {'TableNames': []}
         """
         try:
@@ -110,7 +111,7 @@ class Database:
             self._wake_if_wanted()
         return answer
 
-    def execute_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         """Execute requests in one transaction, each answered as if it had come alone."""
         with self._unbroken():
             return self._service.execute_many(requests)
@@ -123,13 +124,13 @@ class Database:
         """A client with the methods, arguments and answers of boto3's low-level one."""
         from isotone.client import Client
 
-        return Client(self.execute, region_name=self.engine.region)
+        return Client(self.send, region_name=self.engine.region)
 
     def streams_client(self) -> StreamsClient:
         """A client with the methods, arguments and answers of boto3's for DynamoDB Streams."""
         from isotone.client import StreamsClient
 
-        return StreamsClient(self.execute, region_name=self.engine.region)
+        return StreamsClient(self.send, region_name=self.engine.region)
 
     def maintain(self) -> float:
         """Do a slice of background work; returns the seconds after which to call again."""

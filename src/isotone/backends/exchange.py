@@ -19,7 +19,7 @@ import httptools
 import msgspec
 
 from isotone import errors
-from isotone.backends.interface import Request, Response
+from isotone.backends.interface import Request, Response, as_text
 from isotone.backends.signing import Signer
 from isotone.errors import ApiError, ConnectionFailed
 
@@ -36,6 +36,7 @@ _PASSING: Final = frozenset((200, 408, 425, 429))
 
 def encode_request(operation: str, request: Request) -> bytes:
     """A request's JSON. A transaction gets a token, so that sending it twice does it once."""
+    request = as_text(request)
     if operation == "TransactWriteItems" and "ClientRequestToken" not in request:
         request = {**request, "ClientRequestToken": str(uuid4())}
     return _encode(request)

@@ -4,9 +4,11 @@ A backend takes one action of the DynamoDB API and answers it. The model above m
 responses and cannot tell an embedded file from Amazon's service; the engines below never hear of models.
 
 Requests and responses are DynamoDB JSON as Python's own containers: attribute values in wire form
-(`{"N": "10"}`, `{"B": "<base64>"}`), times as seconds since the epoch. A backend does not change the
-request it was given, and the caller may keep and change the response. An answer of the API that is an
-error is raised as the `isotone.errors.ApiError` of its name.
+(`{"N": "10"}`, `{"B": "<base64>"}`), times as seconds since the epoch. The expressions of a request may be
+trees (`isotone.expressions.nodes`), which a database in this process takes as they are; whatever sends
+requests elsewhere calls `as_text` first. A backend does not change the request it was given, and the
+caller may keep and change the response. An error of the API is raised as the `isotone.errors.ApiError` of
+its name.
 
 Whoever runs the model asynchronously takes an `AsyncBackend`, the same method awaited. `InThread` makes
 one from any `Backend`.
@@ -22,9 +24,49 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from isotone.errors import ApiError, Unsupported, UsageError
+from isotone.expressions import Writer
 
 Request = Mapping[str, Any]
 Response = dict[str, Any]
+
+
+_EXPRESSIONS: Final = (
+    "ConditionExpression",
+    "FilterExpression",
+    "KeyConditionExpression",
+    "ProjectionExpression",
+    "UpdateExpression",
+)
+
+
+def as_text(request: Request) -> Request:
+    """The request with text in place of expression trees; the request itself where it has none.
+
+    >>> from isotone.expressions.nodes import Comparison, Literal, Path
+    >>> as_text({"FilterExpression": Comparison("=", Path(("kind",)), Literal({"S": "a"}))})
+    {'FilterExpression': 'kind = :v0', 'ExpressionAttributeValues': {':v0': {'S': 'a'}}}
+    """
+    if "TransactItems" in request:
+        entries = [
+            {action: as_text(members) for action, members in entry.items()}
+            for entry in request["TransactItems"]
+        ]
+        return {**request, "TransactItems": entries}
+    trees = {
+        name: request[name]
+        for name in _EXPRESSIONS
+        if name in request and not isinstance(request[name], str)
+    }
+    if not trees:
+        return request
+    writer = Writer()
+    texts = {name: writer.text(tree) for name, tree in trees.items()}
+    rendered = {**request, **texts}
+    if writer.names:
+        rendered["ExpressionAttributeNames"] = writer.names
+    if writer.values:
+        rendered["ExpressionAttributeValues"] = writer.values
+    return rendered
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +115,30 @@ class AsyncBackend(Protocol):
         """Answer one action."""
 
 
+class Native:
+    """A backend of Isotone's own, which takes expression trees and deadlines."""
+
+    __slots__ = ()
+
+
 class Transport(Protocol):
     """Request bytes to response bytes: the wire form of the API, without a socket."""
 
-    def execute(self, operation: str, body: bytes) -> bytes:
+    def send(self, operation: str, body: bytes) -> bytes:
         """Answer one action, JSON to JSON; raises `ApiError` as the service would answer it."""
 
 
-class InProcess:
-    """The `Backend` of a `Transport`, such as a database in this process."""
+class OverTransport(Native):
+    """The `Backend` of a `Transport`: JSON out, JSON back."""
 
-    __slots__ = ("_execute",)
+    __slots__ = ("_send",)
 
-    def __init__(self, execute: Callable[[str, bytes], bytes]) -> None:
-        self._execute = execute
+    def __init__(self, send: Callable[[str, bytes], bytes]) -> None:
+        self._send = send
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         try:
-            answer = self._execute(operation, msgspec.json.encode(request))
+            answer = self._send(operation, msgspec.json.encode(as_text(request)))
         except ApiError as error:
             # Items in an error's members are JSON still, as they would be on their way to a client.
             error.members = msgspec.json.decode(msgspec.json.encode(error.members))
@@ -99,7 +147,7 @@ class InProcess:
         return response
 
 
-class Plain:
+class Plain(Native):
     """The `Backend` of an object of the user's with `execute(operation, request)`."""
 
     __slots__ = ("_execute",)
@@ -108,10 +156,10 @@ class Plain:
         self._execute = execute
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
-        return self._execute(operation, request)
+        return self._execute(operation, as_text(request))
 
 
-class AsyncPlain:
+class AsyncPlain(Native):
     """The `AsyncBackend` of an object of the user's with `async execute(operation, request)`."""
 
     __slots__ = ("_execute",)
@@ -122,10 +170,10 @@ class AsyncPlain:
     async def execute(
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
-        return await self._execute(operation, request)
+        return await self._execute(operation, as_text(request))
 
 
-class AtOnce:
+class AtOnce(Native):
     """An `AsyncBackend` of a `Backend` that never waits."""
 
     __slots__ = ("_execute",)
@@ -139,7 +187,7 @@ class AtOnce:
         return self._execute(operation, request)
 
 
-class InThread:
+class InThread(Native):
     """An `AsyncBackend` that calls a `Backend` in a worker thread, so that waiting blocks no event loop."""
 
     __slots__ = ("_backend",)
@@ -153,7 +201,7 @@ class InThread:
         return await asyncio.to_thread(self._backend.execute, operation, request, deadline)
 
 
-class Tape:
+class Tape(Native):
     """A backend that plays back answers prepared for it and remembers what it was asked.
 
     >>> tape = Tape([{"Item": {"pk": {"S": "a"}}}])
@@ -171,7 +219,7 @@ class Tape:
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Give the next answer; raises it where it is an error, `UsageError` when none is left."""
-        self.asked.append((operation, request))
+        self.asked.append((operation, as_text(request)))
         try:
             answer = next(self._answers)
         except StopIteration:

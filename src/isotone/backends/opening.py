@@ -12,15 +12,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict, Unpack, cast
 
 from isotone.backends.interface import (
     AsyncBackend,
     AsyncPlain,
     AtOnce,
     Backend,
-    InProcess,
     InThread,
+    Native,
+    OverTransport,
     Plain,
 )
 from isotone.clock import Clock
@@ -110,7 +111,7 @@ def _open_database(address: str, options: Options) -> Opened:
         raise UsageError(f"{wrong[0]}= is for a server; {address!r} is a database in this process")
     used: Any = {name: options.get(name) for name in ("durability", "clock", "region")}
     database = embedded.open(address, **{name: each for name, each in used.items() if each})
-    return Opened(InProcess(database.execute), database.close)
+    return Opened(database, database.close)
 
 
 def _endpoint(address: str, options: Options) -> Endpoint:
@@ -164,19 +165,20 @@ def _check_no_address_needed(options: Options) -> None:
 
 
 def _backend_of(target: Any) -> Backend:
-    if hasattr(target, "execute_many"):  # an isotone.Database: bytes to bytes
-        return InProcess(target.execute)
+    if isinstance(target, Native):  # an isotone.Database, for example
+        backend: Any = target
+        return cast(Backend, backend)
     client = _boto_client(target)
     if client is not None:
         from isotone.backends.boto_client import BotoClient
 
         return BotoClient(client)
-    if hasattr(target, "_execute") and hasattr(target, "meta"):  # isotone's own client
-        return InProcess(target._execute)
     if callable(getattr(target, "execute", None)):
         return Plain(target.execute)
+    if (send := getattr(target, "send", None) or _send_of_client(target)) is not None:
+        return OverTransport(send)
     raise UsageError(
-        f"{target!r} is nothing that answers; give a path, an address, an isotone.Database, a boto3 "
+        f"{target!r} does not answer requests; give a path, an address, an isotone.Database, a boto3 "
         "client, or an object with execute(operation, request)"
     )
 
@@ -190,8 +192,17 @@ def _async_backend_of(target: Any) -> AsyncBackend:
 
         return AsyncBotoClient(client)
     if iscoroutinefunction(getattr(target, "execute", None)):
-        return AsyncPlain(target.execute)
+        return (
+            cast(AsyncBackend, target) if isinstance(target, Native) else AsyncPlain(target.execute)
+        )
     return InThread(_backend_of(target))
+
+
+def _send_of_client(target: Any) -> Any:
+    """The transport of Isotone's own client; None for anything else."""
+    from isotone.client import Client
+
+    return target._send if isinstance(target, Client) else None
 
 
 def _boto_client(target: Any) -> Any:

@@ -22,7 +22,7 @@ from typing import Any, Final
 import msgspec
 
 from isotone.backends.exchange import error_of
-from isotone.backends.interface import AsyncBackend, Backend, Request, Response
+from isotone.backends.interface import AsyncBackend, Backend, Native, Request, Response, as_text
 from isotone.errors import ApiError, UsageError
 
 _HEADER: Final = {"isotone tape": 1}
@@ -62,7 +62,7 @@ class TapeWriter:
                 os.replace(self._unfinished, self._path)  # noqa: PTH105 - replaces on Windows as well
 
 
-class Recorder:
+class Recorder(Native):
     """A `Backend` that asks another and writes down what it answers."""
 
     __slots__ = ("_backend", "_tape")
@@ -73,6 +73,7 @@ class Recorder:
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Answer one action."""
+        request = as_text(request)
         try:
             response = self._backend.execute(operation, request, deadline)
         except ApiError as error:
@@ -82,7 +83,7 @@ class Recorder:
         return response
 
 
-class AsyncRecorder:
+class AsyncRecorder(Native):
     """An `AsyncBackend` that asks another and writes down what it answers."""
 
     __slots__ = ("_backend", "_tape")
@@ -95,6 +96,7 @@ class AsyncRecorder:
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
         """Answer one action."""
+        request = as_text(request)
         try:
             response = await self._backend.execute(operation, request, deadline)
         except ApiError as error:
@@ -104,7 +106,7 @@ class AsyncRecorder:
         return response
 
 
-class Player:
+class Player(Native):
     """A `Backend` that answers from a tape; raises `UsageError` for a request that is not on it."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -119,6 +121,7 @@ class Player:
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Give the recorded answer, or raise the recorded error."""
+        request = as_text(request)
         with self._lock:
             waiting = self._answers[_identity(operation, request)]
             entry = waiting.popleft() if waiting else None

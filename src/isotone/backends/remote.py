@@ -19,7 +19,7 @@ from typing import Final, Self
 from isotone.backends import idleness
 from isotone.backends.endpoint import Endpoint, Timeouts
 from isotone.backends.exchange import Conversation, Reply, encode_request
-from isotone.backends.interface import Request, Response
+from isotone.backends.interface import Native, Request, Response
 from isotone.backends.retry import Retries
 from isotone.backends.signing import STREAM_OPERATIONS
 from isotone.errors import ApiError, ConnectionFailed
@@ -27,7 +27,7 @@ from isotone.errors import ApiError, ConnectionFailed
 _CHUNK: Final = 256 * 1024
 
 
-class Remote:
+class Remote(Native):
     """The `Backend` of an endpoint. Nothing is connected before the first request."""
 
     __slots__ = ("_conversation", "_pool", "_retries", "_sleep", "_streams")

@@ -17,7 +17,7 @@ from isotone.client.responses import decode_response, response_metadata
 from isotone.client.waiters import WAITERS, Wait, Waiter
 from isotone.errors import ApiError, UsageError
 
-Execute = Callable[[str, bytes], bytes]
+Send = Callable[[str, bytes], bytes]
 Response = dict[str, Any]
 
 
@@ -32,19 +32,19 @@ class Meta(NamedTuple):
 class _BaseClient:
     """A client without methods for actions."""
 
-    __slots__ = ("_execute", "exceptions", "meta")
+    __slots__ = ("_send", "exceptions", "meta")
 
     _waiters: ClassVar[Mapping[str, Wait]] = {}
 
-    def __init__(self, execute: Execute, exceptions: ClientExceptions, meta: Meta) -> None:
-        self._execute = execute
+    def __init__(self, send: Send, exceptions: ClientExceptions, meta: Meta) -> None:
+        self._send = send
         self.exceptions = exceptions
         self.meta = meta
 
     def _call(self, operation: str, request: Mapping[str, Any]) -> Response:
         body = encode_request(operation, request)
         try:
-            raw = self._execute(operation, body)
+            raw = self._send(operation, body)
         except ApiError as error:
             metadata = response_metadata(error.status, len(error.message))
             raise client_error(error, operation, metadata) from None
@@ -98,13 +98,13 @@ class Client(_BaseClient):
 
     def __init__(
         self,
-        execute: Execute,
+        send: Send,
         *,
         region_name: str = "us-east-1",
         endpoint_url: str | None = None,
     ) -> None:
         url = endpoint_url or f"https://dynamodb.{region_name}.amazonaws.com"
-        super().__init__(execute, ClientExceptions(), Meta(region_name, url, _ACTIONS))
+        super().__init__(send, ClientExceptions(), Meta(region_name, url, _ACTIONS))
 
     def get_item(self, **request: Unpack[types.GetItemInput]) -> Response:
         """Read one item by its key."""
@@ -264,10 +264,10 @@ class StreamsClient(_BaseClient):
 
     __slots__ = ()
 
-    def __init__(self, execute: Execute, *, region_name: str = "us-east-1") -> None:
+    def __init__(self, send: Send, *, region_name: str = "us-east-1") -> None:
         url = f"https://streams.dynamodb.{region_name}.amazonaws.com"
         meta = Meta(region_name, url, _STREAMS_ACTIONS)
-        super().__init__(execute, ClientExceptions(MODELED_BY_STREAMS), meta)
+        super().__init__(send, ClientExceptions(MODELED_BY_STREAMS), meta)
 
     def list_streams(self, **request: Unpack[types.ListStreamsInput]) -> Response:
         """List a page of the streams of a table, or of all tables."""

@@ -22,38 +22,38 @@ import msgspec
 from isotone.values.types import AttributeValue
 
 
-class NameRef(msgspec.Struct, frozen=True):
+class NameRef(msgspec.Struct, frozen=True, tag=True):
     """`#name`, to be looked up in ExpressionAttributeNames."""
 
     name: str
 
 
-class Path(msgspec.Struct, frozen=True):
+class Path(msgspec.Struct, frozen=True, tag=True):
     """A document path such as `a.#b[3]`."""
 
     elements: tuple[str | int | NameRef, ...]
 
 
-class ValueRef(msgspec.Struct, frozen=True):
+class ValueRef(msgspec.Struct, frozen=True, tag=True):
     """`:name`, to be looked up in ExpressionAttributeValues."""
 
     name: str
 
 
-class Literal(msgspec.Struct, frozen=True):
+class Literal(msgspec.Struct, frozen=True, tag=True):
     """A value that the tree carries itself."""
 
     value: AttributeValue
 
 
-class Call(msgspec.Struct, frozen=True):
+class Call(msgspec.Struct, frozen=True, tag=True):
     """A function and its operands, as a condition or as an operand."""
 
     function: str
     operands: tuple[Operand, ...]
 
 
-class Arithmetic(msgspec.Struct, frozen=True):
+class Arithmetic(msgspec.Struct, frozen=True, tag=True):
     """`left + right` or `left - right`, in a SET action."""
 
     operator: str
@@ -64,7 +64,7 @@ class Arithmetic(msgspec.Struct, frozen=True):
 Operand: TypeAlias = Path | ValueRef | Literal | Call | Arithmetic
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class Comparison(msgspec.Struct, frozen=True, tag=True):
     """`left operator right` with one of `= <> < <= > >=`."""
 
     operator: str
@@ -72,7 +72,7 @@ class Comparison(msgspec.Struct, frozen=True):
     right: Operand
 
 
-class Between(msgspec.Struct, frozen=True):
+class Between(msgspec.Struct, frozen=True, tag=True):
     """`operand BETWEEN low AND high`, both bounds included."""
 
     operand: Operand
@@ -80,26 +80,26 @@ class Between(msgspec.Struct, frozen=True):
     high: Operand
 
 
-class In(msgspec.Struct, frozen=True):
+class In(msgspec.Struct, frozen=True, tag=True):
     """`operand IN (choice, …)`."""
 
     operand: Operand
     choices: tuple[Operand, ...]
 
 
-class Not(msgspec.Struct, frozen=True):
+class Not(msgspec.Struct, frozen=True, tag=True):
     """`NOT operand`."""
 
     operand: ConditionNode
 
 
-class And(msgspec.Struct, frozen=True):
+class And(msgspec.Struct, frozen=True, tag=True):
     """All of two or more conditions."""
 
     operands: tuple[ConditionNode, ...]
 
 
-class Or(msgspec.Struct, frozen=True):
+class Or(msgspec.Struct, frozen=True, tag=True):
     """Any of two or more conditions."""
 
     operands: tuple[ConditionNode, ...]
@@ -108,27 +108,27 @@ class Or(msgspec.Struct, frozen=True):
 ConditionNode: TypeAlias = Comparison | Between | In | Call | Not | And | Or
 
 
-class Set(msgspec.Struct, frozen=True):
+class Set(msgspec.Struct, frozen=True, tag=True):
     """`path = value` in the SET section."""
 
     path: Path
     value: Operand
 
 
-class Remove(msgspec.Struct, frozen=True):
+class Remove(msgspec.Struct, frozen=True, tag=True):
     """A path in the REMOVE section."""
 
     path: Path
 
 
-class Add(msgspec.Struct, frozen=True):
+class Add(msgspec.Struct, frozen=True, tag=True):
     """`path value` in the ADD section."""
 
     path: Path
     value: Operand
 
 
-class Delete(msgspec.Struct, frozen=True):
+class Delete(msgspec.Struct, frozen=True, tag=True):
     """`path value` in the DELETE section."""
 
     path: Path
@@ -138,13 +138,13 @@ class Delete(msgspec.Struct, frozen=True):
 Action: TypeAlias = Set | Remove | Add | Delete
 
 
-class UpdateNode(msgspec.Struct, frozen=True):
+class UpdateNode(msgspec.Struct, frozen=True, tag=True):
     """The actions of an update expression, section after section as written."""
 
     actions: tuple[Action, ...]
 
 
-class ProjectionNode(msgspec.Struct, frozen=True):
+class ProjectionNode(msgspec.Struct, frozen=True, tag=True):
     """The paths of a projection expression, as written."""
 
     paths: tuple[Path, ...]

@@ -22,22 +22,30 @@ from isotone.model.reading.patterns import Pattern
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import Page, Traversal
 from isotone.model.reading.snapshot import Snapshot
-from isotone.model.steps import Batches, Call, Pause, Steps
+from isotone.model.steps import CONTENTION, THROTTLING, Backoff, Batches, Call, Pause, Steps
 from isotone.model.store import AsyncStore, Calls, Store
 from isotone.model.tables import streaming
 from isotone.model.tables.events import Event, EventKind
 from isotone.model.tables.streaming import Shard, shards_of, streams_of
 from isotone.model.tables.tables import Throughput
-from isotone.model.writing.carrying import pause_after
-from isotone.model.writing.transactions import Transaction
+from isotone.model.transactions import Transaction
 
 Collected = Transaction
 StoreTransaction = Transaction
 
+
+def pause_after(attempt: int) -> Pause:
+    """The pause after attempt 0, 1, … that lost a race."""
+    return CONTENTION.pause(attempt + 1)
+
+
 __all__ = [
+    "CONTENTION",
+    "THROTTLING",
     "AsyncStore",
     "Attr",
     "Awaits",
+    "Backoff",
     "Batches",
     "Binary",
     "Call",

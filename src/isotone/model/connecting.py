@@ -54,9 +54,9 @@ def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
     client and any object with `execute(operation, request)` are used as they are. `StoreOptions` explains
     the options.
 
-    >>> from isotone import Table
-    >>> with connect() as store:
-    ...     store.create_tables(Table("shop"))
+    >>> import isotone
+    >>> with isotone.connect() as store:
+    ...     store.create_tables(isotone.Table("shop"))
     ['shop']
 
     Raises `UsageError` for something that is not an address, `NoCredentials` where Amazon's needs some.

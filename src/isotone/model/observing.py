@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from isotone.backends.interface import AsyncBackend, Backend, Request, Response
+from isotone.backends.interface import AsyncBackend, Backend, Native, Request, Response, as_text
 from isotone.errors import IsotoneError, UsageError
 
 
@@ -44,7 +44,7 @@ AtEnd = Callable[[Observation], None]
 Observer = Callable[[str, Request], AtEnd]
 
 
-class Observed:
+class Observed(Native):
     """A `Backend` whose calls are told to observers; costs about two microseconds a call."""
 
     __slots__ = ("_backend", "_observers")
@@ -55,6 +55,7 @@ class Observed:
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Answer one action."""
+        request = as_text(request)
         watch = _Watch(self._observers, operation, request)
         try:
             response = self._backend.execute(operation, request, deadline)
@@ -65,7 +66,7 @@ class Observed:
         return response
 
 
-class AsyncObserved:
+class AsyncObserved(Native):
     """An `AsyncBackend` whose calls are told to observers."""
 
     __slots__ = ("_backend", "_observers")
@@ -78,6 +79,7 @@ class AsyncObserved:
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
         """Answer one action."""
+        request = as_text(request)
         watch = _Watch(self._observers, operation, request)
         try:
             response = await self._backend.execute(operation, request, deadline)

@@ -15,8 +15,10 @@ attempts; the backend gets it with each request, so that its own retries share i
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from isotone.backends.interface import Request, Response
@@ -53,6 +55,30 @@ Batches = Generator[Steps[list[R]], list[R], None]
 """An operation that is read bit by bit: it yields steps that read some results, and is sent these."""
 
 
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How often to try, and how long to pause in between.
+
+    The pause is random, up to a bound that doubles ("full jitter"), so that clients that failed together
+    do not come back together.
+    """
+
+    attempts: int
+    first: float
+    longest: float
+
+    def pause(self, attempt: int) -> Pause:
+        """The pause after failed attempt 1, 2, …"""
+        bound = min(self.longest, self.first * 2.0 ** min(attempt - 1, 30))
+        return Pause(random.uniform(0, bound), attempt)
+
+
+CONTENTION: Final = Backoff(attempts=12, first=0.005, longest=0.5)
+"""For writes that lost a race."""
+THROTTLING: Final = Backoff(attempts=10, first=0.1, longest=10.0)
+"""For batches of which the service did nothing."""
+
+
 class Deadline:
     """Until when the retries of one operation may go on."""
 
@@ -62,18 +88,19 @@ class Deadline:
         self._patience = patience
         self.until: float | None = None
 
-    def allow(self, pause: Pause) -> None:
-        """Raise `DeadlineExceeded` where a retry would begin too late."""
+    def passed_by(self, pause: Pause) -> DeadlineExceeded | None:
+        """The error to raise where a retry after the pause would begin too late."""
         if pause.attempt == 0:
-            return
+            return None
         now = time.monotonic()
         if pause.attempt == 1 or self.until is None:
             self.until = now + self._patience
-        elif now + pause.seconds > self.until:
-            raise DeadlineExceeded(
-                f"{pause.attempt} attempts failed within {self._patience:g} seconds, and no more time is "
-                "left; try again later, or connect with a longer deadline="
-            )
+        if now + pause.seconds <= self.until:
+            return None
+        return DeadlineExceeded(
+            f"gave up after {pause.attempt} attempts: {self._patience:g} seconds for retries are used up; "
+            "try again later, or connect with a longer deadline="
+        )
 
 
 _OTHER_KEY: Final = "The provided key element does not match the schema"

@@ -20,16 +20,23 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Never, Self, TypeVar
+from typing import Any, Never, Self, TypeVar, cast
 
 from isotone import limits
 from isotone.backends.interface import AsyncBackend, Backend, Capabilities
 from isotone.clock import Clock
 from isotone.errors import IsotoneError
+from isotone.model import migration
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
+from isotone.model.migration import (
+    check_one_width,
+    has_two_widths,
+    is_migrating,
+    migrate_and_execute,
+)
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.reading import scanning
 from isotone.model.reading.collections import Family, FamilyQuery
@@ -41,9 +48,12 @@ from isotone.model.tables import streaming
 from isotone.model.tables import tables as table_admin
 from isotone.model.tables.events import Event
 from isotone.model.tables.tables import Difference, Throughput
-from isotone.model.writing import batches, moving, saving, updating, upserting, widening
-from isotone.model.writing.stored import class_of
-from isotone.model.writing.transactions import Transaction, get_together
+from isotone.model.transactions import Transaction, get_together
+from isotone.model.writing import batches
+from isotone.model.writing.executor import execute
+from isotone.model.writing.saving import Delete, Put
+from isotone.model.writing.updates import Move, Update, Upsert
+from isotone.model.writing.write import Write, require_class, schema_of
 
 E = TypeVar("E", bound=Entity)
 P = TypeVar("P", bound=Entity)
@@ -59,6 +69,11 @@ class Operations(Host[M_co]):
     def __init__(self, reader: Reader, clock: Clock) -> None:
         self._reader = reader
         self.clock = clock
+
+    def _write(self, write: Write[R]) -> Steps[R]:
+        if is_migrating(write.schema):
+            return migrate_and_execute(write, self.clock)
+        return execute(write, self.clock)
 
     # Tables
 
@@ -104,17 +119,17 @@ class Operations(Host[M_co]):
         version and was written by somebody else since it was read, `NotUnique` where a unique value is
         taken. An entity with unique values costs a read and a transaction.
         """
-        return saving.put(entity, self.clock, when)
+        return self._write(Put(entity, when))
 
     @operation
     def create(self, entity: E) -> Steps[E]:
         """Write an entity that does not exist yet; raises `AlreadyExists`. Cost: one write."""
-        return saving.create(entity, self.clock)
+        return self._write(Put(entity, None, "absence"))
 
     @operation
     def replace(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
         """Replace an entity that exists; raises `NotFound` where it does not. Cost: one write."""
-        return saving.replace(entity, self.clock, when)
+        return self._write(Put(entity, when, "presence"))
 
     @operation
     def update(
@@ -128,7 +143,7 @@ class Operations(Host[M_co]):
 
             store.update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157)
         """
-        return updating.update(target, changes, key, self.clock, when)
+        return self._write(Update(target, changes, key, when))
 
     @operation
     def upsert(
@@ -141,7 +156,7 @@ class Operations(Host[M_co]):
 
             store.upsert(Counter, Counter.hits.add(1), page="/")
         """
-        return upserting.upsert(entity, changes, key, self.clock, when)
+        return self._write(Upsert(entity, changes, key, when))
 
     @operation
     def delete(
@@ -152,7 +167,7 @@ class Operations(Host[M_co]):
         The target is an entity, whose version is checked, or its class and the fields of its key.
         Cost: one write. Raises `ConditionFailed`, `VersionConflict`.
         """
-        return saving.delete(target, key, self.clock, when)
+        return self._write(Delete(target, key, when))
 
     @operation
     def move(
@@ -163,7 +178,7 @@ class Operations(Host[M_co]):
         Cost: one read and a transaction of two writes. Raises `NotFound`, `AlreadyExists` where the new
         key is taken, and what `update` raises.
         """
-        return moving.move(target, changes, key, self.clock, when)
+        return self._write(Move(target, changes, key, when))
 
     @operation
     def put_many(
@@ -200,14 +215,14 @@ class Operations(Host[M_co]):
 
     @operation
     def widen(
-        self, entity: type[Entity], *, progress: widening.WideningProgress | None = None
-    ) -> Steps[widening.Widened]:
+        self, entity: type[Entity], *, progress: migration.WideningProgress | None = None
+    ) -> Steps[migration.Widened]:
         """Rewrite all entities of a class whose keys still have the width that `field(was=…)` declares.
 
         Continues where it was stopped. Cost: a scan of the table, and a transaction for each entity that
         is rewritten. Raises `UsageError` where no field of a key declares `was`.
         """
-        return widening.widen(entity, self.clock, progress)
+        return migration.widen(entity, self.clock, progress)
 
     # Reading
 
@@ -220,7 +235,9 @@ class Operations(Host[M_co]):
         store.get(Order, customer_id="2b5a41c0", number=157)
         """
         if values or not isinstance(entity, type):
-            class_of("get", entity, values)
+            require_class("get", entity, values)
+        if is_migrating(schema_of(entity)):
+            return migration.get(self._reader, entity, key, consistent=consistent)
         return self._reader.get(entity, key, consistent=consistent)
 
     @operation
@@ -237,6 +254,10 @@ class Operations(Host[M_co]):
         A hundred keys to a request; what the service leaves out is requested again after a pause. Raises
         `BatchIncomplete` where it keeps leaving keys out.
         """
+        if is_migrating(schema_of(entity)):
+            return migration.get_many(
+                self._reader, entity, keys, consistent=consistent, progress=progress
+            )
         return self._reader.get_many(entity, keys, consistent=consistent, progress=progress)
 
     @operation
@@ -255,11 +276,13 @@ class Operations(Host[M_co]):
 
         Fewer only at the end of the data, or where the query's own bounds are reached.
         """
+        check_one_width(read)
         return self._reader.page(read, size=size, cursor=cursor)
 
     @iteration
     def iterate(self, read: Read[E]) -> Batches[E]:
         """Iterate over all results, read as they are needed."""
+        check_one_width(read)
         traversal = self._reader.traverse(read)
         while not traversal.is_over:
             yield traversal.step()
@@ -267,16 +290,22 @@ class Operations(Host[M_co]):
     @operation
     def all(self, read: Read[E], *, at_most: int | None = None) -> Steps[list[E]]:
         """Return all results; raises `TooMany` where there are more than `at_most`."""
+        if has_two_widths(read):
+            return migration.read_all(self._reader, cast("Query[E]", read), at_most)
         return self._reader.all(read, at_most=at_most)
 
     @operation
     def first(self, read: Read[E]) -> Steps[E | None]:
         """Return the first result, or None."""
+        if has_two_widths(read):
+            return migration.read_first(self._reader, cast("Query[E]", read))
         return self._reader.first(read)
 
     @operation
     def count(self, read: Read[E]) -> Steps[int]:
         """Count the results; costs as much as reading them."""
+        if has_two_widths(read):
+            return migration.count(self._reader, cast("Query[E]", read))
         return self._reader.count(read)
 
     @operation
@@ -284,6 +313,7 @@ class Operations(Host[M_co]):
         self, query: FamilyQuery[P, C], *, children: int | None = None
     ) -> Steps[Family[P, C]]:
         """Return a parent and the children nearest to it, at most `children` of them, in one read."""
+        check_one_width(query)
         return self._reader.family(query, children=children)
 
     @operation
@@ -292,6 +322,7 @@ class Operations(Host[M_co]):
 
         Raises `TooLarge` with its size where that is more than `at_most` bytes.
         """
+        check_one_width(read)
         return self._reader.load(read, at_most=at_most)
 
     @iteration
@@ -334,7 +365,9 @@ class Store(Operations[Waits], Waits):
             step = next(steps)
             while True:
                 if isinstance(step, Pause):
-                    late = self._pause(step, deadline)
+                    late = deadline.passed_by(step)
+                    if late is None:
+                        time.sleep(step.seconds)
                     step = steps.send({}) if late is None else steps.throw(late)
                     continue
                 try:
@@ -346,16 +379,6 @@ class Store(Operations[Waits], Waits):
         except StopIteration as end:
             result: R = end.value
             return result
-
-    @staticmethod
-    def _pause(pause: Pause, deadline: Deadline) -> IsotoneError | None:
-        """Wait; returns the error instead where the deadline does not allow it."""
-        try:
-            deadline.allow(pause)
-        except IsotoneError as error:
-            return error
-        time.sleep(pause.seconds)
-        return None
 
     def run_batches(self, batches: Batches[R]) -> Iterator[R]:
         """Run an iteration, one step after the other."""
@@ -419,7 +442,9 @@ class AsyncStore(Operations[Awaits], Awaits):
             step = next(steps)
             while True:
                 if isinstance(step, Pause):
-                    late = await self._pause(step, deadline)
+                    late = deadline.passed_by(step)
+                    if late is None:
+                        await asyncio.sleep(step.seconds)
                     step = steps.send({}) if late is None else steps.throw(late)
                     continue
                 try:
@@ -431,16 +456,6 @@ class AsyncStore(Operations[Awaits], Awaits):
         except StopIteration as end:
             result: R = end.value
             return result
-
-    @staticmethod
-    async def _pause(pause: Pause, deadline: Deadline) -> IsotoneError | None:
-        """Wait; returns the error instead where the deadline does not allow it."""
-        try:
-            deadline.allow(pause)
-        except IsotoneError as error:
-            return error
-        await asyncio.sleep(pause.seconds)
-        return None
 
     async def run_batches(self, batches: Batches[R]) -> AsyncIterator[R]:
         """Run an iteration, one step after the other."""
@@ -501,6 +516,7 @@ class Calls(Operations[Composes], Composes):
 
     def traverse(self, read: Read[E]) -> Traversal[E]:
         """All results of a read, some with each `step()`."""
+        check_one_width(read)
         return self._reader.traverse(read)
 
     def cursor_after(self, query: Query[Any], /, **values: Any) -> str:

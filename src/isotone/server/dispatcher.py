@@ -44,9 +44,9 @@ log = logging.getLogger("isotone.server")
 class Service(Protocol):
     """What the server needs of a database; `operations.dispatch.Service` is the real one."""
 
-    def execute(self, operation: str, body: bytes) -> bytes: ...
+    def send(self, operation: str, body: bytes) -> bytes: ...
 
-    def execute_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]: ...
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]: ...
 
     def is_write(self, operation: str) -> bool: ...
 
@@ -62,7 +62,7 @@ class Dispatcher:
         self._service = service
         self._loop = loop
         self._is_write = service.is_write
-        self._execute = service.execute
+        self._execute = service.send
         self._chatty = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[Call, Answer]] = []
         self._maintenance: asyncio.TimerHandle | None = None
@@ -94,7 +94,7 @@ class Dispatcher:
         requests = [(call.operation, call.body) for call, _ in group]
         results: Sequence[Result]
         try:
-            results = self._service.execute_many(requests)
+            results = self._service.send_many(requests)
         except Exception as error:  # noqa: BLE001 - what was committed is unknown: nobody is told yes
             operations = sorted({operation for operation, _ in requests})
             results = [_unexpected(error, ", ".join(operations))] * len(group)

@@ -29,7 +29,7 @@ _SERIAL: Final = count(1)
 class Database(Protocol):
     """`isotone.Database`, or any other object that turns request bytes into response bytes."""
 
-    def execute(self, operation: str, body: bytes, /) -> bytes: ...
+    def send(self, operation: str, body: bytes, /) -> bytes: ...
 
 
 Respond = Callable[[Any, Database], AWSResponse]
@@ -123,7 +123,7 @@ def _answer(request: Any, database: Database) -> tuple[int, bytes]:
     target = request.headers["X-Amz-Target"]
     name = target.decode() if isinstance(target, bytes) else target
     try:
-        return 200, database.execute(name.rpartition(".")[2], request.body)
+        return 200, database.send(name.rpartition(".")[2], request.body)
     except ApiError as error:
         return error.status, msgspec.json.encode(error.body())
 

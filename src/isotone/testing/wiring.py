@@ -44,13 +44,13 @@ class Wiring:
         finally:
             self._databases.pop()
 
-    def execute(self, operation: str, body: bytes) -> bytes:
+    def send(self, operation: str, body: bytes) -> bytes:
         if not self._databases:
             raise UsageError(
                 f"{operation} was called on a client of the fixtures dynamodb_client or "
                 "dynamodb_resource after its test; ask for the fixture in each test"
             )
-        return self._databases[-1].execute(operation, body)
+        return self._databases[-1].send(operation, body)
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ import typing
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from isotone.errors import UsageError
-from isotone.model.declaring import former
+from isotone.model.declaring import previous
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey, Key, Slot, StringSlot, bind_key
 from isotone.model.declaring.schema import VERSION_ATTRIBUTE, EntitySchema, Upgrade
@@ -31,7 +31,7 @@ def declare(entity: type[Entity], table: Table, tag: str, version: int) -> Entit
         _check_keys(schema)
         _check_neighbours(schema)
         _check_unique(schema)
-        former.check(schema)
+        previous.check(schema)
     except UsageError as error:
         raise UsageError(f"{entity.__name__}: {error}") from None
     _enter(schema)

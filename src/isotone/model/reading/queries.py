@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, NoReturn, Self, TypeVar
 
-from isotone.backends.interface import Request
+from isotone.backends.interface import Request, as_text
 from isotone.errors import MalformedKey, UsageError
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
@@ -24,10 +24,10 @@ from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey
 from isotone.model.declaring.schema import VERSION_ATTRIBUTE, EntitySchema
 from isotone.model.declaring.table import Table
-from isotone.model.reading.bounds import KeyBounds, Restriction, text_of
+from isotone.model.reading.bounds import KeyBounds, text_of
 from isotone.model.reading.cursors import fingerprint
-from isotone.model.rendering import conjunction, expressions, unexpired
-from isotone.values.types import AttributeValue, Item
+from isotone.model.trees import conjunction, expressions, unexpired
+from isotone.values.types import Item
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
@@ -161,15 +161,16 @@ class Read(Generic[E_co]):
 
     # The request, and the entities of its answer
 
-    def request(self) -> dict[str, Any]:
-        """The request; `Limit` and `ExclusiveStartKey` are added by the reader."""
-        return {**self._request}
+    def request(self) -> Request:
+        """The request as a server gets it; the reader adds `Limit` and `ExclusiveStartKey`."""
+        return as_text(self.composed)
 
     @cached_property
-    def _request(self) -> dict[str, Any]:
-        return self._build_request()
+    def composed(self) -> dict[str, Any]:
+        """The request with its expressions as trees. It is shared: do not change it."""
+        return self._compose()
 
-    def _build_request(self) -> dict[str, Any]:
+    def _compose(self) -> dict[str, Any]:
         request: dict[str, Any] = {"TableName": self.table.name}
         if self.index is not None:
             request["IndexName"] = self.index
@@ -184,7 +185,7 @@ class Read(Generic[E_co]):
     @cached_property
     def fingerprint(self) -> str:
         """What identifies the query in its cursors."""
-        return fingerprint(self._request)
+        return fingerprint(self.composed)
 
     @cached_property
     def takes(self) -> Selection:
@@ -251,10 +252,10 @@ class Query(Read[E_co]):
     def _stored_ascending(self) -> bool:
         return self.bounds.free is None or not self.bounds.free.descending
 
-    def _build_request(self) -> dict[str, Any]:
+    def _compose(self) -> dict[str, Any]:
         if self.is_empty:
             raise UsageError(f"the conditions on {self.name} exclude one another: nothing to read")
-        request = super()._build_request()
+        request = super()._compose()
         if self.backward:
             request["ScanIndexForward"] = False
         return request
@@ -274,8 +275,8 @@ class Scan(Read[E_co]):
             raise UsageError(f"segment {number} of {of} does not exist; they count from 0")
         return replace(self, part=(number, of))
 
-    def _build_request(self) -> dict[str, Any]:
-        request = super()._build_request()
+    def _compose(self) -> dict[str, Any]:
+        request = super()._compose()
         if self.part is not None:
             request["Segment"], request["TotalSegments"] = self.part
         return request
@@ -415,10 +416,8 @@ def counting(read: Read[Any], now: float) -> Request:
     is_of_kind = nodes.Or((nodes.In(tag, tags), nodes.Call("attribute_not_exists", (tag,))))
     expiring = () if read.with_expired else _expiry_attributes(read)
     further = [is_of_kind, *(unexpired(attribute, now) for attribute in expiring)]
-    request = replace(read, selected=None).request()
-    for name in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
-        request.pop(name, None)
-    return {**request, **_expressions(replace(read, selected=None), further), "Select": "COUNT"}
+    unselected = replace(read, selected=None)
+    return {**unselected.composed, **_expressions(unselected, further), "Select": "COUNT"}
 
 
 # Expressions
@@ -426,8 +425,6 @@ def counting(read: Read[Any], now: float) -> Request:
 
 def _expressions(read: Read[Any], further: Sequence[nodes.ConditionNode] = ()) -> dict[str, Any]:
     paths = _projection(read)
-    if read.bounds is not None and not (further or read.filters or paths):
-        return _key_condition(read.bounds)
     filters = [_scoped(read, condition) for condition in read.filters]
     return expressions(
         KeyConditionExpression=None
@@ -436,38 +433,6 @@ def _expressions(read: Read[Any], further: Sequence[nodes.ConditionNode] = ()) -
         FilterExpression=conjunction([*filters, *further]),
         ProjectionExpression=None if paths is None else nodes.ProjectionNode(paths),
     )
-
-
-def _key_condition(bounds: KeyBounds) -> dict[str, Any]:
-    """The members of a request that has no expression but its key condition.
-
-    Attributes and operators determine the text, so it is written once for each kind of query.
-    """
-    shape = tuple([(r.attribute, r.operator, len(r.operands)) for r in bounds.restrictions])
-    values: dict[str, AttributeValue] = {}
-    for restriction in bounds.restrictions:
-        for operand in restriction.operands:
-            values[f":v{len(values)}"] = operand
-    members = {**_key_template(shape), "ExpressionAttributeValues": values}
-    if "ExpressionAttributeNames" in members:  # a copy, for callers that change the request
-        members["ExpressionAttributeNames"] = dict(members["ExpressionAttributeNames"])
-    return members
-
-
-@lru_cache(maxsize=512)
-def _key_template(shape: tuple[tuple[str, str, int], ...]) -> dict[str, Any]:
-    """The key condition for restrictions of a shape, without the values."""
-    placeholder: AttributeValue = {"S": ""}
-    members = expressions(
-        KeyConditionExpression=conjunction(
-            [
-                Restriction(name, operator, (placeholder,) * count).node()
-                for name, operator, count in shape
-            ]
-        )
-    )
-    del members["ExpressionAttributeValues"]
-    return members
 
 
 def _scoped(read: Read[Any], condition: Condition) -> nodes.ConditionNode:

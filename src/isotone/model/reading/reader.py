@@ -8,7 +8,6 @@ what the ones before it returned.
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,8 +41,7 @@ from isotone.model.reading.queries import (
     position,
 )
 from isotone.model.reading.snapshot import Snapshot
-from isotone.model.steps import Call, Pause, Steps
-from isotone.model.writing import widening
+from isotone.model.steps import THROTTLING, Call, Steps
 from isotone.values.size import item_size
 from isotone.values.types import Item
 
@@ -59,9 +57,6 @@ _COUNTED_REQUESTS: Final = 16  # to measure a collection that is too large to be
 _FILTERED: Final = 32  # items that the first request reads, at least, if there is a filter
 _GROWTH: Final = 4  # how much more the next request reads than the last, at most
 _ASSUMED_ITEMS: Final = 2  # items that a unit reads, before the first answer tells
-_ATTEMPTS: Final = 10  # of a batch, in a row, that return nothing
-_FIRST_PAUSE: Final = 0.05  # seconds
-_LONGEST_PAUSE: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +102,6 @@ class Reader:
             request["ConsistentRead"] = True
         response = yield Call("GetItem", request)
         item = response["Item"] if "Item" in response else None  # noqa: SIM401 - no call, as this is hot
-        if item is None:
-            item = yield from widening.get_former(schema, request["Key"], consistent=consistent)
         return self.entity_of(entity, item)
 
     def entity_of(self, entity: type[E], item: Item | None) -> E | None:
@@ -129,7 +122,6 @@ class Reader:
         """Exactly `size` results, fewer only at the end or where the query's bounds are reached."""
         _check(read)
         _check_unlimited(read, "a page has a size")
-        widening.check_settled(read)
         if type(size) is not int or size < 1:
             raise UsageError(f"a page cannot have size={size!r}; give 1 or more")
         if read.is_empty:
@@ -169,8 +161,6 @@ class Reader:
     def first(self, read: Read[E]) -> Steps[E | None]:
         """The first result; None if there is none."""
         _check(read)
-        if widening.former_query(read) is not None:
-            return next(iter((yield from self.all(read))), None)
         meter = Meter(read.is_consistent)
         found, end = yield from _collect(read, 1, None, meter, self._clock)
         self._stats(read, meter)
@@ -181,17 +171,6 @@ class Reader:
     def all(self, read: Read[E], *, at_most: int | None = None) -> Steps[list[E]]:
         """All results; raises `TooMany` if there are more than `at_most`."""
         _check(read)
-        former = widening.former_query(read)
-        if former is None:
-            return (yield from self._all(read, at_most))
-        old = yield from self._all(former, None)
-        new = yield from self._all(widening.whole(read), None)
-        both = widening.merged(cast("Query[E]", read), old, new)
-        if at_most is not None and len(both) > at_most:
-            raise TooMany(f"{read.name} has {len(both)} results, more than {at_most}", Stats())
-        return both
-
-    def _all(self, read: Read[E], at_most: int | None) -> Steps[list[E]]:
         wanted = read.most_results
         if at_most is not None and at_most < 0:
             raise UsageError(f"at_most={at_most} allows no result; give 0 or more")
@@ -215,8 +194,6 @@ class Reader:
         _check(read)
         if read.is_empty:
             return 0
-        if widening.former_query(read) is not None:
-            return len((yield from self.all(read)))
         if not can_be_counted(read):
             return len((yield from self.all(read.select())))
         request = counting(read, self._clock.now())
@@ -255,7 +232,6 @@ class Reader:
             raise UsageError(
                 f"a family cannot have children={children}; give 0 or more, or None for all"
             )
-        widening.check_settled(query)
         wanted = None if children is None else children + 1
         meter = Meter(query.is_consistent)
         found, end = yield from _collect(query, wanted, None, meter, self._clock)
@@ -288,9 +264,6 @@ class Reader:
         schema = entity.__schema__
         wanted = [schema.identify(key) for key in keys]
         items = yield from fetch(schema.table, wanted, consistent=consistent, progress=progress)
-        for place, key in enumerate(wanted):
-            if items[place] is None:
-                items[place] = yield from widening.get_former(schema, key, consistent=consistent)
         return [self.entity_of(entity, item) for item in items]
 
     def load(self, read: Read[E], *, at_most: int = limits.MB) -> Steps[Snapshot[E]]:
@@ -300,10 +273,9 @@ class Reader:
         """
         _check(read)
         _check_unlimited(read, "a snapshot has the whole of a collection")
-        widening.check_settled(read)
         meter, size, start = Meter(read.is_consistent), 0, None
         found: list[Found] = []
-        request = None if read.is_empty else read.request()
+        request = None if read.is_empty else read.composed
         while request is not None and (start is not None or meter.requests == 0):
             response = yield Call(read.operation, _continued(request, start, None))
             meter.count(response)
@@ -322,7 +294,7 @@ class Reader:
         self, read: Read[Any], size: int, meter: Meter, start: Item | None, at_most: int
     ) -> Steps[TooLarge]:
         """The error, with the size of the whole, which some further requests estimate by counting."""
-        everything = replace(read, filters=(), selected=None).request()
+        everything = replace(read, filters=(), selected=None).composed
         request, scanned = {**everything, "Select": "COUNT"}, meter.scanned
         for _ in range(_COUNTED_REQUESTS):
             if start is None:
@@ -341,7 +313,6 @@ class Reader:
     def traverse(self, read: Read[E]) -> Traversal[E]:
         """All results, those of one request at a time."""
         _check(read)
-        widening.check_settled(read)
         return Traversal(read, self._clock, self._stats)
 
     def segments(self, read: Scan[E], count: int) -> list[Traversal[E]]:
@@ -424,7 +395,7 @@ def _collect(
     found: list[Found] = []
     if read.is_empty:
         return found, None
-    request = read.request()
+    request = read.composed
     pace = _Pace(read, meter)
     while True:
         limit = pace.next(None if wanted is None else wanted - len(found), len(found))
@@ -461,7 +432,7 @@ class Traversal(Generic[E]):
         self._meter = Meter(read.is_consistent)
         self._pace = _Pace(read, self._meter)
         self._start: Item | None = None
-        self._request = None if read.is_empty else read.request()
+        self._request = None if read.is_empty else read.composed
         self.is_over = read.is_empty
 
     @property
@@ -598,14 +569,14 @@ def fetch(
         if progress is not None:
             progress(Fetched(total - len(pending), total))
         attempt = attempt + 1 if len(left) == len(batch) else 0
-        if attempt == _ATTEMPTS:
+        if attempt == THROTTLING.attempts:
             raise BatchIncomplete(
                 f"{table.name}: after {attempt} attempts that returned nothing, {len(pending)} of "
                 f"{total} keys are not read; the table has too little throughput",
                 list(pending),
             )
         if attempt:
-            yield Pause(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)))
+            yield THROTTLING.pause(attempt)
     return [items.get(text) for text in texts]
 
 

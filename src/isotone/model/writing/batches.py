@@ -1,17 +1,14 @@
 """Many writes without conditions: BatchWriteItem, until nothing of each batch is left.
 
-The service carries out as much of a batch as throughput lets it and hands the rest back, which is sent
-again after a pause of random length; its bound doubles where nothing at all was done. While keys are being
-widened, an entry also deletes what lies under the former key.
+The service writes as much of a batch as throughput allows and returns the rest, which is sent again after a
+pause. While keys are being widened, an entry also deletes what is stored under the previous key.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isotone import limits
 from isotone.clock import Clock
@@ -21,21 +18,16 @@ from isotone.errors import (
     RequestLimitExceeded,
     UsageError,
 )
-from isotone.model.declaring.former import former_key
-from isotone.model.steps import Call, Pause, Steps
+from isotone.model.declaring.previous import previous_key
+from isotone.model.steps import THROTTLING, Call, Steps
 from isotone.model.writing import headroom
-from isotone.model.writing.carrying import place_of
 from isotone.model.writing.saving import stamped
-from isotone.model.writing.stored import key_of, schema_of, schema_of_one
+from isotone.model.writing.write import key_of, place_of, schema_of, schema_of_instance
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
     from isotone.model.declaring.schema import EntitySchema
     from isotone.model.entity import Entity
-
-_ATTEMPTS: Final = 10  # in a row that write nothing
-_FIRST_PAUSE: Final = 0.05  # seconds
-_LONGEST_PAUSE: Final = 10.0
 
 
 class Written(NamedTuple):
@@ -60,12 +52,7 @@ class _Entry(NamedTuple):
 def put_many(
     entities: Iterable[Entity], clock: Clock, progress: WriteProgress | None = None
 ) -> Steps[int]:
-    """Put entities of any kinds, in requests of 25; their number. Cost: one write each.
-
-    An entity that comes twice is written as it comes last. Raises `UsageError` for entities with a
-    version or unique values, which take conditions, and `BatchIncomplete` with what the service kept
-    refusing; what came before it is written.
-    """
+    """See `Operations.put_many`."""
     _check_several("put_many", entities)
     return (yield from _write((_putting(each, clock) for each in entities), entities, progress))
 
@@ -75,10 +62,7 @@ def delete_many(
     keys: Iterable[Mapping[str, Any]] = (),
     progress: WriteProgress | None = None,
 ) -> Steps[int]:
-    """Delete entities, or a class and the keys' fields; how many were asked for. Cost: one write each.
-
-    Raises as `put_many` does.
-    """
+    """See `Operations.delete_many`."""
     if isinstance(targets, type):
         entity = targets
         entries = (_deleting(entity, key) for key in keys)
@@ -94,10 +78,10 @@ def _check_several(call: str, entities: Any) -> None:
 
 
 def _putting(entity: Entity, clock: Clock) -> _Entry:
-    schema = schema_of_one(entity)
+    schema = schema_of_instance(entity)
     _check_unconditional(schema)
     entity.before_put()
-    values = stamped(entity, datetime.fromtimestamp(clock.now(), UTC))
+    values = stamped(entity, clock.now())
     headroom.watch(schema, values)
     item = schema.to_item(values)
 
@@ -120,8 +104,8 @@ def _deleting(target: type[Entity] | Entity, key: Mapping[str, Any]) -> _Entry:
 def _entry(
     schema: EntitySchema, key: Item, request: dict[str, Any], settle: Callable[[], None]
 ) -> _Entry:
-    former = former_key(schema, key)
-    requests = (request,) if former is None else (request, {"DeleteRequest": {"Key": former}})
+    previous = previous_key(schema, key)
+    requests = (request,) if previous is None else (request, {"DeleteRequest": {"Key": previous}})
     return _Entry(schema.table.name, place_of(schema, key), requests, settle)
 
 
@@ -164,13 +148,13 @@ def _write_together(requests: Sequence[tuple[str, dict[str, Any]]]) -> Steps[Non
     while left := (yield from _send(pending)):
         attempt = attempt + 1 if _count(left) == _count(pending) else 0
         pending = left
-        if attempt == _ATTEMPTS:
+        if attempt == THROTTLING.attempts:
             raise BatchIncomplete(
                 f"after {attempt} attempts that wrote nothing, {_count(left)} of {len(requests)} "
                 "entries of a batch are not written; the table has too little throughput",
                 [request for requests in left.values() for request in requests],
             )
-        yield Pause(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)))
+        yield THROTTLING.pause(max(attempt, 1))
 
 
 def _count(pending: Mapping[str, Sequence[Any]]) -> int:

@@ -69,7 +69,7 @@ def derive(schema: EntitySchema, known: Known, changed: set[str]) -> Derived:
     return Derived(attributes, frozenset(removed - attributes.keys()))
 
 
-def told_by(condition: Condition | None) -> dict[str, Any]:
+def values_implied_by(condition: Condition | None) -> dict[str, Any]:
     """The values of fields that a condition insists on."""
     found: dict[str, Any] = {}
     for each in _conjuncts(condition):

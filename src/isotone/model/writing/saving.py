@@ -1,37 +1,37 @@
-"""Whole entities: put, create, replace, delete, and conditions that write nothing."""
+"""Writes of whole entities: `Put` (also create and replace), `Delete`, and `Check`, which only tests."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from isotone.clock import Clock
 from isotone.errors import AlreadyExists, NotFound, WriteRefused
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
-from isotone.model.rendering import conjunction, expressions
-from isotone.model.steps import Steps
+from isotone.model.trees import conjunction
 from isotone.model.writing import headroom, uniqueness
-from isotone.model.writing.carrying import carry_out
-from isotone.model.writing.stored import (
+from isotone.model.writing.write import (
+    Action,
+    Write,
+    action,
     as_read,
+    condition_node,
     described,
     entity_of,
+    exists,
     expected_version,
-    insisted,
-    is_gone,
+    is_missing,
+    key_in,
     key_of,
+    missing,
+    moment,
     read_version,
     refusal,
     schema_of,
-    schema_of_one,
-    standing,
+    schema_of_instance,
     unexpired,
-    vacant,
     values_held,
 )
-from isotone.model.writing.writing import Action, Write
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -42,43 +42,13 @@ E = TypeVar("E", bound="Entity")
 Expectation = Literal["anything", "absence", "presence"]
 
 
-def put(entity: E, clock: Clock, when: Condition | None = None) -> Steps[E]:
-    """Write an entity over whatever has its primary key. Cost: one write.
-
-    Raises `ConditionFailed` where `when` does not hold, `VersionConflict` where the entity has a version
-    and was written by somebody else since it was read, `NotUnique` where it has a unique value that is
-    taken. An entity with unique values costs a read and a transaction.
-    """
-    return carry_out(Put(entity, when), clock)
-
-
-def create(entity: E, clock: Clock) -> Steps[E]:
-    """Write an entity that is not there yet; raises `AlreadyExists`. Cost: one write."""
-    return carry_out(Put(entity, None, "absence"), clock)
-
-
-def replace(entity: E, clock: Clock, when: Condition | None = None) -> Steps[E]:
-    """Write over an entity that is there; raises `NotFound` where it is not. Cost: one write."""
-    return carry_out(Put(entity, when, "presence"), clock)
-
-
-def delete(
-    target: type[E] | E, key: Mapping[str, Any], clock: Clock, when: Condition | None = None
-) -> Steps[E | None]:
-    """Delete an entity and give it as it was; None where there was none, or it had expired. Cost: one write.
-
-    By its key's fields, or the entity itself, whose version, where it has one, is checked.
-    """
-    return carry_out(Delete(target, key, when), clock)
-
-
 class Put(Write[E]):
     """Write a whole entity."""
 
     def __init__(
         self, entity: E, when: Condition | None = None, expected: Expectation = "anything"
     ) -> None:
-        self.schema = schema_of_one(entity)
+        self.schema = schema_of_instance(entity)
         self.entity = entity
         self.when = when
         self.expected = expected
@@ -86,49 +56,47 @@ class Put(Write[E]):
         self._values: dict[str, Any] = {}
 
     @property
-    def key(self) -> Item:
+    def key(self) -> Item:  # a hook may change it
         return self.schema.primary_key(self.entity.__dict__)
 
     def prepare(self) -> None:
         self.entity.before_put()
 
-    def plan(self, now: datetime) -> list[Action]:
+    def plan(self, now: float) -> list[Action]:
         schema = self.schema
         self._now = now
         self._values = values = stamped(self.entity, now)
         item = schema.to_item(values)
         headroom.watch(schema, values)
-        condition = conjunction(
+        put = action("Put", schema, self._explain, self._condition(now), Item=item)
+        if not schema.unique:
+            return [put]
+        before = values_held(schema, self.current, now)
+        markers = uniqueness.changes(schema, key_in(schema, item), before, values, now)
+        return [put, *markers]
+
+    def _condition(self, now: float) -> nodes.ConditionNode | None:
+        schema, when = self.schema, self.when
+        return conjunction(
             [
                 self._expectation(now),
                 expected_version(schema, self.entity.__dict__, now),
-                insisted(self.schema, self.when),
+                None if when is None else condition_node(schema, when),
                 self.further,
                 uniqueness.pins(schema, self.current) if self.reads else None,
             ]
         )
-        members = {
-            "TableName": schema.table.name,
-            "Item": item,
-            **expressions(ConditionExpression=condition),
-        }
-        before = values_held(schema, self.current, now)
-        markers = uniqueness.changes(schema, self._key_of(item), before, values, now)
-        return [Action("Put", members, self._explain), *markers]
 
-    def _key_of(self, item: Item) -> Item:
-        return {each.name: item[each.name] for each in self.schema.table.keys.attributes}
-
-    def _expectation(self, now: datetime) -> nodes.ConditionNode | None:
+    def _expectation(self, now: float) -> nodes.ConditionNode | None:
         if self.expected == "anything":
             return None
-        return (vacant if self.expected == "absence" else standing)(self.schema, now)
+        return (missing if self.expected == "absence" else exists)(self.schema, now)
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
         schema, current = self.schema, entity_of(self.schema, item)
         if self.expected == "absence":
-            return AlreadyExists(f"{described(schema, self.key)} exists already", current)
-        if self.expected == "presence" and is_gone(schema, item, self._now):
+            return AlreadyExists(f"{described(schema, self.key)} already exists", current)
+        if self.expected == "presence" and is_missing(schema, item, self._now):
             return NotFound(f"{described(schema, self.key)} does not exist")
         return refusal(self, item, self.entity.__dict__)
 
@@ -150,41 +118,33 @@ class Delete(Write[E | None]):
         self.reads = bool(self.schema.unique)
         self._key = key_of(target, key)
 
-    @property
-    def key(self) -> Item:
-        return self._key
-
     def prepare(self) -> None:
         if self.entity is not None:
             self.entity.before_delete()
 
-    def plan(self, now: datetime) -> list[Action]:
+    def plan(self, now: float) -> list[Action]:
         schema = self.schema
         self._now = now
         condition = conjunction(
             [
                 None if self.entity is None else read_version(schema, self.entity.__dict__),
-                insisted(self.schema, self.when),
+                condition_node(schema, self.when),
                 self.further,
                 uniqueness.pins(schema, self.current) if self.reads else None,
             ]
         )
-        members = {
-            "TableName": schema.table.name,
-            "Key": self.key,
-            **expressions(ConditionExpression=condition),
-        }
         before = values_held(schema, self.current, now)
         markers = uniqueness.changes(schema, self.key, before, None, now)
-        return [Action("Delete", members, self._explain), *markers]
+        return [action("Delete", schema, self._explain, condition, Key=self.key), *markers]
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
         return refusal(self, item, {} if self.entity is None else as_read(self.entity))
 
     def finish(self, attributes: Item | None) -> E | None:
         item = attributes or self.current
-        gone = is_gone(self.schema, item, self._now)
-        return None if gone else cast("E | None", entity_of(self.schema, item))
+        if is_missing(self.schema, item, self._now):
+            return None
+        return cast("E | None", entity_of(self.schema, item))
 
 
 class Check(Write[None]):
@@ -200,33 +160,22 @@ class Check(Write[None]):
         self.when = when
         self._key = key_of(target, key)
 
-    @property
-    def key(self) -> Item:
-        return self._key
+    def plan(self, now: float) -> list[Action]:
+        condition = self.further
+        if self.when is not None:
+            own = condition_node(self.schema, self.when)
+            condition = conjunction([unexpired(self.schema, now), own, self.further])
+        return [action("ConditionCheck", self.schema, self._explain, condition, Key=self.key)]
 
-    def plan(self, now: datetime) -> list[Action]:
-        members = {
-            "TableName": self.schema.table.name,
-            "Key": self.key,
-            **expressions(ConditionExpression=self._condition(now)),
-        }
-        return [Action("ConditionCheck", members, lambda item: refusal(self, item, {}))]
-
-    def _condition(self, now: datetime) -> nodes.ConditionNode | None:
-        if self.when is None:
-            return self.further
-        asked = insisted(self.schema, self.when)
-        return conjunction([unexpired(self.schema, now), asked, self.further])
+    def _explain(self, item: Item | None) -> WriteRefused | None:
+        return refusal(self, item, {})
 
     def finish(self, attributes: Item | None) -> None:
         return None
 
 
-# What the library fills in
-
-
-def stamped(entity: Entity, now: datetime) -> dict[str, Any]:
-    """The values to write: the next version, the times of creation and change, the computed fields."""
+def stamped(entity: Entity, now: float) -> dict[str, Any]:
+    """The values to write, with what the library fills in: version, times, computed fields."""
     schema = entity.__schema__
     values = dict(entity.__dict__)
     roles = schema.by_role
@@ -234,9 +183,9 @@ def stamped(entity: Entity, now: datetime) -> dict[str, Any]:
         name = roles["version"].name
         values[name] = (values[name] or 0) + 1
     if "created" in roles and values[roles["created"].name] is None:
-        values[roles["created"].name] = now
+        values[roles["created"].name] = moment(now)
     if "updated" in roles:
-        values[roles["updated"].name] = now
+        values[roles["updated"].name] = moment(now)
     if schema.computations:
         copy = type(entity).from_trusted(values)
         for name, compute in schema.computations.items():

@@ -2,13 +2,12 @@
 
 DynamoDB keeps nothing unique but primary keys. So each unique value gets an item whose primary key is
 made of the value (`_unique#User#email#ann@example.com`), whose tag is `_unique`, and whose `_owner` is the
-primary key of the entity that has it. It is written with the entity, and goes with it; it expires with it, too.
+primary key of the entity that has it. It is written, deleted and expires with the entity.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from isotone import limits
@@ -17,8 +16,8 @@ from isotone.errors import NotUnique, UsageError, WriteRefused
 from isotone.expressions import nodes
 from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
 from isotone.model.declaring.fields import Attr
-from isotone.model.rendering import absent, conjunction, equal, expired, expressions
-from isotone.model.writing.writing import Action
+from isotone.model.trees import absent, conjunction, equal, expired
+from isotone.model.writing.write import Action, action
 from isotone.values.json import item_from_wire
 from isotone.values.types import AttributeValue, Item
 
@@ -50,23 +49,23 @@ def changes(
     owner: Item,
     before: Mapping[str, Any] | None,
     after: Mapping[str, Any] | None,
-    now: datetime,
+    now: float,
     *,
-    former_owner: Item | None = None,
+    previous_owner: Item | None = None,
 ) -> list[Action]:
     """The actions that take the values of `after` and give up those of `before`."""
     if not schema.unique:
         return []
     old = claims(schema, before) if before is not None else {}
     new = claims(schema, after) if after is not None else {}
-    moved = former_owner is not None or "expires" in schema.by_role
+    moved = previous_owner is not None or "expires" in schema.by_role
     kept = {} if moved else old
-    former = former_owner or owner
+    previous = previous_owner or owner
     return [
-        _claim(schema, text, field, after or {}, (owner, former), now)
+        _claim(schema, text, field, after or {}, (owner, previous), now)
         for text, field in new.items()
         if text not in kept
-    ] + [_release(schema, text, former) for text in old if text not in new]
+    ] + [_release(schema, text, previous) for text in old if text not in new]
 
 
 def is_marker(key: Item) -> bool:
@@ -102,31 +101,25 @@ def _claim(
     field: Attr[Any],
     values: Mapping[str, Any],
     owners: tuple[Item, Item],
-    now: datetime,
+    now: float,
 ) -> Action:
-    owner, former = owners
+    owner, previous = owners
     key = _key(schema, text)
     item: Item = {**key, schema.table.tag: {"S": MARK}, OWNER_ATTRIBUTE: {"M": owner}}
     expiry = schema.by_role.get("expires")
     over: list[nodes.ConditionNode] = []
     if expiry is not None:
-        over = [expired(expiry.attribute, now.timestamp())]
+        over = [expired(expiry.attribute, now)]
         if values.get(expiry.name) is not None:
             item[expiry.attribute] = expiry.encode(values[expiry.name])
-    free = nodes.Or((absent(next(iter(key))), *_owned(owner, former), *over))
-    members = {
-        "TableName": schema.table.name,
-        "Item": item,
-        **expressions(ConditionExpression=free),
-    }
-    return Action("Put", members, _taken(schema, field, values))
+    free = nodes.Or((absent(next(iter(key))), *_owned(owner, previous), *over))
+    return action("Put", schema, _taken(schema, field, values), free, Item=item)
 
 
 def _release(schema: EntitySchema, text: str, owner: Item) -> Action:
     key = _key(schema, text)
     ours = nodes.Or((absent(next(iter(key))), *_owned(owner)))
-    members = {"TableName": schema.table.name, "Key": key, **expressions(ConditionExpression=ours)}
-    return Action("Delete", members, lambda _: None)
+    return action("Delete", schema, lambda _: None, ours, Key=key)
 
 
 def _owned(*owners: Item) -> list[nodes.ConditionNode]:

@@ -1,31 +1,19 @@
-"""Trees to text: the expressions of one request, with the names and values that they share."""
+"""Expression trees that the model puts into its requests."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from isotone.expressions import Writer, nodes
+from isotone.expressions import nodes
 from isotone.values.types import AttributeValue, Item
 
 _SECTIONS: Final[dict[type, int]] = {nodes.Set: 0, nodes.Remove: 1, nodes.Add: 2, nodes.Delete: 3}
 
 
-def expressions(**trees: nodes.Node | None) -> dict[str, Any]:
-    """The members of a request that say these trees, by the name of each member. O(nodes).
-
-    >>> expressions(ConditionExpression=absent("PK"), FilterExpression=None)
-    {'ConditionExpression': 'attribute_not_exists(PK)'}
-    """
-    writer = Writer()
-    members: dict[str, Any] = {
-        name: writer.text(tree) for name, tree in trees.items() if tree is not None
-    }
-    if writer.names:
-        members["ExpressionAttributeNames"] = writer.names
-    if writer.values:
-        members["ExpressionAttributeValues"] = writer.values
-    return members
+def expressions(**trees: nodes.Node | None) -> dict[str, nodes.Node]:
+    """The members of a request that hold expressions, without those that are not there."""
+    return {name: tree for name, tree in trees.items() if tree is not None}
 
 
 def update_of(actions: Sequence[nodes.Action]) -> nodes.UpdateNode:

@@ -13,7 +13,6 @@ committed. Nothing is sent where the block ends by an exception.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Never, TypeVar, cast
 
@@ -26,23 +25,23 @@ from isotone.errors import Contended, TransactionCanceledException, UsageError, 
 from isotone.expressions import nodes
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
+from isotone.model.migration import migrate_key, migrate_keys
 from isotone.model.operation import Awaits, Host, Waits, operation
-from isotone.model.rendering import absent, unchanged
-from isotone.model.steps import Call, Steps
-from isotone.model.writing.carrying import (
-    ATTEMPTS,
-    bring,
-    carry_out_together,
-    pause_after,
-    place_of,
-    reasons_of,
-)
-from isotone.model.writing.moving import Move
+from isotone.model.steps import CONTENTION, Call, Steps
+from isotone.model.trees import absent, unchanged
+from isotone.model.writing.executor import execute_together, reasons_of
 from isotone.model.writing.saving import Check, Delete, Put
-from isotone.model.writing.stored import class_of, entity_of, is_gone, key_of, schema_of
-from isotone.model.writing.updating import Update
-from isotone.model.writing.upserting import Upsert
-from isotone.model.writing.writing import Write, read_item
+from isotone.model.writing.updates import Move, Update, Upsert
+from isotone.model.writing.write import (
+    Write,
+    entity_of,
+    is_missing,
+    key_of,
+    place_of,
+    read_item,
+    require_class,
+    schema_of,
+)
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ class Transaction(Host[K_co]):
     def get(self, entity: type[E], /, *values: Never, **key: Any) -> Steps[E | None]:
         """Return an entity, which must be unchanged at the commit. Cost: a consistent read."""
         if values or not isinstance(entity, type):
-            class_of("get", entity, values)
+            require_class("get", entity, values)
         self._check_open()
         schema = schema_of(entity)
         where = key_of(entity, key)
@@ -154,7 +153,7 @@ class Transaction(Host[K_co]):
                 f"the transaction already has a write of this {schema.tag}, which get would not see; "
                 "call get before the write"
             )
-        yield from bring(schema, where, self._clock)
+        yield from migrate_key(schema, where, self._clock)
         item = yield from read_item(schema, where)
         self._read[place] = _Read(entity, key, item)
         return cast("E | None", _alive(schema, item, self._clock))
@@ -173,7 +172,9 @@ class Transaction(Host[K_co]):
             write.prepare()
         checks = self._hold_what_was_read()
         if self._writes:
-            yield from carry_out_together([*self._writes, *checks], self._clock)
+            writes = [*self._writes, *checks]
+            yield from migrate_keys(writes, self._clock)
+            yield from execute_together(writes, self._clock)
 
     def _hold_what_was_read(self) -> list[Check]:
         """Have the writes insist on what was read where they write; gives a check for each place else."""
@@ -235,8 +236,8 @@ class _Read(NamedTuple):
 
 def _alive(schema: EntitySchema, item: Item | None, clock: Clock) -> Entity | None:
     """The entity of an item; None where it has expired."""
-    gone = is_gone(schema, item, datetime.fromtimestamp(clock.now(), UTC))
-    return None if gone else entity_of(schema, item, require_all_fields=True)
+    missing = is_missing(schema, item, clock.now())
+    return None if missing else entity_of(schema, item, require_all_fields=True)
 
 
 _READS: Final = limits.TRANSACTION_ITEMS
@@ -258,7 +259,7 @@ def get_together(
     if len(gets) > _READS:
         raise UsageError(f"a transaction reads at most {_READS} items, not {len(gets)}")
     for schema, key in wanted:
-        yield from bring(schema, key, clock)
+        yield from migrate_key(schema, key, clock)
     answers = dict(zip(gets, (yield from _read_together(list(gets.values()))), strict=True))
     return [
         _alive(schema, answers[place].get("Item"), clock)
@@ -270,17 +271,17 @@ def _read_together(gets: Sequence[Request]) -> Steps[list[Response]]:
     """The answers of one TransactGetItems, which the service refuses while the items are written."""
     if not gets:
         return []
-    for attempt in range(ATTEMPTS):
+    for attempt in range(1, CONTENTION.attempts + 1):
         try:
             response = yield Call("TransactGetItems", {"TransactItems": gets})
         except TransactionCanceledException as error:
             if not any(reasons_of(error)):
                 raise
-            yield pause_after(attempt)
+            yield CONTENTION.pause(attempt)
         else:
             answers: list[Response] = response["Responses"]
             return answers
     raise Contended(
-        f"others wrote the items that are read together during each of {ATTEMPTS} attempts; "
+        f"others wrote the items that are read together during each of {CONTENTION.attempts} attempts; "
         "try again later"
     )

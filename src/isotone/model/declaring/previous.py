@@ -1,7 +1,7 @@
 """Keys as they were before they were widened: `field(max=9_999_999, was=99_999)`.
 
-While `was` is declared, items may lie under keys of either width. A former key is the present one with
-the former maximum in its place.
+While `was` is declared, items may have keys of either width. A previous key is the present one with the
+previous maximum in its place.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=1024)
-def former_of(schema: EntitySchema) -> EntitySchema | None:
+def previous_schema(schema: EntitySchema) -> EntitySchema | None:
     """The schema with its keys as they were; None where none is being widened."""
-    keys = {name: former_form(key) for name, key in schema.keys.items()}
+    keys = {name: previous_bound_key(key) for name, key in schema.keys.items()}
     if not any(keys.values()):
         return None
-    former = copy.copy(schema)
-    former.keys = {name: keys[name] or key for name, key in schema.keys.items()}
-    former.primary = former.keys[schema.primary.name]
-    former.indexes = [former.keys[key.name] for key in schema.indexes]
-    return former
+    previous = copy.copy(schema)
+    previous.keys = {name: keys[name] or key for name, key in schema.keys.items()}
+    previous.primary = previous.keys[schema.primary.name]
+    previous.indexes = [previous.keys[key.name] for key in schema.indexes]
+    return previous
 
 
 @lru_cache(maxsize=4096)
-def former_form(key: BoundKey) -> BoundKey | None:
+def previous_bound_key(key: BoundKey) -> BoundKey | None:
     """A key as it was; None where it is not being widened."""
     if not any(_is_widened(slot) for slot in key.slots):
         return None
     return replace(
         key,
-        partition=tuple(map(_former_slot, key.partition)),
-        sort=tuple(map(_former_slot, key.sort)),
+        partition=tuple(map(_previous_slot, key.partition)),
+        sort=tuple(map(_previous_slot, key.sort)),
     )
 
 
-def former_key(schema: EntitySchema, key: Item) -> Item | None:
+def previous_key(schema: EntitySchema, key: Item) -> Item | None:
     """The primary key under which an item may still lie; None where there is no other than its own."""
-    former = former_of(schema)
-    if former is None or former.primary is schema.primary:
+    previous = previous_schema(schema)
+    if previous is None or previous.primary is schema.primary:
         return None
     values: dict[str, Any] = {}
     for slot in schema.primary.slots:
         values.update(slot.parse(key[slot.attribute.name]))
     try:
-        return former.primary_key(values)
+        return previous.primary_key(values)
     except OutOfRange:
-        return None  # there was no room for it before
+        return None  # out of the previous range
 
 
 def check(schema: EntitySchema) -> None:
@@ -69,7 +69,7 @@ def check(schema: EntitySchema) -> None:
         if field.options.max is None or was >= field.options.max:
             raise UsageError(
                 f"field {field.name!r} cannot be widened from {was} to {field.options.max}; "
-                "`was` is the former maximum, `max` the new, larger one"
+                "`was` is the previous maximum, `max` the new, larger one"
             )
 
 
@@ -79,13 +79,13 @@ def _is_widened(slot: Slot) -> bool:
     )
 
 
-def _former_slot(slot: Slot) -> Slot:
+def _previous_slot(slot: Slot) -> Slot:
     if not isinstance(slot, StringSlot):
         return slot
     components = iter(slot.components)
     template = readable.Template(
         tuple(
-            part if isinstance(part, str) else _former_codec(part, next(components))
+            part if isinstance(part, str) else _previous_codec(part, next(components))
             for part in slot.template.parts
         ),
         slot.template.separator,
@@ -93,7 +93,7 @@ def _former_slot(slot: Slot) -> Slot:
     return slot.with_template(template)
 
 
-def _former_codec(codec: readable.Codec[Any], component: Component) -> readable.Codec[Any]:
+def _previous_codec(codec: readable.Codec[Any], component: Component) -> readable.Codec[Any]:
     was = component.field.options.was
     if was is None or not isinstance(codec, Measured):
         return codec

@@ -1,0 +1,357 @@
+"""Widening: numbers that outgrow the width of their key get a larger one, while the table is in use.
+
+    class Issue(Entity, table=repos):
+        number: Attr[int] = field(max=9_999_999, was=99_999)       # 1. declare, in all programs
+        ...
+    store.widen(Issue, progress=print)                             # 2. rewrite
+                                                                   # 3. remove `was`
+
+From the first step on, entities are read under either key (`get`, `all`, `first`, `count`), and migrated
+to the new key before they are written. The second step scans the table and rewrites each item that it finds
+under a previous key, in a transaction of its own. It saves its position in the table, and continues there
+when it is called again.
+
+The core reads and writes present keys alone. `store` calls this module for entities that declare `was`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from isotone.clock import Clock
+from isotone.errors import AlreadyExists, TooMany, UsageError, WriteRefused
+from isotone.expressions import Condition as CompiledCondition
+from isotone.expressions import nodes
+from isotone.model.declaring.conditions import Condition, all_of
+from isotone.model.declaring.previous import previous_bound_key, previous_key, previous_schema
+from isotone.model.reading.bounds import bounds
+from isotone.model.reading.cost import Stats
+from isotone.model.reading.queries import Query, Read
+from isotone.model.reading.reader import FetchProgress, Reader
+from isotone.model.steps import Call, Steps
+from isotone.model.trees import absent
+from isotone.model.writing import uniqueness
+from isotone.model.writing.executor import execute
+from isotone.model.writing.updates import pins, rewritten
+from isotone.model.writing.write import Action, Write, action, key_in, place_of, read_item
+from isotone.values.types import Item, sort_key
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.entity import Entity
+
+E = TypeVar("E", bound="Entity")
+R = TypeVar("R")
+Q = TypeVar("Q", bound=Read[Any])
+
+MARK: Final = "_widening"
+_COUNTS: Final = ("seen", "rewritten", "conflicts")
+_ITEMS_A_PAGE: Final = 200  # after which the position is saved
+
+
+@dataclass(frozen=True, slots=True)
+class Widened:
+    """The progress of a widening: entities seen, and how many of them were rewritten.
+
+    `conflicts` counts entities that stay under their previous key because the new one is taken.
+    """
+
+    seen: int = 0
+    rewritten: int = 0
+    conflicts: int = 0
+    is_complete: bool = False
+
+
+WideningProgress = Callable[[Widened], None]
+
+
+def is_migrating(schema: EntitySchema) -> bool:
+    """Whether items of the entity may be stored under a previous key."""
+    return previous_schema(schema) is not None
+
+
+# Writing
+
+
+def migrate_and_execute(write: Write[R], clock: Clock) -> Steps[R]:
+    """Execute a write once its item has its present key."""
+    write.prepare()
+    yield from migrate_keys([write], clock)
+    return (yield from execute(write, clock, is_prepared=True))
+
+
+def migrate_keys(writes: Sequence[Write[Any]], clock: Clock) -> Steps[None]:
+    """Give the items of writes their present keys."""
+    for write in writes:
+        if is_migrating(write.schema):
+            for key in (write.key, write.target):
+                if key is not None:
+                    yield from migrate_key(write.schema, key, clock)
+
+
+def migrate_key(schema: EntitySchema, key: Item, clock: Clock) -> Steps[None]:
+    """Move an item to this key, where it is still stored under the previous one."""
+    previous = previous_key(schema, key)
+    if previous is None:
+        return
+    item = yield from read_item(schema, previous)
+    if item is not None:
+        with contextlib.suppress(AlreadyExists):  # then the item under the new key counts
+            yield from execute(_Rewrite(schema, previous, item), clock)
+
+
+class _Rewrite(Write[bool]):
+    """Write an item that was seen under some key as a put would now; False where it was deleted.
+
+    It changes no value, so neither the version nor a time.
+    """
+
+    def __init__(self, schema: EntitySchema, key: Item, item: Item) -> None:
+        self.schema = schema
+        self._key = key
+        self.saw(item)
+
+    def plan(self, now: float) -> list[Action]:
+        schema, current = self.schema, self.current
+        if current is None:
+            return []
+        item = rewritten(schema, schema.upgraded(current))
+        key = key_in(schema, item)
+        as_seen = pins(schema, current, set(current))
+        if key == self.key:
+            return [action("Put", schema, lambda _: None, as_seen, Item=item)]
+        vacant = absent(schema.table.keys.attributes[0].name)
+        values = schema.from_item(item).__dict__
+        return [
+            action("Delete", schema, lambda _: None, as_seen, Key=self.key),
+            action("Put", schema, self._taken, vacant, Item=item),
+            *uniqueness.changes(schema, key, values, values, now, previous_owner=self.key),
+        ]
+
+    def _taken(self, item: Item | None) -> WriteRefused | None:
+        return AlreadyExists(
+            f"{self.schema.tag} {self.key} cannot be rewritten: its new key is taken",
+            None if item is None else self.schema.from_item(item),
+        )
+
+    def finish(self, attributes: Item | None) -> bool:
+        return self.current is not None
+
+
+# Reading under either key
+
+
+def get(
+    reader: Reader, entity: type[E], values: dict[str, Any], *, consistent: bool
+) -> Steps[E | None]:
+    """`Reader.get` under either key."""
+    found = yield from reader.get(entity, values, consistent=consistent)
+    if found is None:
+        schema = entity.__schema__
+        item = yield from _get_previous(schema, schema.identify(values), consistent=consistent)
+        found = reader.entity_of(entity, item)
+    if found is None:  # it may have been migrated between the two reads
+        found = yield from reader.get(entity, values, consistent=consistent)
+    return found
+
+
+def get_many(
+    reader: Reader,
+    entity: type[E],
+    keys: Iterable[Mapping[str, Any]],
+    *,
+    consistent: bool,
+    progress: FetchProgress | None,
+) -> Steps[list[E | None]]:
+    """`Reader.get_many` under either key."""
+    wanted = [dict(key) for key in keys]
+    found = yield from reader.get_many(entity, wanted, consistent=consistent, progress=progress)
+    for place, key in enumerate(wanted):
+        if found[place] is None:
+            found[place] = yield from get(reader, entity, key, consistent=consistent)
+    return found
+
+
+def _get_previous(schema: EntitySchema, key: Item, *, consistent: bool) -> Steps[Item | None]:
+    previous = previous_key(schema, key)
+    if previous is None:
+        return None
+    request: dict[str, Any] = {"TableName": schema.table.name, "Key": previous}
+    if consistent:
+        request["ConsistentRead"] = True
+    item: Item | None = (yield Call("GetItem", request)).get("Item")
+    return item
+
+
+def has_two_widths(read: Read[Any]) -> bool:
+    """Whether what is read has keys of two widths, which have no common order."""
+    return isinstance(read, Query) and any(map(previous_bound_key, read.keys))
+
+
+def check_one_width(read: Read[Any]) -> None:
+    """Refuse a read that goes piece by piece through keys of two widths."""
+    if has_two_widths(read):
+        raise UsageError(
+            f"{read.name} is being widened, so its keys have two widths and no common order; until "
+            "store.widen(…) is complete and `was` is removed, read it with all, first or count"
+        )
+
+
+def read_all(reader: Reader, read: Query[E], at_most: int | None = None) -> Steps[list[E]]:
+    """`Reader.all` under either key, in the order of the present one."""
+    if len(read.keys) != 1:
+        check_one_width(read)
+    previous = yield from reader.all(_previous_query(read))
+    present = yield from reader.all(_whole(read))
+    both = _merged(read, previous, present)
+    if at_most is not None and len(both) > at_most:
+        raise TooMany(f"{read.name} has {len(both)} results, more than {at_most}", Stats())
+    return both
+
+
+def read_first(reader: Reader, read: Query[E]) -> Steps[E | None]:
+    """`Reader.first` under either key."""
+    results = yield from read_all(reader, read)
+    return results[0] if results else None
+
+
+def count(reader: Reader, read: Query[Any]) -> Steps[int]:
+    """`Reader.count` under either key."""
+    return len((yield from read_all(reader, read)))
+
+
+def _previous_query(read: Query[E]) -> Query[E]:
+    """The same query of the key as it was."""
+    key = previous_bound_key(read.keys[0])
+    assert key is not None
+    return replace(_whole(read), keys=(key,), bounds=bounds(key, read.asked))
+
+
+def _whole(read: Q) -> Q:
+    """All that a read covers: keys of two widths have no common order, so there is no first of them."""
+    return replace(read, selected=None, most_results=None)
+
+
+def _merged(read: Query[E], previous: Iterable[E], present: Iterable[E]) -> list[E]:
+    """What was read under either key, each entity once, in the order of the present key.
+
+    The previous key must be read first: then nothing that is migrated in between is missed.
+    """
+    (schema,) = read.schemas
+    by_place = {
+        place_of(schema, schema.primary_key(entity.__dict__)): entity
+        for group in (previous, present)
+        for entity in group
+    }
+    entities = list(by_place.values())
+    conditions = all_of(tuple(each for each in read.asked if _is_on_widened(each)))
+    if conditions is not None:
+        matches = CompiledCondition.from_node(conditions.node()).matches
+        entities = [each for each in entities if matches(schema.to_item(each.__dict__), {})]
+    slots = read.keys[0].sort
+
+    def order(entity: E) -> list[Any]:
+        """The sort key that the entity has when it is rewritten, as something that compares."""
+        return [sort_key(slot.encode(entity.__dict__) or {}) for slot in slots]
+
+    entities.sort(key=order, reverse=read.backward)
+    return entities if read.most_results is None else entities[: read.most_results]
+
+
+def _is_on_widened(condition: Condition) -> bool:
+    return any(field.options.was is not None for field in condition.fields())
+
+
+# Rewriting a whole table
+
+
+def widen(
+    entity: type[Entity], clock: Clock, progress: WideningProgress | None = None
+) -> Steps[Widened]:
+    """See `Operations.widen`."""
+    schema = entity.__schema__
+    if not is_migrating(schema):
+        raise UsageError(
+            f"no key of {schema.tag} is being widened; declare field(max=<new>, was=<previous>) first"
+        )
+    state, position = yield from _load(schema)
+    while True:
+        response = yield Call("Scan", _page(schema, position))
+        for item in response["Items"]:
+            state = yield from _rewrite(schema, item, state, clock)
+        position = response.get("LastEvaluatedKey")
+        state = replace(state, is_complete=position is None)
+        yield from _save(schema, state, position)
+        if progress is not None:
+            progress(state)
+        if position is None:
+            return state
+
+
+def _rewrite(schema: EntitySchema, item: Item, state: Widened, clock: Clock) -> Steps[Widened]:
+    state = replace(state, seen=state.seen + 1)
+    if _is_as_declared(schema, item):
+        return state
+    try:
+        existed = yield from execute(_Rewrite(schema, key_in(schema, item), item), clock)
+    except AlreadyExists:
+        return replace(state, conflicts=state.conflicts + 1)
+    return replace(state, rewritten=state.rewritten + existed)
+
+
+def _is_as_declared(schema: EntitySchema, item: Item) -> bool:
+    fresh = rewritten(schema, schema.upgraded(item))
+    names = {slot.attribute.name for key in schema.keys.values() for slot in key.slots}
+    return all(fresh.get(name) == item.get(name) for name in names)
+
+
+def _page(schema: EntitySchema, position: Item | None) -> dict[str, Any]:
+    tag = nodes.Path((schema.table.tag,))
+    request = {
+        "TableName": schema.table.name,
+        "Limit": _ITEMS_A_PAGE,
+        "ConsistentRead": True,
+        "FilterExpression": nodes.Comparison("=", tag, nodes.Literal({"S": schema.tag})),
+    }
+    return request if position is None else {**request, "ExclusiveStartKey": position}
+
+
+def _load(schema: EntitySchema) -> Steps[tuple[Widened, Item | None]]:
+    """The saved counts and position; those of a new start where nothing is saved."""
+    if not _can_save(schema):
+        return Widened(), None
+    item = yield from read_item(schema, _key(schema))
+    if item is None:
+        return Widened(), None
+    seen, done, conflicts = (int(item[name]["N"]) for name in _COUNTS)
+    return Widened(seen, done, conflicts), item["place"]["M"]
+
+
+def _save(schema: EntitySchema, state: Widened, position: Item | None) -> Steps[None]:
+    """Save the position, or delete it at the end."""
+    if not _can_save(schema):
+        return
+    table, key = {"TableName": schema.table.name}, _key(schema)
+    if position is None:
+        yield Call("DeleteItem", {**table, "Key": key})
+        return
+    item: Item = {
+        **key,
+        schema.table.tag: {"S": MARK},
+        "place": {"M": position},
+        **{name: {"N": str(getattr(state, name))} for name in _COUNTS},
+    }
+    yield Call("PutItem", {**table, "Item": item})
+
+
+def _can_save(schema: EntitySchema) -> bool:
+    return all(attribute.type == "S" for attribute in schema.table.keys.attributes)
+
+
+def _key(schema: EntitySchema) -> Item:
+    partition, *sort = schema.table.keys.attributes
+    text = f"{MARK}#{schema.tag}"
+    return {partition.name: {"S": text}, **{attribute.name: {"S": MARK} for attribute in sort}}

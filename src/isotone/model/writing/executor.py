@@ -1,0 +1,287 @@
+"""How writes are executed: planned, sent, explained where they are refused, and retried where they must be.
+
+One action is sent as a plain PutItem, UpdateItem or DeleteItem; several, of one write or of many, as one
+TransactWriteItems. Where an action is refused because the item that it was planned for has changed, the
+refusal comes with the item as it now is, and the write is planned again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+from isotone import limits
+from isotone.clock import Clock
+from isotone.errors import (
+    ConditionalCheckFailedException,
+    Contended,
+    TransactionCanceledException,
+    TransactionConflictException,
+    TransactionFailed,
+    UsageError,
+    ValidationException,
+    WriteRefused,
+)
+from isotone.model.steps import CONTENTION, Call, Steps
+from isotone.model.writing import uniqueness
+from isotone.model.writing.derivation import Unknown
+from isotone.model.writing.write import Action, Write, key_in, place_of, read_item
+from isotone.values.types import Item
+
+R = TypeVar("R")
+
+# The request that makes a single action, and what it returns.
+_PLAIN: Final[Mapping[str, tuple[str, str]]] = {
+    "Put": ("PutItem", "NONE"),
+    "Update": ("UpdateItem", "ALL_NEW"),
+    "Delete": ("DeleteItem", "ALL_OLD"),
+}
+_NO_PATH: Final = "The document path provided in the update expression is invalid"
+_RACES: Final = frozenset(
+    {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
+)
+
+
+def execute(write: Write[R], clock: Clock, *, is_prepared: bool = False) -> Steps[R]:
+    """Execute one write; raises the error that refused it."""
+    if not is_prepared:
+        write.prepare()
+    for attempt in range(1, CONTENTION.attempts + 1):
+        now = clock.now()
+        if write.reads and not write.is_seen:
+            write.saw((yield from read_item(write.schema, write.key)))
+        try:
+            plan = write.plan(now)
+        except Unknown:
+            write.saw((yield from read_item(write.schema, write.key)))
+            plan = write.plan(now)
+        if len(plan) != 1 or plan[0].kind not in _PLAIN:
+            try:
+                (result,) = yield from _execute_planned([write], [plan], clock)
+            except TransactionFailed as failed:
+                raise failed.failures[0] from None
+            return result  # type: ignore[no-any-return] # the write's own
+        action = plan[0]
+        try:
+            response = yield _plain_call(action)
+        except ConditionalCheckFailedException as error:
+            item = error.members.get("Item")
+            failure = action.explain(item)
+            if failure is not None:
+                raise failure from None
+            write.saw(item)
+        except TransactionConflictException:
+            pass
+        except ValidationException as error:
+            raise _with_hint(error) from None
+        else:
+            return write.finish(response.get("Attributes"))
+        yield CONTENTION.pause(attempt)
+    raise _contended([write])
+
+
+def execute_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[Any]]:
+    """Execute writes that are prepared, all or none; raises `TransactionFailed` if one is refused."""
+    return _execute_planned(writes, None, clock)
+
+
+def _execute_planned(
+    writes: Sequence[Write[Any]], plans: list[list[Action]] | None, clock: Clock
+) -> Steps[list[Any]]:
+    """Send the plans in one transaction; plan again, and retry, while a race is lost."""
+    for attempt in range(1, CONTENTION.attempts + 1):
+        if plans is None:
+            plans = yield from _plan_all(writes, clock.now())
+        _check_distinct(writes, plans)
+        try:
+            attributes = yield from _send([action for plan in plans for action in plan])
+        except _Refused as refused:
+            _note_refusals(writes, plans, refused.reasons)
+            yield CONTENTION.pause(attempt)
+            plans = None
+        else:
+            return [write.finish(attributes) for write in writes]
+    raise _contended(writes)
+
+
+def _contended(writes: Sequence[Write[Any]]) -> Contended:
+    return Contended(
+        f"others changed {', '.join(write.schema.tag for write in writes)} "
+        f"during each of {CONTENTION.attempts} attempts; try again later"
+    )
+
+
+def _plan_all(writes: Sequence[Write[Any]], now: float) -> Steps[list[list[Action]]]:
+    """A plan for each write; the items are read where planning needs them."""
+    plans = []
+    for place, write in enumerate(writes):
+        try:
+            if write.reads and not write.is_seen:
+                write.saw((yield from read_item(write.schema, write.key)))
+            try:
+                plan = write.plan(now)
+            except Unknown:
+                write.saw((yield from read_item(write.schema, write.key)))
+                plan = write.plan(now)
+        except WriteRefused as failure:
+            raise TransactionFailed(f"nothing was written: {failure}", {place: failure}) from None
+        plans.append(plan)
+    return plans
+
+
+def _check_distinct(writes: Sequence[Write[Any]], plans: Sequence[Sequence[Action]]) -> None:
+    """Refuse two actions on one item, as DynamoDB does."""
+    if len(plans) == 1:
+        return
+    seen: dict[bytes, int] = {}
+    for place, (write, plan) in enumerate(zip(writes, plans, strict=True)):
+        for action in plan:
+            members = action.members
+            key = key_in(write.schema, members["Item"] if action.kind == "Put" else members["Key"])
+            where = place_of(write.schema, key)
+            if where in seen:
+                raise UsageError(
+                    f"entries {seen[where]} and {place} of the transaction write "
+                    + (
+                        "the same value of a unique field, which only one can have; write one after the other"
+                        if uniqueness.is_marker(key)
+                        else f"the same {write.schema.tag}; join them into one update, or put a "
+                        "condition into when="
+                    )
+                )
+            seen[where] = place
+
+
+class Reason(NamedTuple):
+    """Why an action was refused; a condition that did not hold comes with the item."""
+
+    is_condition: bool
+    item: Item | None
+
+
+class _Refused(Exception):
+    """The service refused a transaction; a reason for each action that was to blame, else None."""
+
+    def __init__(self, reasons: Sequence[Reason | None]) -> None:
+        super().__init__()
+        self.reasons = reasons
+
+
+def _note_refusals(
+    writes: Sequence[Write[Any]],
+    plans: Sequence[Sequence[Action]],
+    reasons: Sequence[Reason | None],
+) -> None:
+    """Raise what no retry can mend; have the other refused writes look at what has changed."""
+    failures: dict[int, WriteRefused] = {}
+    left: Iterator[Reason | None] = iter(reasons)
+    for place, (write, plan) in enumerate(zip(writes, plans, strict=True)):
+        refused = [(action, reason) for action in plan if (reason := next(left)) is not None]
+        failure = _failure(write, plan, refused)
+        if failure is not None:
+            failures[place] = failure
+    if failures:
+        raise TransactionFailed(
+            "nothing was written: " + "; ".join(map(str, failures.values())), failures
+        )
+
+
+def _failure(
+    write: Write[Any], plan: Sequence[Action], refused: Sequence[tuple[Action, Reason]]
+) -> WriteRefused | None:
+    """Why a write cannot be made; None where it can be planned again."""
+    conditions = [(action, reason.item) for action, reason in refused if reason.is_condition]
+    for action, item in conditions:
+        failure = action.explain(item)
+        if failure is not None:
+            return failure
+        if action is plan[0]:
+            write.saw(item)
+            return None  # what the further actions were planned from has changed, too
+    if conditions:
+        write.is_seen = False
+    return None
+
+
+def _plain_call(action: Action) -> Call:
+    """The request of an action by itself."""
+    operation, returned = _PLAIN[action.kind]
+    request = action.members
+    request["ReturnValues"] = returned
+    if "ConditionExpression" in request:
+        request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    return Call(operation, request)
+
+
+def _send(actions: Sequence[Action]) -> Steps[Item | None]:
+    """Send actions together; a single one by itself, which costs half. Returns its attributes."""
+    if not actions:
+        return None
+    if len(actions) == 1 and actions[0].kind in _PLAIN:
+        try:
+            response = yield _plain_call(actions[0])
+        except ConditionalCheckFailedException as error:
+            raise _Refused([Reason(True, error.members.get("Item"))]) from None
+        except TransactionConflictException:
+            raise _Refused([Reason(False, None)]) from None
+        except ValidationException as error:
+            raise _with_hint(error) from None
+        attributes: Item | None = response.get("Attributes")
+        return attributes
+    yield from _send_transaction(actions)
+    return None
+
+
+def _send_transaction(actions: Sequence[Action]) -> Steps[None]:
+    if len(actions) > limits.TRANSACTION_ITEMS:
+        raise UsageError(
+            f"a transaction writes at most {limits.TRANSACTION_ITEMS} items, not {len(actions)} "
+            "(a unique value counts as one); use several transactions"
+        )
+    for action in actions:
+        if "ConditionExpression" in action.members:
+            action.members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    entries = [{action.kind: action.members} for action in actions]
+    # The token makes a request that is repeated after a lost answer execute once.
+    request = {"TransactItems": entries, "ClientRequestToken": str(uuid.uuid4())}
+    try:
+        yield Call("TransactWriteItems", request)
+    except TransactionCanceledException as error:
+        reasons = reasons_of(error)
+        if len(reasons) != len(actions) or not any(reasons):
+            raise _with_hint(_with_reasons(error)) from None
+        raise _Refused(reasons) from error
+    except ValidationException as error:
+        raise _with_hint(error) from None
+
+
+def reasons_of(error: TransactionCanceledException) -> list[Reason | None]:
+    """The reason of each action; None for one that was not to blame, or that no retry can mend."""
+    return [_reason(member) for member in error.members.get("CancellationReasons", ())]
+
+
+def _reason(member: Mapping[str, Any]) -> Reason | None:
+    code = member.get("Code")
+    if code == "ConditionalCheckFailed":
+        return Reason(True, member.get("Item"))
+    return Reason(False, None) if code in _RACES else None
+
+
+def _with_reasons(error: TransactionCanceledException) -> TransactionCanceledException:
+    """The error with the messages of its reasons, of which its own message has only the codes."""
+    messages = [
+        f"{reason['Code']} of entry {place}: {reason['Message']}"
+        for place, reason in enumerate(error.members.get("CancellationReasons", ()))
+        if reason.get("Message")
+    ]
+    return TransactionCanceledException("; ".join([error.message, *messages]), **error.members)
+
+
+E = TypeVar("E", ValidationException, TransactionCanceledException)
+
+
+def _with_hint(error: E) -> E:
+    if _NO_PATH in error.message:
+        error.hint = "something on the path is missing; set the whole of it first"
+    return error

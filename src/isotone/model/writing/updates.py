@@ -1,0 +1,563 @@
+"""Updates, upserts and moves: changes of some fields of one entity, with all that follows from them.
+
+Index keys and computed fields are derived from the values after the change (`derivation`). Often these are
+known: from the primary key, from the changes (`set`, not `add`), from equalities in `when`, or from an
+entity with a version that is given instead of its class. Then an update is one UpdateItem. Where they are
+not known, the item is read first, and the condition of the write holds whatever was used of it; a write that
+lost a race is planned again with the item that the refusal shows. So an update never leaves a stale index
+key, and costs a read only where it must.
+
+An upsert of a missing entity starts with the defaults of its fields. Where only these, the key and the
+changes decide about index keys, it is one UpdateItem; elsewhere the item is read first, and then either
+updated or created. A move deletes the item under its key and puts it under another, in one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
+
+from isotone.errors import AlreadyExists, NotFound, UsageError, WriteRefused
+from isotone.expressions import nodes
+from isotone.expressions.update import Update as CompiledUpdate
+from isotone.model.declaring.changes import (
+    Add,
+    Change,
+    Discard,
+    Extend,
+    Remove,
+    Set,
+    SetDefault,
+)
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.schema import VERSION_ATTRIBUTE
+from isotone.model.trees import conjunction, equal, unchanged, update_of
+from isotone.model.writing import headroom, uniqueness
+from isotone.model.writing.derivation import Derived, Known, Unknown, derive, values_implied_by
+from isotone.model.writing.write import (
+    Action,
+    Write,
+    action,
+    as_read,
+    condition_node,
+    described,
+    entity_of,
+    exists,
+    is_missing,
+    key_in,
+    key_of,
+    missing,
+    moment,
+    read_version,
+    refusal,
+    schema_of,
+    unexpired,
+    values_of,
+)
+from isotone.values.types import Item
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.fields import Attr
+    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.entity import Entity
+
+R = TypeVar("R")
+E = TypeVar("E", bound="Entity")
+
+
+class _Changing(Write[R]):
+    """A write that is given as changes of an entity, or of a class and the fields of a key."""
+
+    may_move: ClassVar[bool] = False
+    _now: float
+    _after: Item | None = None
+
+    def __init__(
+        self,
+        target: type[Entity] | Entity,
+        changes: Sequence[Change],
+        key: Mapping[str, Any],
+        when: Condition | None = None,
+    ) -> None:
+        self.schema = schema_of(target)
+        self.entity = None if isinstance(target, type) else target
+        self.when = when
+        self._key = key_of(target, key)
+        self._given = changes
+        self._changes: list[Change] = []
+        values = key if self.entity is None else self.entity.__dict__
+        self._identity = {name: values[name] for name in self.schema.identity}
+
+    def prepare(self) -> None:
+        given = self.schema.entity.before_update(self._given)
+        self._changes = validated(self.schema, given, may_move=self.may_move)
+
+    def _all_changes(self) -> list[Change]:
+        """The changes, with those that the library makes in every update."""
+        changes, roles = self._changes, self.schema.by_role
+        if "version" in roles:
+            changes = [*changes, Add(roles["version"], 1)]
+        if "updated" in roles:
+            changes = [*changes, Set(roles["updated"], moment(self._now))]
+        return changes
+
+    def _callers_conditions(self) -> list[nodes.ConditionNode | None]:
+        """The version that was read, the caller's condition, and what a transaction has read."""
+        return [
+            None if self.entity is None else read_version(self.schema, self.entity.__dict__),
+            condition_node(self.schema, self.when),
+            self.further,
+        ]
+
+    def _existing(self) -> Item:
+        """The item as it was seen; raises `NotFound` where there is none."""
+        current = self.current
+        if current is None or is_missing(self.schema, current, self._now):
+            raise self._not_found()
+        return current
+
+    def _explain(self, item: Item | None) -> WriteRefused | None:
+        if is_missing(self.schema, item, self._now):
+            return self._not_found()
+        return refusal(self, item, {} if self.entity is None else as_read(self.entity))
+
+    def _not_found(self) -> NotFound:
+        return NotFound(f"{described(self.schema, self.key)} does not exist")
+
+
+class Update(_Changing[E]):
+    """Change some fields of an entity."""
+
+    def plan(self, now: float) -> list[Action]:
+        self._now = now
+        changes = self._all_changes()
+        return self._plan_from_item(changes) if self.is_seen else [self._plan_unread(changes)]
+
+    # Without reading
+
+    def _plan_unread(self, changes: Sequence[Change]) -> Action:
+        if _touches_unique_values(self.schema, changes):
+            raise Unknown("the unique values to release")
+        known = Known(self._known_values(changes))
+        derived = derive(self.schema, known, _names(changes))
+        version = self.schema.version
+        current = equal(VERSION_ATTRIBUTE, {"N": str(version)}) if version > 1 else None
+        return self._update(changes, derived, known, current)
+
+    def _known_values(self, changes: Sequence[Change]) -> dict[str, Any]:
+        """The values after the changes that are known without reading."""
+        known = {**values_implied_by(self.when), **self._identity}
+        if self.entity is not None:
+            known = {**as_read(self.entity), **known}  # the condition on its version makes them so
+        for change in changes:
+            known.pop(change.field.name, None)
+        return known | _new_values(self.schema, changes)
+
+    # From the item
+
+    def _plan_from_item(self, changes: Sequence[Change]) -> list[Action]:
+        schema, current = self.schema, self._existing()
+        item = schema.upgraded(current)
+        after = _applied(changes, item)
+        self._after = rewritten(schema, after)
+        known = Known(schema.from_item(after).__dict__)
+        derived = derive(schema, known, _names(changes))
+        markers: list[Action] = []
+        if _touches_unique_values(schema, changes):
+            before = values_of(schema, current)
+            markers = uniqueness.changes(schema, self.key, before, known, self._now)
+        if item is not current:
+            return [self._replace(self._after, current), *markers]
+        used = current.keys() | after.keys() if markers else self._used(known, changes)
+        return [self._update(changes, derived, known, pins(schema, current, used)), *markers]
+
+    def _used(self, known: Known, changes: Sequence[Change]) -> set[str]:
+        """The attributes that something was derived from, and that nothing else pins."""
+        schema = self.schema
+        implied = self._known_values(changes).keys() | schema.computations.keys()
+        fields = [schema.fields[name] for name in known.used - implied]
+        return {field.attribute for field in fields} | {VERSION_ATTRIBUTE}
+
+    # Requests
+
+    def _update(
+        self,
+        changes: Sequence[Change],
+        derived: Derived,
+        known: Known,
+        further: nodes.ConditionNode | None,
+    ) -> Action:
+        headroom.watch(self.schema, dict(known))
+        return self._update_action(
+            changes, derived.attributes, derived.removed, self._condition(further)
+        )
+
+    def _update_action(
+        self,
+        changes: Sequence[Change],
+        attributes: Item,
+        removed: frozenset[str],
+        condition: nodes.ConditionNode | None,
+    ) -> Action:
+        actions = [change.action() for change in changes]
+        actions += [
+            nodes.Set(nodes.Path((name,)), nodes.Literal(value))
+            for name, value in attributes.items()
+        ]
+        actions += [nodes.Remove(nodes.Path((name,))) for name in sorted(removed)]
+        update = update_of(actions)
+        return action(
+            "Update", self.schema, self._explain, condition, Key=self.key, UpdateExpression=update
+        )
+
+    def _replace(self, item: Item, current: Item) -> Action:
+        """Put the whole item, where an older version of the entity wrote it."""
+        headroom.watch(self.schema, self.schema.from_item(item).__dict__)
+        same = pins(self.schema, current, set(current))
+        return action("Put", self.schema, self._explain, self._condition(same), Item=item)
+
+    def _condition(self, further: nodes.ConditionNode | None) -> nodes.ConditionNode | None:
+        return conjunction([exists(self.schema, self._now), *self._callers_conditions(), further])
+
+    def _explain(self, item: Item | None) -> WriteRefused | None:
+        if (
+            item is not None
+            and not self.is_seen
+            and not is_missing(self.schema, item, self._now)
+            and self.schema.upgraded(item) is not item
+        ):
+            return None  # an older version wrote it, so it has to be read first
+        return super()._explain(item)
+
+    def finish(self, attributes: Item | None) -> E:
+        item = attributes or self._after
+        return cast("E", None if item is None else self.schema.from_item(item))
+
+
+class Upsert(Update[E]):
+    """Change some fields of an entity, or create it."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        schema = self.schema
+        without = schema.required - _names(self._changes) - self._identity.keys()
+        if without:
+            names = [name for name in schema.fields if name in without]
+            raise UsageError(
+                f"an upsert of {schema.tag} may have to create one, which needs a value for "
+                f"{', '.join(names)}; set it, or give the field a default"
+            )
+
+    def plan(self, now: float) -> list[Action]:
+        self._now = now
+        if not self.is_seen:
+            return [self._plan_blind()]
+        if is_missing(self.schema, self.current, now):
+            return self._plan_new()
+        return super().plan(now)
+
+    def _explain(self, item: Item | None) -> WriteRefused | None:
+        if not self.is_seen:
+            return None  # the stored one has expired, so a new one starts
+        is_gone = is_missing(self.schema, item, self._now)
+        if is_gone != is_missing(self.schema, self.current, self._now):
+            return None
+        return refusal(self, item, {}) if is_gone else super()._explain(item)
+
+    # Without reading
+
+    def _plan_blind(self) -> Action:
+        schema = self.schema
+        if schema.unique or schema.version > 1 or self.when is not None:
+            raise Unknown("whether there is an item")
+        changes = self._all_changes()
+        known = Known(self._known_values(changes))
+        derived = derive(schema, known, set(schema.fields))
+        headroom.watch(schema, dict(known))
+        return self._update_action(
+            [*changes, *self._initial(changes)],
+            {**derived.attributes, **schema.marks},
+            derived.removed,
+            unexpired(schema, self._now),
+        )
+
+    def _initial(self, changes: Sequence[Change]) -> list[Change]:
+        """The changes that give a new entity its key's fields and its defaults."""
+        schema = self.schema
+        changed = _names(changes)
+        initial: list[Change] = []
+        for field in schema.fields.values():
+            default = moment(self._now) if field.options.role == "created" else schema.absent(field)
+            if field.name in self._identity:
+                initial.append(Set(field, self._identity[field.name]))
+            elif field.name in changed:
+                self._check_initial(changes, field.name, default)
+            elif field.options.compute is None and default is not None and default != set():
+                initial.append(SetDefault(field, default))
+        return initial
+
+    @staticmethod
+    def _check_initial(changes: Sequence[Change], name: str, default: Any) -> None:
+        """Read first where the database would start from nothing, and the entity has a default."""
+        for change in changes:
+            if (
+                change.field.name == name
+                and not _is_default(change)
+                and (change.path or (default and not change.is_known))
+            ):
+                raise Unknown("whether the default counts")
+
+    # Of an item that does not exist
+
+    def _plan_new(self) -> list[Action]:
+        schema, now = self.schema, self._now
+        values = {
+            **{name: schema.absent(field) for name, field in schema.fields.items()},
+            **self._identity,
+        }
+        if "created" in schema.by_role:
+            values[schema.by_role["created"].name] = moment(now)
+        defaulted = {change.field.name for change in self._changes if _is_default(change)}
+        base: Item = {}
+        for name, field in schema.fields.items():
+            if name not in defaulted:
+                base.update(schema.encoded(field, values[name]))
+        changed = _applied(self._all_changes(), {**base, **schema.marks})
+        self._after = item = rewritten(schema, changed)
+        after = schema.from_item(item).__dict__
+        headroom.watch(schema, after)
+        condition = conjunction(
+            [missing(schema, now), condition_node(schema, self.when), self.further]
+        )
+        markers = uniqueness.changes(schema, self.key, None, after, now)
+        return [action("Put", schema, self._explain, condition, Item=item), *markers]
+
+
+class Move(_Changing[E]):
+    """Delete an item under its key and put it under another."""
+
+    reads = True
+    may_move = True
+    _after: Item
+
+    @property
+    def target(self) -> Item | None:
+        schema = self.schema
+        unknown = {change.field.name for change in self._changes if not change.is_known}
+        unknown |= schema.computations.keys()
+        if any(field.name in unknown for field in schema.primary.fields):
+            return None
+        key = schema.primary_key({**self._identity, **_new_values(schema, self._changes)})
+        return None if key == self.key else key
+
+    def plan(self, now: float) -> list[Action]:
+        self._now = now
+        schema, current = self.schema, self._existing()
+        self._after = item = rewritten(
+            schema, _applied(self._all_changes(), schema.upgraded(current))
+        )
+        new_key = key_in(schema, item)
+        before, after = values_of(schema, current), values_of(schema, item)
+        headroom.watch(schema, after or {})
+        markers = uniqueness.changes(schema, new_key, before, after, now, previous_owner=self.key)
+        as_seen = conjunction([*self._callers_conditions(), pins(schema, current, set(current))])
+        if new_key == self.key:
+            return [action("Put", schema, self._explain, as_seen, Item=item), *markers]
+        vacancy = conjunction([missing(schema, now), self.at_target])
+        return [
+            action("Delete", schema, self._explain, as_seen, Key=self.key),
+            action("Put", schema, self._taken, vacancy, Item=item),
+            *markers,
+        ]
+
+    def _taken(self, item: Item | None) -> WriteRefused | None:
+        schema = self.schema
+        key = key_in(schema, self._after)
+        return AlreadyExists(f"{described(schema, key)} already exists", entity_of(schema, item))
+
+    def finish(self, attributes: Item | None) -> E:
+        return cast("E", self.schema.from_item(self._after))
+
+
+# What follows from changes
+
+
+def rewritten(schema: EntitySchema, item: Item) -> Item:
+    """The item as a new put would write it, with the attributes that the entity does not declare."""
+    entity = schema.from_item(item)
+    for name, compute in schema.computations.items():
+        entity.__dict__[name] = compute(entity)
+    declared = {field.attribute for field in schema.fields.values()}
+    declared |= {slot.attribute.name for key in schema.keys.values() for slot in key.slots}
+    others = {name: value for name, value in item.items() if name not in declared}
+    return {**others, **schema.to_item(entity.__dict__)}
+
+
+def pins(schema: EntitySchema, current: Item, used: set[str]) -> nodes.ConditionNode | None:
+    """The condition that attributes of an item are as they were seen; its version says that of all."""
+    version = schema.by_role.get("version")
+    if version is not None and version.attribute in current:
+        return unchanged([version.attribute], current)
+    if schema.version == 1:
+        used = used - {VERSION_ATTRIBUTE}
+    return unchanged(sorted(used), current)
+
+
+def _names(changes: Sequence[Change]) -> set[str]:
+    return {change.field.name for change in changes}
+
+
+def _new_values(schema: EntitySchema, changes: Sequence[Change]) -> dict[str, Any]:
+    """The values of fields that follow from the changes alone."""
+    return {
+        change.field.name: schema.absent(change.field)
+        if isinstance(change, Remove)
+        else change.known
+        for change in changes
+        if change.is_known
+    }
+
+
+def _applied(changes: Sequence[Change], item: Item) -> Item:
+    """The item after the changes, as the database would make them."""
+    update = CompiledUpdate.from_node(update_of([change.action() for change in changes]))
+    update.check({})
+    return update.apply(item, {})
+
+
+def _is_default(change: Change) -> bool:
+    """Whether a change says what a field starts with, in place of the field's own default."""
+    return isinstance(change, SetDefault) and not change.path
+
+
+def _touches_unique_values(schema: EntitySchema, changes: Sequence[Change]) -> bool:
+    """Whether markers of unique values must change with these fields."""
+    if not schema.unique:
+        return False
+    fields = {field.name for field in uniqueness.fields_of(schema)}
+    if "expires" in schema.by_role:
+        fields.add(schema.by_role["expires"].name)
+    # A computed field may follow from any change.
+    return bool(fields & (_names(changes) | schema.computations.keys()))
+
+
+# Which changes are allowed
+
+
+_FILLED_IN: Final = {
+    "computed": "it is computed from the others",
+    "version": "each write raises it by one",
+    "created": "it is set when the entity is first written",
+    "updated": "each write sets it",
+}
+_NEITHER_NUMBER_NOR_SET: Final = (str, bytes, list, tuple)
+
+
+def validated(
+    schema: EntitySchema, changes: Sequence[Change], *, may_move: bool = False
+) -> list[Change]:
+    """The changes with their values validated; raises `UsageError` for one that cannot be made.
+
+    `may_move` allows changes of the primary key.
+    """
+    if not changes:
+        raise UsageError(
+            f"no change was given; write one such as {schema.tag}.{next(iter(schema.fields))}.set(…)"
+        )
+    for change in changes:
+        if not isinstance(change, Change):
+            field = next(iter(schema.fields))
+            raise UsageError(
+                f"{change!r} is not a change; write one such as {schema.tag}.{field}.set(…)"
+            )
+        _check_field(schema, change.field, may_move)
+    if len(changes) > 1:
+        _check_overlap(changes)
+    return [_VALIDATE[type(change)](schema, change) for change in changes]
+
+
+def _check_field(schema: EntitySchema, field: Attr[Any], may_move: bool) -> None:
+    if schema.fields.get(field.name) is not field:
+        raise UsageError(f"{field.name!r} is not a field of {schema.tag}")
+    reason = _FILLED_IN.get(field.options.role)
+    if reason is not None:
+        raise UsageError(f"field {field.name!r} cannot be changed: {reason}")
+    if not may_move and field.name in schema.identity:
+        raise UsageError(
+            f"field {field.name!r} is part of the primary key of {schema.tag}, which cannot be changed "
+            f"in place; store.move({schema.tag}, {schema.tag}.{field.name}.set(…), …) moves the item "
+            "in one transaction"
+        )
+
+
+def _check_overlap(changes: Sequence[Change]) -> None:
+    """Refuse two changes of one place, or of something inside it, as DynamoDB does."""
+    for place, one in enumerate(changes):
+        for other in changes[:place]:
+            shorter = min(len(one.path), len(other.path))
+            if one.field is other.field and one.path[:shorter] == other.path[:shorter]:
+                raise UsageError(f"field {one.field.name!r} is changed twice in one update")
+
+
+def _set(schema: EntitySchema, change: Set) -> Change:
+    if change.path:
+        return change
+    value = schema.validator.one(change.field.name, change.value)
+    if value is None or value == set():
+        return _removal(schema, change.field)
+    return replace(change, value=value)
+
+
+def _set_default(schema: EntitySchema, change: SetDefault) -> Change:
+    if change.path:
+        return change
+    return replace(change, value=schema.validator.one(change.field.name, change.value))
+
+
+def _remove(schema: EntitySchema, change: Remove) -> Change:
+    return change if change.path else _removal(schema, change.field)
+
+
+def _extend(schema: EntitySchema, change: Extend) -> Change:
+    if isinstance(change.values, str | bytes | Mapping):
+        raise UsageError(
+            f"field {change.field.name!r}: append and prepend take a list, not {change.values!r}; "
+            "write a list of one element"
+        )
+    return change
+
+
+def _add_or_discard(schema: EntitySchema, change: Add | Discard) -> Change:
+    if change.value == set():
+        raise UsageError(
+            f"field {change.field.name!r}: an empty set changes nothing; leave the change out"
+        )
+    if isinstance(change.value, _NEITHER_NUMBER_NOR_SET):
+        raise UsageError(
+            f"field {change.field.name!r}: add takes a number or a set, and discard a set, not "
+            f"{change.value!r}; write a set of one member, .append([…]) for a list, or .set(…)"
+        )
+    return change
+
+
+def _removal(schema: EntitySchema, field: Attr[Any]) -> Change:
+    """No attribute in place of a value, or NULL where absence would mean the default."""
+    absent = schema.absent(field)
+    if absent == set() or (absent is None and schema.is_optional(field)):
+        return Remove(field)
+    if schema.is_optional(field):
+        return Set(field, None)
+    raise UsageError(
+        f"field {field.name!r} cannot be removed: every {schema.tag} has one; set it to another value"
+    )
+
+
+_VALIDATE: Final[Mapping[type[Change], Callable[[EntitySchema, Any], Change]]] = {
+    Set: _set,
+    SetDefault: _set_default,
+    Remove: _remove,
+    Extend: _extend,
+    Add: _add_or_discard,
+    Discard: _add_or_discard,
+}

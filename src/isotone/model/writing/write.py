@@ -1,0 +1,327 @@
+"""What a write is: planned as actions, refused with an explanation, planned again where a race was lost.
+
+A `Write` plans *actions*, the entries of a transaction. Some actions depend on the stored item (index keys
+made of fields that the caller does not know, unique values to release). Such a write reads the item and
+puts whatever it used into the condition of its action. `executor` sends the plans.
+
+An item that has expired and waits to be deleted counts as missing: DynamoDB may take two days to delete it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from isotone.errors import ConditionFailed, UsageError, VersionConflict, WriteRefused
+from isotone.expressions import nodes
+from isotone.model import trees
+from isotone.model.declaring.conditions import Condition
+from isotone.model.steps import Call, Steps
+from isotone.model.trees import absent, equal, present
+from isotone.values.types import AttributeValue, Item
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.entity import Entity
+
+R = TypeVar("R")
+
+Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
+
+
+class Action(NamedTuple):
+    """One entry of a transaction, or a request by itself.
+
+    `explain` takes the item that was in the way and returns the error to raise, or None where the action
+    was planned for an item that has changed, so that it can be planned again.
+    """
+
+    kind: Kind
+    members: dict[str, Any]
+    explain: Callable[[Item | None], WriteRefused | None]
+
+
+class Write(ABC, Generic[R]):
+    """One write, to be executed once.
+
+    `reads` tells whether the item must be known before the write can be planned. `current` is the item as
+    it was last seen, where `is_seen`. A transaction adds `further`, a condition besides the write's own,
+    and `at_target`, a condition on what is stored under the key that the item moves to. `otherwise` makes
+    the error of a condition that does not hold.
+    """
+
+    schema: EntitySchema
+    reads: bool = False
+    is_seen: bool = False
+    current: Item | None = None
+    further: nodes.ConditionNode | None = None
+    otherwise: Callable[[Any], WriteRefused] | None = None
+    at_target: nodes.ConditionNode | None = None
+
+    _key: Item
+
+    @property
+    def key(self) -> Item:
+        """The primary key of the item."""
+        return self._key
+
+    @property
+    def target(self) -> Item | None:
+        """The other primary key that the item moves to, where that is known beforehand."""
+        return None
+
+    def prepare(self) -> None:
+        """Run the entity's hooks that come before the write."""
+
+    @abstractmethod
+    def plan(self, now: float) -> list[Action]:
+        """The actions to send, that of the item itself first.
+
+        Raises `Unknown` where the item is needed, which is then read.
+        """
+
+    @abstractmethod
+    def finish(self, attributes: Item | None) -> R:
+        """The result, after success; `attributes` are those in the answer of a plain write."""
+
+    def saw(self, item: Item | None) -> None:
+        """Note the item as it is."""
+        self.current, self.is_seen = item, True
+
+
+def action(
+    kind: Kind,
+    schema: EntitySchema,
+    explain: Callable[[Item | None], WriteRefused | None],
+    condition: nodes.ConditionNode | None,
+    **members: Any,
+) -> Action:
+    """An action on a schema's table, with a condition where there is one."""
+    members["TableName"] = schema.table.name
+    if condition is not None:
+        members["ConditionExpression"] = condition
+    return Action(kind, members, explain)
+
+
+def read_item(schema: EntitySchema, key: Item) -> Steps[Item | None]:
+    """The item as it is now. Cost: one consistent read."""
+    request = {"TableName": schema.table.name, "Key": key, "ConsistentRead": True}
+    item: Item | None = (yield Call("GetItem", request)).get("Item")
+    return item
+
+
+def place_of(schema: EntitySchema, key: Item) -> bytes:
+    """What tells an item from all others, of any table."""
+    return msgspec.json.encode((schema.table.name, key), order="sorted")
+
+
+def key_in(schema: EntitySchema, item: Item) -> Item:
+    """The primary key in an item."""
+    return {attribute.name: item[attribute.name] for attribute in schema.table.keys.attributes}
+
+
+def moment(now: float) -> datetime:
+    """Seconds since the epoch as a datetime."""
+    return datetime.fromtimestamp(now, UTC)
+
+
+# Conditions on what is stored
+
+
+def condition_node(schema: EntitySchema, when: Condition | None) -> nodes.ConditionNode | None:
+    """The caller's own condition; raises `UsageError` where it is on another entity."""
+    if when is None:
+        return None
+    if not isinstance(when, Condition):
+        field = next(iter(schema.fields))
+        raise UsageError(
+            f"when takes a condition on fields of the class, such as {schema.tag}.{field} == …, not {when!r}"
+        )
+    for field in when.fields():
+        if schema.fields.get(field.name) is not field:
+            raise UsageError(
+                f"{field.name!r} in the condition is not a field of {schema.tag}; "
+                "for a condition on another entity use check() of a transaction"
+            )
+    return when.node()
+
+
+def exists(schema: EntitySchema, now: float) -> nodes.ConditionNode:
+    """There is an item, and it has not expired."""
+    here = present(schema.table.keys.attributes[0].name)
+    alive = unexpired(schema, now)
+    return here if alive is None else nodes.And((here, alive))
+
+
+def unexpired(schema: EntitySchema, now: float) -> nodes.ConditionNode | None:
+    """Whatever is stored has not expired; None where nothing expires."""
+    expiry = schema.by_role.get("expires")
+    return None if expiry is None else trees.unexpired(expiry.attribute, now)
+
+
+def missing(schema: EntitySchema, now: float) -> nodes.ConditionNode:
+    """There is no item, or one that has expired and waits to be deleted."""
+    return _or_expired(schema, absent(schema.table.keys.attributes[0].name), now)
+
+
+def expected_version(
+    schema: EntitySchema, values: Mapping[str, Any], now: float
+) -> nodes.ConditionNode | None:
+    """The stored version is the one that was read; a version of 0 means that nothing is stored."""
+    field = schema.by_role.get("version")
+    if field is None:
+        return None
+    read = read_version(schema, values)
+    return _or_expired(schema, absent(field.attribute), now) if read is None else read
+
+
+def read_version(schema: EntitySchema, values: Mapping[str, Any]) -> nodes.ConditionNode | None:
+    """The stored version is the one that was read; None where none was."""
+    field = schema.by_role.get("version")
+    if field is None or not values[field.name]:
+        return None
+    return equal(field.attribute, field.encode(values[field.name]))
+
+
+def as_read(entity: Entity) -> Mapping[str, Any]:
+    """The values of an entity that was read with its version; none where it has no version."""
+    values = entity.__dict__
+    return {} if read_version(entity.__schema__, values) is None else values
+
+
+def is_missing(schema: EntitySchema, item: Item | None, now: float) -> bool:
+    """Whether there is no item, or one that has expired and waits to be deleted."""
+    if item is None:
+        return True
+    expiry = schema.by_role.get("expires")
+    value = None if expiry is None else item.get(expiry.attribute)
+    return value is not None and "N" in value and float(value["N"]) <= now
+
+
+def _or_expired(
+    schema: EntitySchema, condition: nodes.ConditionNode, now: float
+) -> nodes.ConditionNode:
+    expiry = schema.by_role.get("expires")
+    if expiry is None:
+        return condition
+    return nodes.Or((condition, trees.expired(expiry.attribute, now)))
+
+
+def refusal(write: Write[Any], item: Item | None, values: Mapping[str, Any]) -> WriteRefused | None:
+    """Why the item was in the way; None where only what the write was planned from has changed."""
+    schema = write.schema
+    version = schema.by_role.get("version")
+    if version is not None and values.get(version.name):
+        stored = (item or {}).get(version.attribute)
+        if stored != version.encode(values[version.name]):
+            return VersionConflict(
+                f"{described(schema, write.key)} was read as version {values[version.name]}, "
+                f"but is now {_version_text(item, stored)}",
+                entity_of(schema, item),
+            )
+    elif version is not None and version.name in values and version.attribute in (item or {}):
+        return VersionConflict(
+            f"{described(schema, write.key)} is new here, but already stored",
+            entity_of(schema, item),
+        )
+    if write.is_seen and item != write.current:
+        return None
+    current = entity_of(schema, item)
+    if write.otherwise is not None:
+        return write.otherwise(current)
+    when: Condition | None = getattr(write, "when", None)
+    return ConditionFailed(
+        f"the condition on {described(schema, write.key)} does not hold"
+        + ("" if when is None else f": {when!r}")
+        + ("; it does not exist" if current is None else ""),
+        current,
+    )
+
+
+def _version_text(item: Item | None, stored: AttributeValue | None) -> str:
+    if item is None:
+        return "deleted"
+    return "without a version" if stored is None else f"version {stored['N']}"
+
+
+# Targets
+
+
+def schema_of(target: type[Entity] | Entity) -> EntitySchema:
+    """The schema of an entity or its class; raises `UsageError` for anything else."""
+    schema: EntitySchema | None = getattr(target, "__schema__", None)
+    if schema is None:
+        raise UsageError(
+            f"{target!r} is not an entity of a table; declare one: class Order(Entity, table=…)"
+        )
+    return schema
+
+
+def schema_of_instance(entity: Entity) -> EntitySchema:
+    """The schema of an entity; raises `UsageError` for its class, too."""
+    schema = schema_of(entity)
+    if isinstance(entity, type):
+        raise UsageError(f"{schema.tag} is a class; give an entity of it: {schema.tag}(…)")
+    return schema
+
+
+def require_class(call: str, target: Any, values: Sequence[Any] = ()) -> None:
+    """Raise `UsageError` where `get` is not given a class and the fields of its key by name."""
+    schema = schema_of(target)
+    if isinstance(target, type) and not values:
+        return
+    names = schema.identity
+    known = values or [getattr(target, "__dict__", {}).get(name, ...) for name in names]
+    fields = [
+        f"{name}={'…' if value is ... else repr(value)}"
+        for name, value in zip_longest(names, known, fillvalue=...)
+        if name is not ...
+    ]
+    raise UsageError(
+        f"{call} takes a class and its key's fields by name; write "
+        f"{call}({', '.join([schema.entity.__name__, *fields])})"
+    )
+
+
+def key_of(target: type[Entity] | Entity, key: Mapping[str, Any]) -> Item:
+    """The primary key of an entity, or of a class and the key's fields."""
+    schema = schema_of(target)
+    if isinstance(target, type):
+        return schema.identify(key)
+    if key:
+        raise UsageError(
+            f"an entity has its own key; give {schema.tag} itself, or the class and a key"
+        )
+    return schema.primary_key(target.__dict__)
+
+
+def entity_of(
+    schema: EntitySchema, item: Item | None, *, require_all_fields: bool = False
+) -> Entity | None:
+    """The entity of an item, of whatever class; None without an item."""
+    if item is None:
+        return None
+    tag = item.get(schema.table.tag, {}).get("S", schema.tag)
+    owner = schema.table.entities.get(tag, schema)
+    return owner.from_item(item, require_all_fields=require_all_fields)
+
+
+def values_of(schema: EntitySchema, item: Item | None) -> dict[str, Any] | None:
+    """The values of an item's fields."""
+    return None if item is None else schema.from_item(item).__dict__
+
+
+def values_held(schema: EntitySchema, item: Item | None, now: float) -> dict[str, Any] | None:
+    """The values of an item that others cannot take; an expired one holds none."""
+    return None if is_missing(schema, item, now) else values_of(schema, item)
+
+
+def described(schema: EntitySchema, key: Item) -> str:
+    """An item, for a message."""
+    parts = ", ".join(str(next(iter(value.values()))) for value in key.values())
+    return f"{schema.tag} {parts}"
