@@ -13,7 +13,7 @@ from itertools import groupby
 import pytest
 
 import isotone as package
-from isotone.cli.program import COMMANDS, module_of, overview, parser_of
+from isotone.cli.program import COMMANDS, command_of, overview, parser_of
 from isotone.cli.tables import size_text
 from isotone.server import running_server
 
@@ -24,15 +24,14 @@ def lines(text):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_documented(name, isotone):
-    command = module_of(name)
+    command = command_of(name)
     assert name in overview()
     assert COMMANDS[name].summary in overview()
-    assert command.__doc__.startswith(f"`isotone {name}`")
-    assert len(command.SUMMARY) > 20
-    assert f"isotone {name}" in command.EXAMPLES
+    assert len(command.summary) > 20
+    assert f"isotone {name}" in command.examples
     helped = isotone(name, "--help")
     assert helped.code == 0
-    assert command.SUMMARY.splitlines()[0] in helped.out
+    assert command.summary.splitlines()[0] in helped.out
     assert "examples:" in helped.out
     assert all(action.help or action.metavar == "TABLE" for action in parser_of(name)._actions)
 
@@ -45,7 +44,7 @@ def test_without_a_command_all_are_listed(isotone, words):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_examples_are_command_lines_that_parse(name):
-    for line in module_of(name).EXAMPLES.strip().splitlines():
+    for line in command_of(name).examples.strip().splitlines():
         words = shlex.split(re.split("   +", line)[0])
         for is_separator, command in groupby(words, {"|", "&&", ">"}.__contains__):
             first, *rest = command
@@ -275,7 +274,7 @@ def test_creating_with_types(isotone, tmp_path):
     types = {a["AttributeName"]: a["AttributeType"] for a in described["AttributeDefinitions"]}
     assert types == {"game": "S", "at": "B", "score": "N"}
     assert "ResourceInUseException" in isotone("create", file, "Scores", "game").err
-    assert "is no index" in isotone("create", file, "Others", "id", "--index=oops").err
+    assert "is not an index" in isotone("create", file, "Others", "id", "--index=oops").err
     assert "at once" in isotone("create", file, "Others", "id", "--index=i=id:N").err
 
 
@@ -290,13 +289,13 @@ def test_any_request_can_be_sent(isotone, shop):
     assert json.loads(outcome.out)["Item"]["total"] == {"N": "1.5"}
     assert isotone("call", shop, "ListTables").code == 0
     assert "UnknownOperationException" in isotone("call", shop, "Nonsense").err
-    assert "no JSON object" in isotone("call", shop, "ListTables", "[1]").err
+    assert "not a JSON object" in isotone("call", shop, "ListTables", "[1]").err
 
 
 def test_a_file_that_is_not_there_is_not_made(isotone, tmp_path):
     outcome = isotone("tables", tmp_path / "nope.db")
     assert outcome.code == 1
-    assert "there is no file" in outcome.err
+    assert "does not exist" in outcome.err
     assert list(tmp_path.iterdir()) == []
 
 

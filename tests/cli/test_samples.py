@@ -9,8 +9,8 @@ import pytest
 
 import isotone as package
 from isotone.cli.connection import embedded_connection
-from isotone.cli.demo import load
 from isotone.cli.samples import SAMPLES
+from isotone.cli.serving import load
 
 QUESTIONS = {sample.table: sample.question for sample in SAMPLES}
 

@@ -122,7 +122,7 @@ def test_memory_and_a_file_exclude_each_other(isotone, tmp_path):
     outcome = isotone("serve", tmp_path / "x.db", "--memory")
     assert (outcome.code, outcome.err) == (
         1,
-        "isotone: --memory and a FILE exclude each other; give one of them\n",
+        "isotone: --memory and FILE exclude each other; use one of them\n",
     )
 
 

@@ -77,7 +77,7 @@ def test_memory_when_no_source_is_given(isotone, monkeypatch):
     monkeypatch.setattr(
         "sys.stdin", io.StringIO('create Tab id\nput Tab {"id": "a"}\nget Tab a --line\n')
     )
-    assert isotone("shell") == (0, 'table Tab is there\n{"id": "a"}\n', "")
+    assert isotone("shell") == (0, 'table Tab was created\n{"id": "a"}\n', "")
 
 
 def test_completion_knows_commands_and_tables(shop):

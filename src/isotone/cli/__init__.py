@@ -1,7 +1,7 @@
-"""The `isotone` command: serve a database, look into it, check it.
+"""The `isotone` command: serve a database, read and write it, check it.
 
-One file a command. `program.COMMANDS` is the list of them; a command's module is imported when that
-command runs, so `isotone version` does not wait for the database.
+`program.COMMANDS` lists the commands and their modules. A module is imported when one of its commands runs, so
+`isotone version` does not wait for the database.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line (that of the process by default); the exit code."""
+    """Run one command line (by default that of the process) and return its exit code."""
     from isotone.cli.program import run
 
     return run(argv)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MEMORY: Final = ":memory:"
 
-_ATTEMPTS: Final = 4  # of a request to a server: who waits at a terminal wants to know soon
+_ATTEMPTS: Final = 4  # of a request to a server; few, because somebody waits at a terminal
 
 Connection = Backend
 
@@ -24,9 +24,9 @@ Connection = Backend
 def connect(source: str, *, create: bool = False) -> Iterator[Connection]:
     """Open a file, or a server's address, for the length of the block.
 
-    A file that is not there is made only where `create` says so. Raises `UsageError` for a source that
-    does not exist, `StorageError` for a file that cannot be opened. A server is first asked by a request,
-    which raises `ConnectionFailed` where it does not answer.
+    A missing file is created only with `create`. Raises `UsageError` for a source that does not exist, and
+    `StorageError` for a file that cannot be opened. A server is not contacted before the first request, which
+    raises `ConnectionFailed` if it does not answer.
     """
     if "://" in source:
         from isotone.backends.endpoint import endpoint_of
@@ -38,7 +38,7 @@ def connect(source: str, *, create: bool = False) -> Iterator[Connection]:
         return
     if source != MEMORY and not create and not Path(source).exists():
         raise UsageError(
-            f"there is no file {source}; isotone create makes one, "
+            f"the file {source} does not exist; isotone create creates it, "
             "and the address of a server starts with http://"
         )
     from isotone.backends import embedded

@@ -1,7 +1,7 @@
-"""From a command line to a command, and from its failures to an exit code.
+"""The commands, their parsers, and their exit codes.
 
-0    done            1    could not be done; one sentence on standard error says why
-2    a command line that cannot be meant as written      130  interrupted
+0    success         1    failure; one sentence on standard error says why
+2    a wrong command line        130  interrupted
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import Final, NamedTuple, Protocol, cast
+from typing import Final, NamedTuple
 
 from isotone.errors import ApiError, IsotoneError
 
@@ -20,38 +20,43 @@ NO_SUCH_COMMAND: Final = 2
 INTERRUPTED: Final = 130
 
 
-class Command(Protocol):
-    """What the module of a command has."""
+class Command(NamedTuple):
+    """A command, as its module declares it. `creates`: the file, if it does not exist."""
 
-    SUMMARY: str
-    EXAMPLES: str
+    summary: str
+    examples: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+    creates: bool = False
 
 
 class Entry(NamedTuple):
-    """A line of `isotone --help`."""
+    """A line of `isotone --help`, and the module of the command.
 
+    `opens`: the command takes FILE_OR_URL first. In the shell it works without it.
+    """
+
+    module: str
     summary: str
-    opens: bool = False  # takes a FILE or URL first, and works inside the shell without it
+    opens: bool = False
 
 
 COMMANDS: Final = {
-    "serve": Entry("serve a file, or memory, to any AWS SDK over HTTP"),
-    "demo": Entry("serve sample tables to play with"),
-    "tables": Entry("list tables with their keys, indexes, counts and sizes", opens=True),
-    "describe": Entry("show one table: keys, indexes, settings", opens=True),
-    "create": Entry("make a table", opens=True),
-    "put": Entry("write items, given as JSON", opens=True),
-    "get": Entry("read one item by its key", opens=True),
-    "query": Entry("read items in order of their sort key", opens=True),
-    "scan": Entry("read a whole table, item by item", opens=True),
-    "delete": Entry("delete one item by its key", opens=True),
-    "call": Entry("send any request of the DynamoDB API, as it is", opens=True),
-    "shell": Entry("type these commands at a prompt"),
-    "worker": Entry("call handlers with every change of a table"),
-    "check": Entry("verify a file: structure, indexes, counts"),
-    "version": Entry("print versions"),
+    "serve": Entry("serving", "serve a file, or memory, to any AWS SDK over HTTP"),
+    "demo": Entry("serving", "serve sample tables to play with"),
+    "tables": Entry("tables", "list tables with their keys, indexes, counts and sizes", opens=True),
+    "describe": Entry("tables", "show one table: keys, indexes, settings", opens=True),
+    "create": Entry("tables", "create a table", opens=True),
+    "put": Entry("items", "write items, given as JSON", opens=True),
+    "get": Entry("items", "read one item by its key", opens=True),
+    "query": Entry("reading", "read items in order of their sort key", opens=True),
+    "scan": Entry("reading", "read a whole table, item by item", opens=True),
+    "delete": Entry("items", "delete one item by its key", opens=True),
+    "call": Entry("items", "send any request of the DynamoDB API", opens=True),
+    "shell": Entry("shell", "type these commands at a prompt"),
+    "worker": Entry("worker", "call handlers with each change of a table"),
+    "check": Entry("checking", "verify a file: structure, indexes, counts"),
+    "version": Entry("checking", "print versions"),
 }
 
 _INTRODUCTION: Final = """\
@@ -68,12 +73,12 @@ first steps:
   isotone serve shop.db                                    the same file for boto3 and others
 
 isotone COMMAND --help explains a command, with examples.
-Wherever a command takes FILE_OR_URL, an address such as http://localhost:8000 does as well.
+FILE_OR_URL is a database file, or an address such as http://localhost:8000.
 """
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-    """Run one command line; the exit code. Never raises for what a user can do wrong."""
+    """Run one command line and return its exit code. Does not raise for errors of the user."""
     words = list(sys.argv[1:] if argv is None else argv)
     if not words or words[0] in ("-h", "--help", "help"):
         sys.stdout.write(overview())
@@ -91,12 +96,12 @@ def overview() -> str:
 
 
 def parser_of(name: str, *, inside_shell: bool = False) -> argparse.ArgumentParser:
-    """The argument parser of a command; inside the shell the database is open already."""
-    command = module_of(name)
+    """The argument parser of a command; inside the shell the database is already open."""
+    command = command_of(name)
     parser = argparse.ArgumentParser(
         prog=name if inside_shell else f"isotone {name}",
-        description=command.SUMMARY,
-        epilog=_examples(command.EXAMPLES),
+        description=command.summary,
+        epilog=_examples(command.examples),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         exit_on_error=not inside_shell,
     )
@@ -110,9 +115,11 @@ def parser_of(name: str, *, inside_shell: bool = False) -> argparse.ArgumentPars
     return parser
 
 
-def module_of(name: str) -> Command:
-    """The module that knows a command."""
-    return cast(Command, importlib.import_module(f"isotone.cli.{name}"))
+def command_of(name: str) -> Command:
+    """A command. Its module is imported only now."""
+    module = importlib.import_module(f"isotone.cli.{COMMANDS[name].module}")
+    command: Command = module.DEFINITIONS[name]
+    return command
 
 
 def _examples(text: str) -> str:
@@ -121,13 +128,13 @@ def _examples(text: str) -> str:
 
 def _run(name: str, words: list[str]) -> int:
     arguments = parser_of(name).parse_args(words)
+    command = command_of(name)
     if not COMMANDS[name].opens:
-        return module_of(name).run(arguments)
+        return command.run(arguments)
     from isotone.cli.connection import connect
 
-    creates = bool(getattr(module_of(name), "CREATES", False))
-    with connect(arguments.source, create=creates) as arguments.connection:
-        return module_of(name).run(arguments)
+    with connect(arguments.source, create=command.creates) as arguments.connection:
+        return command.run(arguments)
 
 
 def _guarded(action: Callable[[], int]) -> int:
@@ -137,7 +144,7 @@ def _guarded(action: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not notice again when it flushes.
+        # The reader of the output has closed it. Python must not fail again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except IsotoneError as error:
@@ -154,7 +161,7 @@ def explanation(error: IsotoneError) -> str:
 
 
 def complain(sentence: str) -> None:
-    """Say on standard error what went wrong."""
+    """Print an error or a warning on standard error."""
     sys.stderr.write(f"isotone: {sentence}\n")
 
 

@@ -1,4 +1,4 @@
-"""Query and scan as commands: page after page until there is enough, and what it cost."""
+"""`isotone query`, `scan`: read page after page until there is enough, and show the cost."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
-from isotone.cli.conditions import Plan
+from isotone.cli.conditions import Plan, parse_conditions, plan_query, plan_scan
 from isotone.cli.connection import Connection
-from isotone.cli.keys import Table
+from isotone.cli.keys import Table, table_of
 from isotone.cli.output import add_format, write_items
+from isotone.cli.program import Command
 from isotone.errors import UsageError
 from isotone.values.types import Item
 
 _LIMIT: Final = 100
-_PAGE: Final = 1000  # items asked for at once
+_PAGE: Final = 1000  # items per request
 
 
-def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
+def _reading_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments that query and scan share."""
     parser.add_argument("--index", metavar="NAME", help="read this index")
     how_many = parser.add_mutually_exclusive_group()
     how_many.add_argument(
-        "--limit", type=int, default=_LIMIT, help=f"show so many items (default {_LIMIT})"
+        "--limit", type=int, default=_LIMIT, help=f"show at most this many items (default {_LIMIT})"
     )
     how_many.add_argument("--all", action="store_true", help="show all items")
     parser.add_argument(
@@ -34,7 +35,7 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
 
 
-def show(
+def _show(
     connection: Connection,
     operation: str,
     table: Table,
@@ -42,9 +43,9 @@ def show(
     arguments: argparse.Namespace,
     **more: Any,
 ) -> int:
-    """Print what a plan finds, and in a table's footer what it cost."""
+    """Print the items of a plan, and their cost in the footer of a table."""
     if arguments.limit < 1:
-        raise UsageError("--limit is at least 1; --all shows everything")
+        raise UsageError("--limit must be at least 1; --all shows everything")
     request = {"TableName": table.name, **plan.parameters, **more}
     if arguments.consistent:
         request["ConsistentRead"] = True
@@ -60,7 +61,7 @@ def show(
 
 
 class _Reading:
-    """Pages of one request, counted."""
+    """The pages of one request, and their totals."""
 
     def __init__(
         self, connection: Connection, operation: str, request: dict[str, Any], limit: int | None
@@ -77,7 +78,7 @@ class _Reading:
         request = self._request
         while True:
             if self._limit is not None:
-                # Under a filter, Limit counts what is read, not what is found.
+                # With a filter, Limit counts the items read, not those returned.
                 missing = self._limit - self.shown
                 request = {**request, "Limit": _PAGE if filtered else min(missing, _PAGE)}
             page = self._connection.execute(self._operation, request)
@@ -102,3 +103,80 @@ class _Reading:
         index = f", index {plan.keys.index}" if plan.keys.index else ""
         more = "; there are more: --limit or --all" if self.more else ""
         return f"{count} ({read}{self.units:g} units{index}){more}"
+
+
+# query
+
+
+def _query_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("table", metavar="TABLE")
+    parser.add_argument(
+        "conditions", metavar="CONDITION", nargs="+", help="such as customer=ann or 'total > 10'"
+    )
+    parser.add_argument("--reverse", action="store_true", help="the last item first")
+    _reading_arguments(parser)
+
+
+def _query(arguments: argparse.Namespace) -> int:
+    connection = arguments.connection
+    table = table_of(connection, arguments.table)
+    plan = plan_query(table, parse_conditions(arguments.conditions), arguments.index)
+    forward = not arguments.reverse
+    return _show(connection, "Query", table, plan, arguments, ScanIndexForward=forward)
+
+
+QUERY: Final = Command(
+    """\
+Read the items of one partition in order of their sort key.
+
+Conditions on the key decide what is read: the partition key by =, the sort key by = < <= > >=,
+begins_with or between. Conditions on other attributes (also <>, contains, exists, missing) filter what
+was read. Without --index, the index that fits the conditions is used.""",
+    examples="""
+isotone query shop.db Orders customer=ann
+isotone query shop.db Orders customer=ann 'placed_at begins_with 2020-01'
+isotone query shop.db Orders customer=ann and placed_at between 2020-01-11 and 2020-02-01
+isotone query shop.db Orders customer=ann 'total > 10' --reverse --limit 5
+isotone query http://localhost:8000 Orders customer=ann --format jsonl
+""",
+    add_arguments=_query_arguments,
+    run=_query,
+)
+
+
+# scan
+
+
+def _scan_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("table", metavar="TABLE")
+    parser.add_argument(
+        "conditions", metavar="CONDITION", nargs="*", help="such as 'total > 10' or 'gift exists'"
+    )
+    _reading_arguments(parser)
+
+
+def _scan(arguments: argparse.Namespace) -> int:
+    connection = arguments.connection
+    table = table_of(connection, arguments.table)
+    conditions = parse_conditions(arguments.conditions) if arguments.conditions else []
+    plan = plan_scan(table, conditions, arguments.index)
+    return _show(connection, "Scan", table, plan, arguments)
+
+
+SCAN: Final = Command(
+    """\
+Read a whole table, or a whole index, item by item.
+
+Partitions come in no useful order, as in DynamoDB. Conditions filter what was read. They do not make a scan
+cheaper: the line under the table shows how much was read.""",
+    examples="""
+isotone scan shop.db Orders
+isotone scan shop.db Orders 'total > 100' --all
+isotone scan shop.db Orders --format jsonl --all > orders.jsonl
+""",
+    add_arguments=_scan_arguments,
+    run=_scan,
+)
+
+
+DEFINITIONS: Final = {"query": QUERY, "scan": SCAN}

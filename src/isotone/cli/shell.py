@@ -18,18 +18,8 @@ from typing import Any, Final
 
 from isotone.cli.connection import MEMORY, Connection, connect
 from isotone.cli.keys import table_names
-from isotone.cli.program import COMMANDS, complain, explanation, module_of, parser_of
+from isotone.cli.program import COMMANDS, Command, command_of, complain, explanation, parser_of
 from isotone.errors import IsotoneError, UsageError
-
-SUMMARY: Final = """\
-Open a database and type commands: tables, describe, query, get, put and so on, without FILE_OR_URL.
-
-Without a source, an empty database in memory. History and completion work where Python has readline."""
-EXAMPLES: Final = """
-isotone shell shop.db
-isotone shell http://localhost:8000
-echo 'query Orders customer=ann' | isotone shell shop.db
-"""
 
 _BARE_JSON: Final = re.compile(r"""(?P<words>[^'"#{\[]*\s)(?P<json>[{\[].*[}\]])\s*""")
 _PROMPT: Final = "isotone> "
@@ -45,17 +35,17 @@ _HELP: Final = """\
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         metavar="FILE_OR_URL",
         nargs="?",
         default=MEMORY,
-        help="a database file, which is made if it is not there, or the address of a server",
+        help="a database file, created if it does not exist, or the address of a server",
     )
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     with connect(arguments.source, create=True) as connection:
         shell = Shell(connection)
         if sys.stdin.isatty():
@@ -73,7 +63,7 @@ class Shell:
         self._table: str | None = None
 
     def run(self, lines: Iterator[str]) -> int:
-        """Run lines until they end or one leaves; 1 where any failed."""
+        """Run lines until the end or `exit`; returns 1 if any failed."""
         failed = False
         for line in lines:
             if line.strip() in _LEAVE:
@@ -82,7 +72,7 @@ class Shell:
         return int(failed)
 
     def run_line(self, line: str) -> bool:
-        """Run one line; whether it went well. Failures are told, not raised."""
+        """Run one line; returns whether it succeeded. Errors are printed, not raised."""
         try:
             words = split_line(line)
             return not words or self._run(words[0], words[1:]) == 0
@@ -114,7 +104,7 @@ class Shell:
         if arguments is None:
             return 2
         arguments.connection = self._connection
-        return module_of(name).run(arguments)
+        return command_of(name).run(arguments)
 
     def _use(self, words: list[str]) -> int:
         known = table_names(self._connection)
@@ -124,7 +114,7 @@ class Shell:
         return 0
 
     def _parse(self, name: str, words: list[str]) -> argparse.Namespace | None:
-        """The arguments; None where argparse has already said why there are none, or shown help."""
+        """The arguments; None if argparse has printed an error or the help."""
         if self._table and name not in _TABLELESS and "--help" not in words and "-h" not in words:
             named = next((word for word in words if not word.startswith("-")), None)
             if named not in table_names(self._connection):
@@ -196,3 +186,20 @@ def _line_editing(complete: Callable[[str, int], str | None]) -> Iterator[None]:
 def _history_file() -> Path:
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "isotone" / "history"
+
+
+DEFINITIONS: Final = {
+    "shell": Command(
+        """\
+Open a database and type commands: tables, describe, query, get, put and so on, without FILE_OR_URL.
+
+Without a source, it opens an empty database in memory. History and completion need Python's readline.""",
+        examples="""
+isotone shell shop.db
+isotone shell http://localhost:8000
+echo 'query Orders customer=ann' | isotone shell shop.db
+""",
+        add_arguments=_add_arguments,
+        run=_run,
+    )
+}

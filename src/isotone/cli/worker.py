@@ -25,26 +25,13 @@ from isotone.errors import ResourceNotFoundException, UsageError
 if TYPE_CHECKING:
     from isotone.structures import Worker, WorkerProgress, WorkerSettings
 
-SUMMARY: Final = """\
-Call the handlers of a worker with every change of its table, until Ctrl-C or SIGTERM.
-
-MODULE:NAME is an isotone.structures.Worker, or a function that takes a store and gives one; modules are
-looked for in the current directory first. Start as many processes as you like: they share the shards of
-the stream, and take over from one that dies."""
-EXAMPLES: Final = """
-isotone worker feeds:fan_out feeds.db --create         make what is missing, and begin
-isotone worker feeds:fan_out http://localhost:8000 --workers 4
-isotone worker feeds:fan_out dynamodb://eu-west-1 --metrics > metrics.jsonl
-isotone worker feeds:fan_out feeds.db --until-idle     handle what there is, and end
-isotone worker feeds:fan_out feeds.db --dead-letters   what could not be handled, and why
-isotone worker feeds:fan_out feeds.db --redrive        try that again
-"""
+from isotone.cli.program import Command
 
 _OVER: Final = "\r\x1b[K"  # writes over the line that is there
 _NOT_THEIRS: Final = (__file__, importlib.__file__, "<frozen ")  # whose frames tell a user nothing
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("worker", metavar="MODULE:NAME", help="where the worker is declared")
     add("address", metavar="ADDRESS", help="a file, http://…, https://… or dynamodb://region")
@@ -65,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--redrive", action="store_true", help="handle the dead letters once more, and end")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     over = _OVER if sys.stderr.isatty() else ""  # a problem takes the place of the live line
     logging.basicConfig(
         stream=sys.stderr,
@@ -256,3 +243,25 @@ class _Showing:
         print(f"{self._name}: {progress.outcome}", flush=True)
         if progress.dead_letters:
             self.say("--dead-letters shows what could not be handled, --redrive tries it again")
+
+
+DEFINITIONS: Final = {
+    "worker": Command(
+        """\
+Call the handlers of a worker with every change of its table, until Ctrl-C or SIGTERM.
+
+MODULE:NAME is an isotone.structures.Worker, or a function that takes a store and gives one; modules are
+looked for in the current directory first. Start as many processes as you like: they share the shards of
+the stream, and take over from one that dies.""",
+        examples="""
+isotone worker feeds:fan_out feeds.db --create         make what is missing, and begin
+isotone worker feeds:fan_out http://localhost:8000 --workers 4
+isotone worker feeds:fan_out dynamodb://eu-west-1 --metrics > metrics.jsonl
+isotone worker feeds:fan_out feeds.db --until-idle     handle what there is, and end
+isotone worker feeds:fan_out feeds.db --dead-letters   what could not be handled, and why
+isotone worker feeds:fan_out feeds.db --redrive        try that again
+""",
+        add_arguments=_add_arguments,
+        run=_run,
+    )
+}

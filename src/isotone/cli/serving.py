@@ -1,0 +1,213 @@
+"""`isotone serve`, `demo`: a database, or sample tables, over HTTP."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ipaddress
+import logging
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Final
+
+from isotone.cli.connection import MEMORY, Connection, embedded_connection
+from isotone.cli.items import put_all
+from isotone.cli.keys import table_names
+from isotone.cli.program import Command, complain
+from isotone.cli.samples import SAMPLES
+from isotone.cli.tables import table_request
+from isotone.errors import UsageError
+from isotone.values.json import item_to_wire
+
+# serve
+
+
+def _serve_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", nargs="?", help="the database file")
+    parser.add_argument(
+        "--memory", action="store_true", help="keep the data in memory (the default)"
+    )
+    parser.add_argument(
+        "--durability",
+        choices=("disk", "process", "none"),
+        default="disk",
+        help="when a write is answered: when it survives a power cut (disk, the default), "
+        "when it survives the death of the process (process), or at once (none)",
+    )
+    add_address(parser, port=8000)
+
+
+def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
+    """The arguments for the address, the log and the output."""
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
+    parser.add_argument(
+        "--port", type=int, default=port, help=f"the port, 0 for any free one (default {port})"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print nothing when ready")
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="warning",
+        help="what is logged to standard error; debug shows each request",
+    )
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    if arguments.memory and arguments.file:
+        raise UsageError("--memory and FILE exclude each other; use one of them")
+    from isotone.backends import embedded
+    from isotone.server import serve
+
+    prepare(arguments)
+    path = arguments.file or MEMORY
+    database = embedded.open(path, durability=arguments.durability)
+    what = "memory" if path == MEMORY else path
+
+    def ready(url: str) -> None:
+        if not arguments.quiet:
+            print(announcement(what, url), flush=True)
+
+    with contextlib.closing(database):
+        serve(database, arguments.host, arguments.port, ready=ready)
+    return 0
+
+
+def prepare(arguments: argparse.Namespace) -> None:
+    """Set up the log, and warn of an address that other machines can reach."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=arguments.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    if not _is_loopback(arguments.host):
+        complain(
+            f"warning: {arguments.host} can be reached from other machines, "
+            "and there is no authentication: any access key reads and writes everything"
+        )
+
+
+def announcement(what: str, url: str) -> str:
+    """One line: what is served, where, and how to connect to it."""
+    return (
+        f"isotone serves {what} at {url} "
+        f'(boto3: endpoint_url="{url}"; AWS CLI: export AWS_ENDPOINT_URL_DYNAMODB={url})'
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+SERVE: Final = Command(
+    """\
+Serve a database over HTTP with the DynamoDB API, until Ctrl-C.
+
+Without FILE the data is in memory and is lost when the server stops. Any access key and any region work:
+requests must be signed, as every AWS SDK signs them, but signatures are not verified.""",
+    examples="""
+isotone serve shop.db                    a file, created if it does not exist
+isotone serve                            memory
+isotone serve shop.db --port 0           any free port; the printed line shows it
+isotone serve ci.db --durability none    faster writes, for data that can be recreated
+
+Then, in another terminal:
+export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=us-east-1
+export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any
+aws dynamodb list-tables
+""",
+    add_arguments=_serve_arguments,
+    run=_serve,
+)
+
+
+# demo
+
+_CONNECT: Final = """\
+isotone serves sample tables in {what} at {url}
+
+boto3       boto3.client("dynamodb", endpoint_url="{url}", region_name="us-east-1",
+                         aws_access_key_id="any", aws_secret_access_key="any")
+AWS CLI     export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_REGION=us-east-1
+            aws dynamodb list-tables --endpoint-url {url}
+JavaScript  new DynamoDBClient({{endpoint: "{url}", region: "us-east-1",
+                                credentials: {{accessKeyId: "any", secretAccessKey: "any"}}}})
+isotone     {program} tables {url}
+"""
+
+
+def _demo_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", default=MEMORY, help="keep the tables here"
+    )
+    add_address(parser, port=0)
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from isotone.backends import embedded
+    from isotone.server import serve
+
+    prepare(arguments)
+    what = "memory" if arguments.file == MEMORY else arguments.file
+
+    def ready(url: str) -> None:
+        if not arguments.quiet:
+            print(welcome(what, url), flush=True)
+
+    with contextlib.closing(embedded.open(arguments.file)) as database:
+        load(embedded_connection(database))
+        serve(database, arguments.host, arguments.port, ready=ready)
+    return 0
+
+
+def load(connection: Connection) -> None:
+    """Create the sample tables that do not exist yet."""
+    existing = set(table_names(connection))
+    for sample in SAMPLES:
+        if sample.table in existing:
+            continue
+        indexes = [sample.index] if sample.index else []
+        connection.execute("CreateTable", table_request(sample.table, list(sample.key), indexes))
+        put_all(connection, sample.table, map(item_to_wire, sample.records()))
+
+
+def welcome(what: str, url: str) -> str:
+    """How to connect, and a query for each table."""
+    program = _program()
+    queries = [
+        f"# {sample.shows}\n{program} query {url} {sample.table} {sample.question}"
+        for sample in SAMPLES
+    ]
+    connecting = _CONNECT.format(what=what, url=url, program=program)
+    return "\n".join([connecting, *queries, "", "Ctrl-C stops it."])
+
+
+def _program() -> str:
+    """How to start this program: from a checkout's .venv it is not on the path."""
+    if shutil.which("isotone"):
+        return "isotone"
+    started_as = Path(sys.argv[0])
+    return os.path.relpath(started_as) if started_as.stem == "isotone" else "python -m isotone"
+
+
+DEMO: Final = Command(
+    """\
+Serve sample tables: the ordering and filtering scenarios with hand-made keys, in memory or in a file.
+
+Prints how to connect with boto3, the AWS CLI, JavaScript and isotone, and a query for each table. A file
+keeps your changes; existing tables in it are not changed.""",
+    examples="""
+isotone demo
+isotone demo --port 8000
+isotone demo samples.db
+""",
+    add_arguments=_demo_arguments,
+    run=_demo,
+)
+
+
+DEFINITIONS: Final = {"serve": SERVE, "demo": DEMO}
