@@ -18,7 +18,7 @@ from isotone.server.exchange import Call
 
 Result = bytes | ApiError
 Answer = Callable[[Result], None]
-"""Takes a result to its connection. Raises nothing: others of the group wait behind it."""
+"""Delivers a result to its connection. It must not raise: the rest of the group waits for it."""
 
 _IDLE_MAINTENANCE: Final = 1.0  # seconds between looks for background work when there was none
 _DATA_OPERATIONS: Final = frozenset(
@@ -95,7 +95,7 @@ class Dispatcher:
         results: Sequence[Result]
         try:
             results = self._service.send_many(requests)
-        except Exception as error:  # noqa: BLE001 - what was committed is unknown: nobody is told yes
+        except Exception as error:  # noqa: BLE001 - what was committed is unknown, so no request succeeds
             operations = sorted({operation for operation, _ in requests})
             results = [_unexpected(error, ", ".join(operations))] * len(group)
         for (_, answer), result in zip(group, results, strict=True):

@@ -1,13 +1,12 @@
-"""One HTTP/1.1 connection: requests in, answers out in the order of the requests.
+"""One HTTP/1.1 connection: requests in, responses out in the order of the requests.
 
-States. A connection reads a request, submits it, and writes the answer. While an answer is outstanding
-(a write waits for its group) or the peer does not read (the transport asked to pause), further pipelined
-requests go to the backlog, and the backlog is worked off in order when that is over. A connection that
-has said its last word is *deaf*: it discards what still comes, so that the peer gets to read the answer
-before the socket goes.
+States: a connection reads a request, submits it, and writes the response. While a response is outstanding (a
+write waits for its group) or the peer does not read (the transport asked to pause), further pipelined requests
+wait in the backlog, and are then processed in order. A connection that has sent its last response is *deaf*: it
+discards further input, so that the peer can read the response before the socket closes.
 
-Nothing here throws a connection's trouble at anybody else: malformed bytes get a 400 and the end of
-their own connection, a slow peer gets a 408, a peer that vanished is forgotten.
+Errors stay within their connection: malformed bytes get a 400 and close it, a slow peer gets a 408, and a peer
+that has disconnected is dropped.
 """
 
 from __future__ import annotations

@@ -187,13 +187,13 @@ def serve(
 async def _serve(
     service: Service, host: str, port: int, ready: Callable[[str], None] | None
 ) -> None:
-    told_to_stop = asyncio.Event()
+    stopping = asyncio.Event()
     listener = Listener(service)
-    with _on_signal(told_to_stop.set):
+    with _on_signal(stopping.set):
         url = await listener.start(host, port)
         if ready is not None:
             ready(url)
-        await told_to_stop.wait()
+        await stopping.wait()
         await listener.stop()
 
 
@@ -236,7 +236,7 @@ def running_server(
 ) -> Iterator[str]:
     """Serve from a thread of its own while the block runs; gives the URL.
 
-    The service stays open: whoever made it closes it.
+    The service stays open; the caller closes it.
 
     >>> with running_server(service) as url:          # doctest: +SKIP
     ...     boto3.client("dynamodb", endpoint_url=url)

@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "real_dynamodb: leave boto3 as it is in this test, although isotone_mock_dynamodb is set.",
+        "real_dynamodb: do not patch boto3 in this test, even if isotone_mock_dynamodb is set.",
     )
 
 

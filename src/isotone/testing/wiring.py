@@ -1,7 +1,7 @@
 """boto3's and aioboto3's own clients for the fixtures, wired to the database of the running test.
 
 Making a boto3 client costs milliseconds, so one client and one resource serve the whole test session
-and only the database behind them changes.
+and only their database changes.
 """
 
 from __future__ import annotations
