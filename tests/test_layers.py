@@ -55,18 +55,6 @@ ORDER_OF_THE_MODEL = ("declaring", "writing", "reading", "tables")
 # Layers that know the model by its door alone.
 THROUGH_THE_DOOR = {"structures", "cli", "testing"}
 
-# Imports that break a rule below and are still there, each with its reason. No new ones.
-OFFENDERS = {
-    (
-        "isotone.model.migration",
-        "isotone.model.reading.bounds",
-    ): "migration is to leave writing",
-    (
-        "isotone.model.migration",
-        "isotone.model.reading.queries",
-    ): "migration is to leave writing",
-}
-
 
 def modules() -> dict[str, Path]:
     found = {}
@@ -109,10 +97,6 @@ def imported(module: str, *, runtime_only: bool = True) -> set[str]:
 
 
 GRAPH = {module: imported(module) for module in MODULES}
-ALLOWED_GRAPH = {
-    module: {target for target in targets if (module, target) not in OFFENDERS}
-    for module, targets in GRAPH.items()
-}
 
 
 def child_of(package: str, module: str) -> str | None:
@@ -126,7 +110,7 @@ def child_of(package: str, module: str) -> str | None:
 def parts_of(package: str) -> dict[str, set[str]]:
     """What the modules and sub-packages directly in a package import of one another."""
     graph: dict[str, set[str]] = {}
-    for module, targets in ALLOWED_GRAPH.items():
+    for module, targets in GRAPH.items():
         part = child_of(package, module)
         if part is not None:
             known = {child_of(package, target) for target in targets}
@@ -151,7 +135,7 @@ def test_imports_point_down(module: str) -> None:
 
 
 def test_no_modules_import_each_other() -> None:
-    assert not cycle_in(ALLOWED_GRAPH)
+    assert not cycle_in(GRAPH)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -179,15 +163,6 @@ def test_the_model_is_imported_through_its_door(module: str) -> None:
     }
     wrong = sorted(source for source in sources if source.startswith("isotone.model."))
     assert not wrong, f"{module} imports {wrong}; import the names from isotone.model"
-
-
-def test_offenders_that_were_mended_are_off_the_list() -> None:
-    mended = [
-        (module, target)
-        for module, target in OFFENDERS
-        if module not in MODULES or target not in imported(module, runtime_only=False)
-    ]
-    assert not mended, f"well done; now take these out of OFFENDERS: {mended}"
 
 
 @pytest.mark.parametrize("module", MODULES)
