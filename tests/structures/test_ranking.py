@@ -92,9 +92,9 @@ class Ranks:
 
     def change(self, leaving: str | None = None, entering: str | None = None) -> None:
         def attempt() -> Steps[None]:
-            together = self.store.calls.transaction()
-            yield from self.ranking.change(together, leaving=leaving, entering=entering)
-            yield from together.commit()
+            tx = self.store.calls.transaction()
+            yield from self.ranking.change(tx, leaving=leaving, entering=entering)
+            yield from tx.commit()
 
         self.store.run(self.ranking.settle(attempt))
 
@@ -317,9 +317,9 @@ def test_whatever_the_order_of_requests(
                 leaving, entering = (ranking_key(n, f"m{member}") for n in (scores[member], score))
 
                 def attempt(leaving: str = leaving, entering: str = entering) -> Steps[None]:
-                    together = store.calls.transaction()
-                    yield from ranking.change(together, leaving=leaving, entering=entering)
-                    yield from together.commit()
+                    tx = store.calls.transaction()
+                    yield from ranking.change(tx, leaving=leaving, entering=entering)
+                    yield from tx.commit()
 
                 yield from ranking.settle(attempt)
                 scores[member] = score
@@ -343,23 +343,23 @@ def test_a_key_that_is_not_there_does_not_leave(memory: Store) -> None:
     memory.create_tables(table := Table("ranks"))
     ranks = Ranks(memory, table)
     ranks.change(entering=key_of(1))
-    together = memory.calls.transaction()
+    tx = memory.calls.transaction()
     with pytest.raises(Overtaken):
-        memory.run(ranks.ranking.change(together, leaving=key_of(2)))
+        memory.run(ranks.ranking.change(tx, leaving=key_of(2)))
     with pytest.raises(Overtaken):
-        memory.run(ranks.ranking.change(together, entering=key_of(1)))
+        memory.run(ranks.ranking.change(tx, entering=key_of(1)))
 
 
 def test_a_transaction_that_was_overtaken_fails_whole(memory: Store) -> None:
     memory.create_tables(table := Table("ranks"))
     ranks = Ranks(memory, table)
     ranks.rebuild(map(key_of, range(100, 130)))
-    together = memory.calls.transaction()
-    memory.run(ranks.ranking.change(together, leaving=key_of(105), entering=key_of(900)))
+    tx = memory.calls.transaction()
+    memory.run(ranks.ranking.change(tx, leaving=key_of(105), entering=key_of(900)))
     for number in range(900, 930):  # divides the leaf that the key was to enter
         ranks.change(entering=ranking_key(number, "other"))
     with pytest.raises(errors.TransactionFailed):
-        memory.run(together.commit())
+        memory.run(tx.commit())
     keys = [*map(key_of, range(100, 130)), *(ranking_key(n, "other") for n in range(900, 930))]
     ranks.check(keys)
 

@@ -164,11 +164,11 @@ def test_a_slow_writer_is_not_overtaken_by_quick_ones_in_the_same_leaf(hasty: St
     """Changes of other keys of a leaf do not fail one another, however many come between two requests."""
     quick, slow = ranks_in(hasty), ranks_in(hasty)
     quick.rebuild(KEYS)
-    together = hasty.calls.transaction()
+    tx = hasty.calls.transaction()
 
     def change() -> Steps[None]:
-        yield from slow.ranking.change(together, leaving=KEYS[3], entering=KEYS[3] + "x")
-        yield from together.commit()
+        yield from slow.ranking.change(tx, leaving=KEYS[3], entering=KEYS[3] + "x")
+        yield from tx.commit()
 
     place = 0
     for _ in requests_of(hasty, change()):
@@ -272,9 +272,9 @@ def test_eight_writers_whose_transactions_meet(hasty: Store) -> None:
             old, new = keys.pop(0), ranking_key(chosen.randrange(9), f"{seed} moved {number}")
 
             def attempt(old: str = old, new: str = new) -> Steps[None]:
-                together = hasty.calls.transaction()
-                yield from ranking.change(together, leaving=old, entering=new)
-                yield from together.commit()
+                tx = hasty.calls.transaction()
+                yield from ranking.change(tx, leaving=old, entering=new)
+                yield from tx.commit()
 
             yield from ranking.settle(attempt)
             keys.append(new)

@@ -50,7 +50,6 @@ from isotone.model import (
     escape,
     number_of,
     ordered_number,
-    pause_after,
     unescape,
 )
 from isotone.structures.operation import bind_entity
@@ -84,6 +83,7 @@ from isotone.structures.ranking_nodes import (
     sums,
     total,
 )
+from isotone.structures.retries import backoff
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -518,7 +518,7 @@ class Ranking:
                 elif isinstance(failure, TransactionFailed):
                     self._forget(None)  # a slot may belong to another child by now
             if number >= _WITHOUT_PAUSE:
-                yield pause_after(number - _WITHOUT_PAUSE)
+                yield from backoff(number - _WITHOUT_PAUSE)
         raise Contended(
             f"others changed the ranking {self.name!r} during each of {attempts} attempts; try again "
             "later; if there are no others, its scores were written by other means, and rerank() rebuilds it"
