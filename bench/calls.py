@@ -73,7 +73,7 @@ def operations() -> Iterator[dict[str, Callable[[], object]]]:
             "zscore": lambda: plain.zscore("song:150"),
             "zrank among 300": lambda: ranked.zrank("song:150"),
             "zincrby with ranks among 300": lambda: ranked.zincrby(1, "song:150"),
-            "PutItem with an index": lambda: database.execute("PutItem", next(songs)),
+            "PutItem with an index": lambda: database.send("PutItem", next(songs)),
         }
 
 
