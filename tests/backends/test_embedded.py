@@ -76,7 +76,7 @@ def test_failing_background_work_is_logged_and_tried_again(
         database.client().create_table(**TABLE)
         database.client().update_time_to_live(TableName="sessions", TimeToLiveSpecification=EXPIRY)
         assert done.wait(PATIENCE)
-    assert "it will be retried" in caplog.text
+    assert "it will be tried again" in caplog.text
 
 
 @pytest.mark.parametrize("place", ["memory", "file"])

@@ -223,5 +223,5 @@ class _Worker:
             return self._service.maintain()
         except Exception:  # if the thread ended, all later work would silently be left undone
             self._service.engine.abandon()
-            log.exception("background work failed; it will be retried")
+            log.exception("background work failed; it will be tried again")
             return _RETRY_INTERVAL
