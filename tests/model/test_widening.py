@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any
+from enum import Enum
+from typing import Any, Literal, get_args
 
 import pytest
 
-from isotone import Attr, Entity, Global, Index, Key, Table, Widened, desc, field, version
+from isotone import Attr, Entity, Global, Index, Key, Table, Widened, desc, field, in_order, version
 from isotone.backends.interface import Backend, Request, Response
 from isotone.errors import AlreadyExists, NotUnique, OutOfRange, TransactionFailed, UsageError
 
@@ -264,3 +265,58 @@ def test_there_must_be_something_to_widen(repos: Any) -> None:
 def test_beyond_the_width_nothing_is_written(repos: Any) -> None:
     with pytest.raises(OutOfRange):
         repos.store.put(Issue(repo="r", number=1_000_000))
+
+
+# Keys that do not sort by the bare value
+
+
+class Level(Enum):
+    LOW = "low"
+    HIGH = "high"
+
+
+Urgency = Literal["later", "now"]
+
+
+def ticket(table: Table, **width: Any) -> type[Entity]:
+    """An entity whose sort key has an enum, a declared order, a text in lower case and a number."""
+
+    class Ticket(Entity, table=table, tag="Ticket"):
+        desk: Attr[str] = field()
+        level: Attr[Level] = field()
+        urgency: Attr[Urgency] = field()
+        title: Attr[str] = field(case="lower")
+        number: Attr[int] = field(alert=2, **width)
+
+        primary = Key("DESK", desk).sort("T", level, desc(in_order(urgency)), title, number)
+
+    return Ticket
+
+
+def test_two_widths_come_in_the_order_of_the_key(desk: Any) -> None:
+    old = ticket(Table("tickets"), max=99)
+    new = ticket(Table("tickets"), max=9_999, was=99)
+    done = ticket(Table("tickets"), max=9_999)
+    desk.store.create_tables(old.__schema__.table)
+    values = [
+        {"desk": "d", "level": level, "urgency": urgency, "title": title, "number": number}
+        for level in Level
+        for urgency in get_args(Urgency)
+        for title in ("b", "A", "B c")
+        for number in (2, 10)
+    ]
+    for place, one in enumerate(values):
+        desk.store.put((old if place % 2 else new)(**one))
+
+    def read(entity: Any, **options: Any) -> list[Any]:
+        query = entity.primary.where(entity.desk == "d")
+        return [
+            each.to_dict()
+            for each in desk.store.all(query.reversed() if options.get("reversed") else query)
+        ]
+
+    forwards, backwards = read(new), read(new, reversed=True)
+    desk.store.widen(new)
+    assert forwards == read(done)
+    assert backwards == read(done, reversed=True)
+    assert len(forwards) == len(values)
