@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from isotone.backends.embedded import Database as Database
     from isotone.backends.embedded import open as open  # noqa: A004
     from isotone.backends.endpoint import Timeouts as Timeouts
+    from isotone.backends.interface import Capabilities as Capabilities
     from isotone.backends.retry import Retries as Retries
     from isotone.client import Client as Client
     from isotone.clock import ManualClock as ManualClock
@@ -66,8 +67,8 @@ if TYPE_CHECKING:
     from isotone.model.reading.snapshot import Snapshot as Snapshot
     from isotone.model.store import AsyncStore as AsyncStore
     from isotone.model.store import Store as Store
-    from isotone.model.tables.events import Event as Event
-    from isotone.model.tables.tables import Throughput as Throughput
+    from isotone.model.streams import Event as Event
+    from isotone.model.table_admin import Throughput as Throughput
     from isotone.model.transactions import Transaction as Transaction
     from isotone.model.writing.headroom import HeadroomNotice as HeadroomNotice
     from isotone.model.writing.headroom import HeadroomWarning as HeadroomWarning
@@ -80,13 +81,14 @@ _HOMES = {
     "AsyncStore": "isotone.model.store",
     "Attr": "isotone.model.declaring.fields",
     "Binary": "isotone.model.declaring.table",
+    "Capabilities": "isotone.backends.interface",
     "Change": "isotone.model.declaring.changes",
     "Client": "isotone.client",
     "Condition": "isotone.model.declaring.conditions",
     "Credentials": "isotone.backends.credentials",
     "Database": "isotone.backends.embedded",
     "Entity": "isotone.model.entity",
-    "Event": "isotone.model.tables.events",
+    "Event": "isotone.model.streams",
     "Family": "isotone.model.reading.collections",
     "Global": "isotone.model.declaring.table",
     "HeadroomNotice": "isotone.model.writing.headroom",
@@ -107,7 +109,7 @@ _HOMES = {
     "Store": "isotone.model.store",
     "SystemClock": "isotone.clock",
     "Table": "isotone.model.declaring.table",
-    "Throughput": "isotone.model.tables.tables",
+    "Throughput": "isotone.model.table_admin",
     "Timeouts": "isotone.backends.endpoint",
     "Transaction": "isotone.model.transactions",
     "ULID": "isotone.codec.ids",
@@ -145,6 +147,7 @@ __all__ = [
     "AsyncStore",
     "Attr",
     "Binary",
+    "Capabilities",
     "Change",
     "Client",
     "Condition",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from isotone.backends.retry import is_transient
 from isotone.backends.retry import is_transient as is_passing
 from isotone.codec.ids import uuid7
+from isotone.model import streams
 from isotone.model.connecting import aconnect, connect
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition, all_of
@@ -24,10 +25,8 @@ from isotone.model.reading.reader import Page, Traversal
 from isotone.model.reading.snapshot import Snapshot
 from isotone.model.steps import CONTENTION, THROTTLING, Backoff, Batches, Call, Pause, Steps
 from isotone.model.store import AsyncStore, Calls, Store
-from isotone.model.tables import streaming
-from isotone.model.tables.events import Event, EventKind
-from isotone.model.tables.streaming import Shard, shards_of, streams_of
-from isotone.model.tables.tables import Throughput
+from isotone.model.streams import Event, EventKind
+from isotone.model.table_admin import Throughput
 from isotone.model.transactions import Transaction
 
 Collected = Transaction
@@ -72,7 +71,6 @@ __all__ = [
     "Query",
     "Read",
     "Scan",
-    "Shard",
     "Snapshot",
     "Stats",
     "Steps",
@@ -102,10 +100,8 @@ __all__ = [
     "pause_after",
     "raw",
     "resolve_alias",
-    "shards_of",
     "since_epoch",
-    "streaming",
-    "streams_of",
+    "streams",
     "unescape",
     "updated",
     "upgrade",

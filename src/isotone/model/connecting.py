@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Unpack, cast
 
 from isotone.backends import opening
-from isotone.backends.interface import AtOnce
+from isotone.backends.interface import DYNAMODB, AtOnce, Capabilities
 from isotone.backends.opening import MEMORY, Opened, OpenedAsync, Target
 from isotone.clock import Clock, SystemClock
 from isotone.errors import UsageError
@@ -33,11 +33,13 @@ class StoreOptions(opening.Options, total=False):
     `cursor_secret` signs cursors: 16 bytes or more, the same in all processes that exchange them. Without
     it they are good for this store object alone. `cursor_lifetime`: seconds after which they are refused.
     `deadline`: seconds for which a call may go on retrying, all its retries together; 60 unless given.
+    `capabilities`: what the engine can do, all that DynamoDB can unless given.
     `report` is told of wasteful reads, by a Python warning unless it is given; None is for silence.
     `observe`: observers of every request (`isotone.to_log()`, `isotone.to_spans()`).
     `tape`: a file from which requests are answered if it is there, and into which they are recorded if not.
     """
 
+    capabilities: Capabilities
     cursor_secret: bytes
     deadline: float
     cursor_lifetime: float
@@ -66,7 +68,14 @@ def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
     if observers := options.get("observe", ()):
         backend = Observed(backend, observers)
     clock = _clock(target, options)
-    return Store(backend, _reader(options, clock), clock, close, options.get("deadline", _DEADLINE))
+    return Store(
+        backend,
+        _reader(options, clock),
+        clock,
+        close,
+        options.get("deadline", _DEADLINE),
+        options.get("capabilities", DYNAMODB),
+    )
 
 
 def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncStore:
@@ -80,7 +89,12 @@ def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncS
         backend = AsyncObserved(backend, observers)
     clock = _clock(target, options)
     return AsyncStore(
-        backend, _reader(options, clock), clock, close, options.get("deadline", _DEADLINE)
+        backend,
+        _reader(options, clock),
+        clock,
+        close,
+        options.get("deadline", _DEADLINE),
+        options.get("capabilities", DYNAMODB),
     )
 
 
@@ -147,6 +161,7 @@ _WANTED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
         "a clock: isotone.SystemClock(), isotone.ManualClock(…), or an object whose now() gives seconds "
         "since 1970",
     ),
+    "capabilities": (_is(Capabilities), "isotone.Capabilities(…)"),
     "connections": (_is(int), "an int"),
     "credentials": (_is_source, "isotone.Credentials(…), or a function that gives them"),
     "cursor_lifetime": (_is(int, float), "seconds"),

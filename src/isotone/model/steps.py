@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
@@ -77,6 +77,14 @@ CONTENTION: Final = Backoff(attempts=12, first=0.005, longest=0.5)
 """For writes that lost a race."""
 THROTTLING: Final = Backoff(attempts=10, first=0.1, longest=10.0)
 """For batches of which the service did nothing."""
+
+
+def poll_pauses() -> Iterator[Pause]:
+    """Pauses between looks at something that becomes ready by itself: from 0.05 s, doubled, up to 5 s."""
+    seconds = 0.05
+    while True:
+        yield Pause(seconds)
+        seconds = min(seconds * 2, 5.0)
 
 
 class Deadline:

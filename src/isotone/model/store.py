@@ -23,10 +23,10 @@ from types import TracebackType
 from typing import Any, Never, Self, TypeVar, cast
 
 from isotone import limits
-from isotone.backends.interface import AsyncBackend, Backend, Capabilities
+from isotone.backends.interface import DYNAMODB, AsyncBackend, Backend, Capabilities
 from isotone.clock import Clock
 from isotone.errors import IsotoneError
-from isotone.model import migration
+from isotone.model import migration, table_admin
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.table import Table
@@ -44,10 +44,8 @@ from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import FetchProgress, Page, Reader, Traversal
 from isotone.model.reading.snapshot import Snapshot
 from isotone.model.steps import Batches, Deadline, Pause, Steps, with_hint
-from isotone.model.tables import streaming
-from isotone.model.tables import tables as table_admin
-from isotone.model.tables.events import Event
-from isotone.model.tables.tables import Difference, Throughput
+from isotone.model.streams import Changes, Event
+from isotone.model.table_admin import Difference, Throughput
 from isotone.model.transactions import Transaction, get_together
 from isotone.model.writing import batches
 from isotone.model.writing.executor import execute
@@ -64,11 +62,10 @@ R = TypeVar("R")
 class Operations(Host[M_co]):
     """What every store can do: one body for each operation."""
 
-    capabilities: Capabilities
-
-    def __init__(self, reader: Reader, clock: Clock) -> None:
+    def __init__(self, reader: Reader, clock: Clock, capabilities: Capabilities = DYNAMODB) -> None:
         self._reader = reader
         self.clock = clock
+        self.capabilities = capabilities
 
     def _write(self, write: Write[R]) -> Steps[R]:
         if is_migrating(write.schema):
@@ -87,7 +84,7 @@ class Operations(Host[M_co]):
         exists with another declaration, and leaves it as it is, and `Unsupported` where the engine cannot
         do what a table or its entities need.
         """
-        return table_admin.create_tables(tables, throughput)
+        return table_admin.create_tables(tables, throughput, self.capabilities)
 
     @operation
     def differences(self, *tables: Table) -> Steps[list[Difference]]:
@@ -333,7 +330,7 @@ class Operations(Host[M_co]):
         `Table(…, stream=…)`. To continue with changes to come, and for work that must not be lost, use
         `isotone.structures.Worker`.
         """
-        changes = streaming.Changes(table, since)
+        changes = Changes(table, since)
         while not changes.is_over:
             yield changes.step()
 
@@ -348,10 +345,11 @@ class Store(Operations[Waits], Waits):
         clock: Clock,
         close: Callable[[], None],
         patience: float = 60.0,
+        capabilities: Capabilities = DYNAMODB,
     ) -> None:
-        super().__init__(reader, clock)
+        super().__init__(reader, clock, capabilities)
         self.backend = backend
-        self.calls = Calls(reader, clock)
+        self.calls = Calls(reader, clock, capabilities)
         self.patience = patience
         self._close = close
 
@@ -428,10 +426,11 @@ class AsyncStore(Operations[Awaits], Awaits):
         clock: Clock,
         close: Callable[[], None],
         patience: float = 60.0,
+        capabilities: Capabilities = DYNAMODB,
     ) -> None:
-        super().__init__(reader, clock)
+        super().__init__(reader, clock, capabilities)
         self.backend = backend
-        self.calls = Calls(reader, clock)
+        self.calls = Calls(reader, clock, capabilities)
         self.patience = patience
         self._close = close
 

@@ -18,7 +18,7 @@ from typing import Final, Self
 from uuid import uuid4
 
 from isotone.errors import IsotoneError
-from isotone.model import Store, is_transient, streaming
+from isotone.model import Store, is_transient, streams
 from isotone.structures.delivery import Delivery, WorkerPlan, WorkerProgress, WorkerSettings
 from isotone.structures.shard_leases import (
     HeldShard,
@@ -151,7 +151,7 @@ class Member:
         """
         stream, is_latest = self._select_stream()
         leases = self._leases.all(stream)
-        shards = self._store.run(streaming.shards_of(stream))
+        shards = self._store.run(streams.shards_of(stream))
         leases = self._leases.register(stream, leases, shards)
         for lease in leases:
             if lease.shard in self.held:
@@ -174,7 +174,7 @@ class Member:
         Where the table's stream was disabled and enabled again, the old one is read to its end first.
         """
         table, from_now = self._plan.table, self.settings.start == "LATEST"
-        latest = self._store.run(streaming.stream_of(table))
+        latest = self._store.run(streams.stream_of(table))
         if self._start is None or self._start.stream != latest:
             start = self._leases.start(table, latest, from_now=from_now)
             if self._start is not None and self._start.stream != start.stream:

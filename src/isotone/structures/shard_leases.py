@@ -45,7 +45,7 @@ from isotone.model import (
     created,
     expires,
     field,
-    streaming,
+    streams,
 )
 from isotone.structures.operation import bind_entity
 
@@ -191,7 +191,7 @@ class Leases:
         since = self.now().replace(microsecond=0) if from_now and not known else None
         streams = {*known, latest}
         if known:  # a stream may have come and gone since the last look
-            listed = self.store.run(streaming.streams_of(table))
+            listed = self.store.run(streams.streams_of(table))
             streams |= {stream for stream in listed if stream > min(known)}
         for stream in sorted(streams):  # their names end in the time at which they began
             start = known.get(stream) or self._create(
@@ -205,7 +205,7 @@ class Leases:
         """Whether an ended stream is not read to its end; forgets one that is gone."""
         leases = self.all(start.stream)
         try:
-            shards = self.store.run(streaming.shards_of(start.stream))
+            shards = self.store.run(streams.shards_of(start.stream))
         except ResourceNotFoundException:
             self._forget(leases)
             self.store.delete(start)
@@ -414,22 +414,22 @@ class HeldShard:
     def _begin(self) -> str:
         stream, shard = self.lease.stream, self.lease.shard
         try:
-            return self._store.run(streaming.position(stream, shard, after=self.done))
+            return self._store.run(streams.position(stream, shard, after=self.done))
         except TrimmedDataAccessException:
             return self._oldest(
                 f"what followed {self.done} may have been dropped before it was read"
             )
 
-    def _read(self, start: str, limit: int) -> streaming.Records:
+    def _read(self, start: str, limit: int) -> streams.Records:
         try:
-            return self._store.run(streaming.read(self._table, self.lease.shard, start, limit))
+            return self._store.run(streams.read(self._table, self.lease.shard, start, limit))
         except TrimmedDataAccessException:
-            return streaming.Records([], self._oldest("records were dropped before they were read"))
+            return streams.Records([], self._oldest("records were dropped before they were read"))
 
     def _oldest(self, loss: str) -> str:
         """The position of the oldest record that is left, after some were lost."""
         self._leases.report_loss(self.lease.shard, loss)
-        return self._store.run(streaming.position(self.lease.stream, self.lease.shard))
+        return self._store.run(streams.position(self.lease.stream, self.lease.shard))
 
     def rewind(self) -> None:
         """Read again what was read and not handled."""

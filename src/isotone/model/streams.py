@@ -1,27 +1,183 @@
-"""A table's stream of changes: enabled as declared, its shards listed, its records read.
+"""A table's stream of changes: its events, its shards, and how its records are read.
 
-A shard is read from a position on, page by page. Whoever wants every item's changes in order finishes a
-shard before its children: `in_order` tells in which order that is.
+    for event in store.changes(shop):
+        if event.kind == "modified" and isinstance(event.after, Order):
+            print(event.before.status, "→", event.after.status)
+
+An event decodes its entities when they are first used, so an event that is skipped costs next to nothing.
+A shard is read page by page, from a position on. To get every item's changes in order, finish a shard before
+its children: `in_order` sorts shards so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import cached_property
 from graphlib import TopologicalSorter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, cast
+
+from typing_extensions import TypeVar
 
 from isotone.backends.interface import Response
-from isotone.errors import ResourceNotFoundException, UsageError
+from isotone.errors import MalformedKey, ResourceNotFoundException, UsageError
 from isotone.model.declaring.table import Table
-from isotone.model.steps import Call, Pause, Steps
-from isotone.model.tables.events import Event
+from isotone.model.steps import Call, Steps, poll_pauses
+from isotone.values.json import item_from_wire
+from isotone.values.types import Item
 
 if TYPE_CHECKING:
+    from isotone.model.declaring.schema import EntitySchema
     from isotone.model.entity import Entity
 
-_FIRST_PAUSE: Final = 0.05  # seconds between looks at a table whose stream is being enabled
-_LONGEST_PAUSE: Final = 5.0
+E = TypeVar("E", bound="Entity", default="Entity")
+
+EventKind = Literal["inserted", "modified", "removed"]
+
+_KINDS: Final[Mapping[str, EventKind]] = {
+    "INSERT": "inserted",
+    "MODIFY": "modified",
+    "REMOVE": "removed",
+}
+_TIME_TO_LIVE: Final = "dynamodb.amazonaws.com"
+
+
+class Event(Generic[E]):
+    """One change of one item, as the stream of its table has it.
+
+    `record` is DynamoDB's own, `shard` the id of the shard that it lay in.
+    """
+
+    def __init__(self, table: Table, shard: str, record: Mapping[str, Any]) -> None:
+        self.table = table
+        self.shard = shard
+        self.record = record
+        self._change: Mapping[str, Any] = record["dynamodb"]
+
+    @property
+    def id(self) -> str:
+        """The same for this change whenever it is read, and no other's: a key for idempotent writes."""
+        given: str = self.record["eventID"]
+        return given
+
+    @property
+    def kind(self) -> EventKind:
+        """Whether the item was inserted, modified or removed."""
+        return _KINDS[self.record["eventName"]]
+
+    @property
+    def sequence(self) -> str:
+        """The sequence number: later changes of items with the same partition key have greater ones."""
+        number: str = self._change["SequenceNumber"]
+        return number
+
+    @property
+    def time(self) -> datetime:
+        """When the change was made, to the second."""
+        return datetime.fromtimestamp(self.timestamp, UTC)
+
+    @property
+    def timestamp(self) -> float:
+        """`time` as seconds since the epoch."""
+        return float(self._change["ApproximateCreationDateTime"])
+
+    @property
+    def expired(self) -> bool:
+        """Whether the item was removed because its time was over."""
+        return _TIME_TO_LIVE in (self.record.get("userIdentity") or {}).values()
+
+    @cached_property
+    def keys(self) -> dict[str, Any]:
+        """The attributes of the item's primary key, as plain values."""
+        return item_from_wire(self._change["Keys"])
+
+    @cached_property
+    def before(self) -> E | None:
+        """The entity before the change.
+
+        None where it was inserted, where the stream keeps no old images, and where it is none of the
+        table's entities. Raises `InvalidEntity` where a field is missing that has no default.
+        """
+        return self._entity("OldImage")
+
+    @cached_property
+    def after(self) -> E | None:
+        """The entity after the change.
+
+        None where it was removed, where the stream keeps no new images, and where it is none of the
+        table's entities. Raises `InvalidEntity` where a field is missing that has no default.
+        """
+        return self._entity("NewImage")
+
+    @property
+    def entity(self) -> E:
+        """The entity as the event knows it last: after the change, before it where it was removed.
+
+        Raises `UsageError` where the stream shows neither.
+        """
+        found = self.after if self.after is not None else self.before
+        if found is None:
+            raise UsageError(
+                f"the stream of table {self.table.name!r} shows no entity for this event; "
+                "declare the table with stream='NEW_AND_OLD_IMAGES', or look at event.keys"
+            )
+        return found
+
+    @cached_property
+    def schema(self) -> EntitySchema | None:
+        """What declared the entity; None where none of the table's entities is like it.
+
+        It is found by the tag, or by the form of the key where the stream shows no image.
+        """
+        image = self._change.get("NewImage") or self._change.get("OldImage")
+        if image is None:
+            return self._schema_of_keys()
+        tag = image.get(self.table.tag)
+        if tag is not None:
+            return self.table.entities.get(tag.get("S", ""))
+        only = tuple(self.table.entities.values())
+        return only[0] if len(only) == 1 else None
+
+    def _schema_of_keys(self) -> EntitySchema | None:
+        known = self.table.entities.values()
+        fitting = [schema for schema in known if _fits(schema, self._change["Keys"])]
+        return fitting[0] if len(fitting) == 1 else None
+
+    def _entity(self, member: str) -> E | None:
+        image: Item | None = self._change.get(member)
+        if image is None or self.schema is None:
+            return None
+        return cast("E", self.schema.from_item(_repaired(image), require_all_fields=True))
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.keys!r} at {self.sequence}>"
+
+
+def _repaired(image: Item) -> Item:
+    """An image whose empty maps are `{"M": {}}`: in streams of DynamoDB Local they are `{}`."""
+    return {name: _repaired_value(value) for name, value in image.items()}
+
+
+def _repaired_value(value: Any) -> Any:
+    if not value:
+        return {"M": {}}
+    if "M" in value:
+        return {"M": _repaired(value["M"])}
+    if "L" in value:
+        return {"L": [_repaired_value(each) for each in value["L"]]}
+    return value
+
+
+def _fits(schema: EntitySchema, keys: Item) -> bool:
+    """Whether the entity writes keys of this form."""
+    try:
+        for slot in schema.primary.slots:
+            slot.parse(keys[slot.attribute.name])
+    except (MalformedKey, KeyError):
+        return False
+    return True
+
+
 _EMPTY_PAGES: Final = 3  # in a row, after which an open shard is believed to be read
 
 
@@ -50,7 +206,7 @@ class Records(NamedTuple):
 
 
 def specification(table: Table) -> dict[str, Any]:
-    """The member of a request that enables the declared stream."""
+    """The request member that enables the declared stream."""
     if table.stream is None:
         return {}
     return {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": table.stream}}
@@ -63,20 +219,18 @@ def view_of(description: Response) -> str | None:
 
 
 def ensure_stream(table: Table) -> Steps[None]:
-    """Enable the declared stream where the table has none, and wait until it is there."""
+    """Enable the declared stream where the table has none, and wait until it is active."""
     if table.stream is None:
         return
     response = yield Call("DescribeTable", {"TableName": table.name})
     if view_of(response["Table"]) is not None:
         return
     yield Call("UpdateTable", {"TableName": table.name, **specification(table)})
-    pause = _FIRST_PAUSE
-    while True:
+    for pause in poll_pauses():
         response = yield Call("DescribeTable", {"TableName": table.name})
         if response["Table"].get("TableStatus", "ACTIVE") == "ACTIVE":
             return
-        yield Pause(pause)
-        pause = min(pause * 2, _LONGEST_PAUSE)
+        yield pause
 
 
 # Reading

@@ -1,8 +1,8 @@
-"""Tables from declarations: made where they are missing, compared where they are there.
+"""Tables from declarations: created where they are missing, compared where they exist.
 
-What a `Table` and its entities declare becomes the request that makes it. A table that exists is never
-changed by being looked at: `differences` says in words where it is not as declared, and `add_indexes`
-adds the global indexes that it lacks, one after the other, as the service wants it.
+What a `Table` and its entities declare becomes the request that creates it. `differences` only compares an
+existing table with its declaration, and says in words what differs. `add_indexes` adds the global indexes
+that it lacks, one after the other, as the service requires.
 """
 
 from __future__ import annotations
@@ -11,26 +11,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from isotone.backends.interface import Response
+from isotone.backends.interface import DYNAMODB, Capabilities, Response
 from isotone.errors import (
     ResourceInUseException,
     ResourceNotFoundException,
     TableDiffers,
     UsageError,
+    ValidationException,
 )
 from isotone.model.declaring.table import IndexLayout, KeyAttribute, KeyLayout, Projection, Table
-from isotone.model.steps import Call, Pause, Steps
-from isotone.model.tables import streaming
-from isotone.model.tables.expiring import ensure_expiry, expiry_difference
+from isotone.model.steps import Call, Steps, poll_pauses
+from isotone.model.streams import ensure_stream, specification, view_of
 
-_FIRST_PAUSE: Final = 0.05  # seconds; what is made at once is not waited for
-_LONGEST_PAUSE: Final = 5.0
-_PASSING: Final = {
-    "CREATING",
-    "UPDATING",
-    "DELETING",
-    "ACTIVE",
-}  # statuses that change by themselves
+_TRANSIENT: Final = {"CREATING", "UPDATING", "DELETING", "ACTIVE"}
+"""The statuses of a table or an index that change by themselves."""
 
 
 class Throughput(NamedTuple):
@@ -42,7 +36,7 @@ class Throughput(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something about a table that is not as declared: `what` in words, `index` where it is one's."""
+    """A point where a table, or one of its indexes, is not as declared; `what` says it in words."""
 
     table: str
     index: str | None
@@ -55,7 +49,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class IndexProgress:
-    """How far an index is that is being filled: the items in it, of those in the table."""
+    """How much of an index is filled: its items, of those in the table."""
 
     table: str
     index: str
@@ -84,17 +78,15 @@ def _check_tables(call: str, given: Sequence[Any]) -> None:
         raise UsageError(f"{call} takes tables, isotone.Table(…), not {each!r}")
 
 
-# Steps
-
-
 def create_tables(
-    tables: Sequence[Table], throughput: Throughput | None = None
+    tables: Sequence[Table],
+    throughput: Throughput | None = None,
+    capabilities: Capabilities = DYNAMODB,
 ) -> Steps[list[str]]:
-    """Make the tables that are missing, with their indexes and expiry; the names of those made.
-
-    All are asked for before any is waited for. Raises `TableDiffers` where one exists otherwise.
-    """
+    """Create the missing tables; all are requested before any is waited for."""
     _check_tables("create_tables", tables)
+    for table in tables:
+        capabilities.require(_needs(table), f"table {table.name!r}")
     made = []
     for table in tables:
         if (yield from _create(table, throughput)):
@@ -109,12 +101,12 @@ def create_tables(
         raise TableDiffers(found)
     for table in tables:
         yield from ensure_expiry(table)
-        yield from streaming.ensure_stream(table)
+        yield from ensure_stream(table)
     return made
 
 
 def differences(tables: Sequence[Table]) -> Steps[list[Difference]]:
-    """Where the tables are not as declared; nothing is changed."""
+    """Compare tables with their declarations."""
     _check_tables("differences", tables)
     found: list[Difference] = []
     for table in tables:
@@ -124,7 +116,7 @@ def differences(tables: Sequence[Table]) -> Steps[list[Difference]]:
             continue
         found += _compare(table, description)
         found += yield from _compare_expiry(table)
-        if table.stream and not streaming.view_of(description):
+        if table.stream and not view_of(description):
             found.append(Difference(table.name, None, f"has no stream, declared is {table.stream}"))
     return found
 
@@ -132,7 +124,7 @@ def differences(tables: Sequence[Table]) -> Steps[list[Difference]]:
 def add_indexes(
     tables: Sequence[Table], throughput: Throughput | None = None, progress: Progress | None = None
 ) -> Steps[list[str]]:
-    """Add the declared global indexes that the tables lack, and wait until each is filled."""
+    """Add the missing global indexes, and wait until each is filled."""
     _check_tables("add_indexes", tables)
     added = []
     for table in tables:
@@ -152,38 +144,38 @@ def add_indexes(
 
 
 def drop_tables(tables: Sequence[Table]) -> Steps[list[str]]:
-    """Delete the tables with all that they hold; the names of those that were there."""
+    """Delete tables, and wait until they are deleted."""
     _check_tables("drop_tables", tables)
     dropped = []
     for table in tables:
         if (yield from _drop(table)):
             dropped.append(table)  # noqa: PERF401 - a comprehension cannot yield
     for table in dropped:
-        pause = _FIRST_PAUSE
+        pauses = poll_pauses()
         while (yield from _describe(table)) is not None:
-            pause = yield from _wait(pause)
+            yield next(pauses)
     return [table.name for table in dropped]
 
 
 def _drop(table: Table) -> Steps[bool]:
-    pause = _FIRST_PAUSE
+    pauses = poll_pauses()
     while True:
         try:
             yield Call("DeleteTable", {"TableName": table.name})
         except ResourceNotFoundException:
             return False
-        except ResourceInUseException:  # it is being made, changed or deleted
-            pause = yield from _wait(pause)
+        except ResourceInUseException:  # it is being created, changed or deleted
+            yield next(pauses)
         else:
             return True
 
 
 def _create(table: Table, throughput: Throughput | None) -> Steps[bool]:
-    pause = _FIRST_PAUSE
+    pauses = poll_pauses()
     while (description := (yield from _describe(table))) is not None:
         if description.get("TableStatus") != "DELETING":
             return False
-        pause = yield from _wait(pause)
+        yield next(pauses)
     try:
         yield Call("CreateTable", table_request(table, throughput))
     except ResourceInUseException:
@@ -201,7 +193,7 @@ def _describe(table: Table) -> Steps[Response | None]:
 
 
 def _wait_until_active(table: Table) -> Steps[Response]:
-    pause = _FIRST_PAUSE
+    pauses = poll_pauses()
     while True:
         description = yield from _describe(table)
         if description is None:
@@ -210,16 +202,11 @@ def _wait_until_active(table: Table) -> Steps[Response]:
         statuses.append(description.get("TableStatus", "ACTIVE"))
         if set(statuses) == {"ACTIVE"}:
             return description
-        if stuck := sorted(set(statuses) - _PASSING):
+        if stuck := sorted(set(statuses) - _TRANSIENT):
             raise UsageError(
                 f"table {table.name!r} is {', '.join(stuck)}, which no waiting changes"
             )
-        pause = yield from _wait(pause)
-
-
-def _wait(pause: float) -> Steps[float]:
-    yield Pause(pause)
-    return min(pause * 2, _LONGEST_PAUSE)
+        yield next(pauses)
 
 
 def _add_index(
@@ -239,7 +226,7 @@ def _add_index(
             "GlobalSecondaryIndexUpdates": [{"Create": create}],
         },
     )
-    pause = _FIRST_PAUSE
+    pauses = poll_pauses()
     while True:
         description = yield from _describe(table)
         if description is None:
@@ -249,7 +236,7 @@ def _add_index(
             progress(_progress(table, name, state, description))
         if state.get("IndexStatus") == "ACTIVE":
             return
-        pause = yield from _wait(pause)
+        yield next(pauses)
 
 
 def _progress(table: Table, name: str, state: Response, description: Response) -> IndexProgress:
@@ -260,6 +247,60 @@ def _progress(table: Table, name: str, state: Response, description: Response) -
         state.get("ItemCount", 0),
         description.get("ItemCount", 0),
     )
+
+
+# Expiry
+
+
+def expiry_attribute(table: Table) -> str | None:
+    """The attribute by which the table's items expire; None where no entity declares that it does."""
+    expires = any("expires" in schema.by_role for schema in table.entities.values())
+    return table.ttl if expires else None
+
+
+def ensure_expiry(table: Table) -> Steps[None]:
+    """Enable expiry where an entity declares it and the table has none."""
+    wanted = expiry_attribute(table)
+    if wanted is None or (yield from _current_expiry(table)) is not None:
+        return
+    specification = {"AttributeName": wanted, "Enabled": True}
+    request = {"TableName": table.name, "TimeToLiveSpecification": specification}
+    try:
+        yield Call("UpdateTimeToLive", request)
+    except ValidationException:
+        # It is on already: by another process, or by a request whose answer was lost.
+        if (yield from _current_expiry(table)) != wanted:
+            raise
+
+
+def expiry_difference(table: Table, *, may_lack: bool) -> Steps[str | None]:
+    """How the table's expiry is not as declared, in words; `may_lack` where it can still be turned on."""
+    wanted = expiry_attribute(table)
+    if wanted is None:
+        return None
+    actual = yield from _current_expiry(table)
+    if actual == wanted or (may_lack and actual is None):
+        return None
+    has = f"by {actual!r}" if actual else "nothing"
+    return f"expires {has}, declared is {wanted!r}"
+
+
+def _current_expiry(table: Table) -> Steps[str | None]:
+    response = yield Call("DescribeTimeToLive", {"TableName": table.name})
+    described = response.get("TimeToLiveDescription", {})
+    is_on = described.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    return described.get("AttributeName") if is_on else None
+
+
+def _needs(table: Table) -> list[str]:
+    """The capabilities of an engine that a table and its entities need."""
+    needs = {
+        "transactions": any(schema.unique for schema in table.entities.values()),
+        "streams": table.stream is not None,
+        "expiry": expiry_attribute(table) is not None,
+        "local_indexes": any(index.kind == "local" for index in table.indexes.values()),
+    }
+    return [name for name, is_needed in needs.items() if is_needed]
 
 
 # Declaration to request
@@ -273,7 +314,7 @@ def table_request(table: Table, throughput: Throughput | None = None) -> dict[st
         "KeySchema": key_schema(table.keys),
         "BillingMode": "PROVISIONED" if throughput else "PAY_PER_REQUEST",
         **_throughput_request(throughput),
-        **streaming.specification(table),
+        **specification(table),
     }
     for member, kind in (("LocalSecondaryIndexes", "local"), ("GlobalSecondaryIndexes", "global")):
         indexes = [
@@ -331,7 +372,7 @@ def _compare(table: Table, description: Response) -> Iterator[Difference]:
     }
     for what in _compare_keys(table.keys, description, types):
         yield Difference(table.name, None, what)
-    view = streaming.view_of(description)
+    view = view_of(description)
     if table.stream and view and view != table.stream:
         yield Difference(table.name, None, f"has a stream of {view}, declared is {table.stream}")
     present = _indexes(description)

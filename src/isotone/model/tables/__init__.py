@@ -1,1 +1,0 @@
-"""Tables made and compared with their declarations, and their streams of changes."""
