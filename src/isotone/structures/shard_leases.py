@@ -39,13 +39,12 @@ from isotone.model import (
     Entity,
     Event,
     Key,
-    Shard,
     Store,
     Table,
     created,
     expires,
     field,
-    streams,
+    streams as stream_reads,
 )
 from isotone.structures.operation import bind_entity
 
@@ -191,7 +190,7 @@ class Leases:
         since = self.now().replace(microsecond=0) if from_now and not known else None
         streams = {*known, latest}
         if known:  # a stream may have come and gone since the last look
-            listed = self.store.run(streams.streams_of(table))
+            listed = self.store.run(stream_reads.streams_of(table))
             streams |= {stream for stream in listed if stream > min(known)}
         for stream in sorted(streams):  # their names end in the time at which they began
             start = known.get(stream) or self._create(
@@ -205,7 +204,7 @@ class Leases:
         """Whether an ended stream is not read to its end; forgets one that is gone."""
         leases = self.all(start.stream)
         try:
-            shards = self.store.run(streams.shards_of(start.stream))
+            shards = self.store.run(stream_reads.shards_of(start.stream))
         except ResourceNotFoundException:
             self._forget(leases)
             self.store.delete(start)
@@ -221,7 +220,7 @@ class Leases:
         return self.store.all(mine.consistent())
 
     def register(
-        self, stream: str, leases: Sequence[WorkerLease], shards: Sequence[Shard]
+        self, stream: str, leases: Sequence[WorkerLease], shards: Sequence[stream_reads.Shard]
     ) -> list[WorkerLease]:
         """Create leases for new shards, and delete those of shards that are gone; returns the leases then.
 
@@ -323,7 +322,7 @@ class Wish(NamedTuple):
     ask: WorkerLease | None
 
 
-def readable(leases: Sequence[WorkerLease], shards: Iterable[Shard]) -> list[WorkerLease]:
+def readable(leases: Sequence[WorkerLease], shards: Iterable[stream_reads.Shard]) -> list[WorkerLease]:
     """The leases of unfinished shards whose parents are finished.
 
     A parent that is not listed any more is older than all that can be read, and counts as finished.
@@ -414,22 +413,22 @@ class HeldShard:
     def _begin(self) -> str:
         stream, shard = self.lease.stream, self.lease.shard
         try:
-            return self._store.run(streams.position(stream, shard, after=self.done))
+            return self._store.run(stream_reads.position(stream, shard, after=self.done))
         except TrimmedDataAccessException:
             return self._oldest(
                 f"what followed {self.done} may have been dropped before it was read"
             )
 
-    def _read(self, start: str, limit: int) -> streams.Records:
+    def _read(self, start: str, limit: int) -> stream_reads.Records:
         try:
-            return self._store.run(streams.read(self._table, self.lease.shard, start, limit))
+            return self._store.run(stream_reads.read(self._table, self.lease.shard, start, limit))
         except TrimmedDataAccessException:
-            return streams.Records([], self._oldest("records were dropped before they were read"))
+            return stream_reads.Records([], self._oldest("records were dropped before they were read"))
 
     def _oldest(self, loss: str) -> str:
         """The position of the oldest record that is left, after some were lost."""
         self._leases.report_loss(self.lease.shard, loss)
-        return self._store.run(streams.position(self.lease.stream, self.lease.shard))
+        return self._store.run(stream_reads.position(self.lease.stream, self.lease.shard))
 
     def rewind(self) -> None:
         """Read again what was read and not handled."""
