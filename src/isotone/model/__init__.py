@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from isotone.backends.retry import is_transient
-from isotone.backends.retry import is_transient as is_passing
 from isotone.codec.ids import uuid7
 from isotone.model import streams
 from isotone.model.connecting import aconnect, connect
@@ -29,15 +28,6 @@ from isotone.model.streams import Event, EventKind
 from isotone.model.table_admin import Throughput
 from isotone.model.transactions import Transaction
 
-Collected = Transaction
-StoreTransaction = Transaction
-
-
-def pause_after(attempt: int) -> Pause:
-    """The pause after attempt 0, 1, … that lost a race."""
-    return CONTENTION.pause(attempt + 1)
-
-
 __all__ = [
     "CONTENTION",
     "THROTTLING",
@@ -50,7 +40,6 @@ __all__ = [
     "Call",
     "Calls",
     "Change",
-    "Collected",
     "Composes",
     "Condition",
     "Entity",
@@ -75,7 +64,6 @@ __all__ = [
     "Stats",
     "Steps",
     "Store",
-    "StoreTransaction",
     "Table",
     "Throughput",
     "Transaction",
@@ -91,13 +79,11 @@ __all__ = [
     "expires",
     "field",
     "in_order",
-    "is_passing",
     "is_transient",
     "iteration",
     "number_of",
     "operation",
     "ordered_number",
-    "pause_after",
     "raw",
     "resolve_alias",
     "since_epoch",

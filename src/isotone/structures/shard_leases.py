@@ -44,6 +44,8 @@ from isotone.model import (
     created,
     expires,
     field,
+)
+from isotone.model import (
     streams as stream_reads,
 )
 from isotone.structures.operation import bind_entity
@@ -322,7 +324,9 @@ class Wish(NamedTuple):
     ask: WorkerLease | None
 
 
-def readable(leases: Sequence[WorkerLease], shards: Iterable[stream_reads.Shard]) -> list[WorkerLease]:
+def readable(
+    leases: Sequence[WorkerLease], shards: Iterable[stream_reads.Shard]
+) -> list[WorkerLease]:
     """The leases of unfinished shards whose parents are finished.
 
     A parent that is not listed any more is older than all that can be read, and counts as finished.
@@ -423,7 +427,9 @@ class HeldShard:
         try:
             return self._store.run(stream_reads.read(self._table, self.lease.shard, start, limit))
         except TrimmedDataAccessException:
-            return stream_reads.Records([], self._oldest("records were dropped before they were read"))
+            return stream_reads.Records(
+                [], self._oldest("records were dropped before they were read")
+            )
 
     def _oldest(self, loss: str) -> str:
         """The position of the oldest record that is left, after some were lost."""
