@@ -223,13 +223,13 @@ WRONG_CALLS: dict[str, tuple[Callable[[Shop], object], str]] = {
         lambda shop: shop.store.update(
             shop.order, shop.order.number == 3, customer_id="a", number=1
         ),
-        "is no change; write one such as Order.customer_id.set(…)",
+        "is not a change; write one such as Order.customer_id.set(…)",
     ),
     "a list of changes": (
         lambda shop: shop.store.update(
             shop.order, [shop.order.total.add(3)], customer_id="a", number=1
         ),
-        "is no change; write one such as",
+        "is not a change; write one such as",
     ),
     "a class in place of an entity": (
         lambda shop: shop.store.put(shop.order),
@@ -237,11 +237,11 @@ WRONG_CALLS: dict[str, tuple[Callable[[Shop], object], str]] = {
     ),
     "a dict in place of an entity": (
         lambda shop: shop.store.put_many([{"number": 1}]),
-        "{'number': 1} is no entity of a table",
+        "{'number': 1} is not an entity of a table",
     ),
     "something else in place of a class": (
         lambda shop: shop.store.delete("Order", number=1),
-        "'Order' is no entity of a table",
+        "'Order' is not an entity of a table",
     ),
     "a page of nothing": (
         lambda shop: shop.store.page(

@@ -206,8 +206,11 @@ class Operations(Host[M_co]):
     def transaction(self) -> Transaction[M_co]:
         """Collect writes to several entities, made together at the end of the block or not at all.
 
-        Cost: twice that of the writes by themselves. Raises `TransactionFailed` at the end of the block.
+        Cost: twice that of the writes by themselves. Raises `TransactionFailed` at the end of the block,
+        and `Unsupported` at once where the engine has no transactions.
         """
+        if not self.capabilities.transactions:
+            self.capabilities.require(["transactions"], "a transaction")
         return Transaction(self, self.clock)
 
     @operation

@@ -87,6 +87,7 @@ class Feed(Structure[S]):
         timelines: Table | None = None,
     ) -> None:
         super().__init__(store, table or FEEDS)
+        self.require("transactions", "streams")
         if threshold < 0 or backfill < 0:
             raise UsageError(f"threshold and backfill are 0 or more: {threshold}, {backfill}")
         if not 0 <= lag <= MAX_TICK / TICKS:

@@ -145,6 +145,7 @@ class Leaderboard(Structure[S]):
         table: Table | None = None,
     ) -> None:
         super().__init__(store, table or LEADERBOARDS)
+        self.require("transactions")
         self.name = name
         _check(name, shards, digits, scale)
         if expire_after is not None and expire_after < timedelta(0):

@@ -86,6 +86,10 @@ class Structure(Host[S]):
         parts = [repr(name) for name in names if name is not None]
         return f"{type(self).__name__}({', '.join([*parts, f'table={self.table.name!r}'])})"
 
+    def require(self, *capabilities: str) -> None:
+        """Raise `Unsupported` where the engine lacks something that the structure needs."""
+        self.store.capabilities.require(capabilities, f"this {type(self).__name__}")
+
     def now(self) -> float:
         """Seconds since the epoch, by the store's clock."""
         return self.calls.clock.now()

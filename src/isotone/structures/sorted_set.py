@@ -81,6 +81,8 @@ class SortedSet(Structure[S]):
         expires: datetime | bool | None = None,
     ) -> None:
         super().__init__(store, table or SORTED_SETS)
+        if ranked:
+            self.require("transactions")
         if ranked and expires is True:
             raise UsageError(
                 "a set with ranks cannot expire by command, because the ranking would not; give a datetime"

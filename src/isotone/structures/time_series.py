@@ -76,6 +76,8 @@ class TimeSeries(Structure[S]):
         table: Table | None = None,
     ) -> None:
         super().__init__(store, table or TIME_SERIES)
+        if roll_ups:
+            self.require("transactions")
         self.name = name
         if not 1 <= shards <= MAX_SHARDS:
             raise UsageError(f"a time series has 1 to {MAX_SHARDS} shards, not {shards}")
