@@ -10,8 +10,8 @@ import isotone
 from bench import peers
 from bench.measuring import Effort, Row, Target, alternately
 from isotone.structures import Feed
-from isotone.structures.followers import FeedFollow, FeedFollower
-from isotone.structures.members import Member
+from isotone.structures.feed_followers import FeedFollow, FeedFollower
+from isotone.structures.worker_members import Member
 
 FAN_OUT = "Feed: followers' entries written by one worker, in a file"
 READ = "Feed.read of 20 posts in a file"

@@ -21,7 +21,7 @@ import pytest
 import isotone
 from isotone import Store
 from isotone.structures import Feed
-from isotone.structures.followers import FeedFollow, FeedFollower
+from isotone.structures.feed_followers import FeedFollow, FeedFollower
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 

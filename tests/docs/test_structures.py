@@ -8,7 +8,7 @@ import pytest
 from tests.docs.pages import PAGES, Page, page
 
 import isotone.structures
-from isotone.structures.operation import Structure
+from isotone.structures.structure import Structure
 
 SECTIONS = ["Goal", "Challenge", "Explanation", "Ordering", "Pattern", "Cost", "Extensions", "Code"]
 TWO_PAGES = 120  # lines

@@ -9,7 +9,7 @@ import pytest
 
 from isotone import Store, Table, errors
 from isotone.structures.arguments import Parameters, validated
-from isotone.structures.operation import S, Structure
+from isotone.structures.structure import S, Structure
 
 
 class Weight(TypedDict):

@@ -12,7 +12,7 @@ from tests.structures.working import bench
 
 from isotone import Attr, Entity, Event, Key, Store, Table, field
 from isotone.structures import Context, Feed
-from isotone.structures.operation import bind_entity
+from isotone.structures.structure import bind_entity
 
 R = TypeVar("R")
 

@@ -21,9 +21,9 @@ from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, InvalidCursor, NotFound, UsageError
 from isotone.model import Call, Steps
 from isotone.structures import Feed, FeedPost
-from isotone.structures.followers import FeedFollow, FeedFollower
-from isotone.structures.members import Member
-from isotone.structures.timelines import Timelines
+from isotone.structures.feed_followers import FeedFollow, FeedFollower
+from isotone.structures.feed_timelines import Timelines
+from isotone.structures.worker_members import Member
 
 
 def deliver(feed: Feed) -> None:

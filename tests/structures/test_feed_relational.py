@@ -14,7 +14,7 @@ from tests.structures import mariadb_server
 import isotone
 from isotone.errors import ConnectionFailed, UsageError
 from isotone.structures import Feed, RelationalFollowers, WorkerSettings
-from isotone.structures.members import Member
+from isotone.structures.worker_members import Member
 
 sql = pytest.importorskip("sqlalchemy")
 

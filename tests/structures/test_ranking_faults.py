@@ -17,7 +17,6 @@ from isotone import ManualClock, Store, Table, errors
 from isotone.backends.interface import Request, Response
 from isotone.model import Pause, Steps
 from isotone.structures import SortedSet
-from isotone.structures.operation import bind_entity
 from isotone.structures.ranking import Ranking, ranking_key
 from isotone.structures.ranking_nodes import (
     HIGHEST,
@@ -27,6 +26,7 @@ from isotone.structures.ranking_nodes import (
     RankingLeaf,
     RankingShape,
 )
+from isotone.structures.structure import bind_entity
 
 E = TypeVar("E", RankingShape, RankingCounts, RankingLeaf)
 

@@ -14,7 +14,7 @@ import isotone
 from isotone import ManualClock, Store, Table
 from isotone.errors import ConnectionFailed, UsageError
 from isotone.structures import Context, Worker, WorkerSettings
-from isotone.structures.members import Member
+from isotone.structures.worker_members import Member
 from isotone.testing import attach
 
 

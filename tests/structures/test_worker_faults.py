@@ -18,8 +18,8 @@ import isotone
 from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, LimitExceededException, UsageError
 from isotone.structures import Context, WorkerProgress, WorkerSettings
-from isotone.structures import members as worker_member
-from isotone.structures.members import Member
+from isotone.structures import worker_members as worker_member
+from isotone.structures.worker_members import Member
 
 
 @pytest.fixture

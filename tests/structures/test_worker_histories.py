@@ -23,7 +23,7 @@ from isotone import ManualClock
 from isotone.engine import streams
 from isotone.errors import ConnectionFailed
 from isotone.structures import Context
-from isotone.structures.members import Member
+from isotone.structures.worker_members import Member
 
 AUTHORS = "abc"
 

@@ -13,8 +13,8 @@ from isotone import ManualClock, Store, Table
 from isotone.engine import streams
 from isotone.errors import ResourceNotFoundException, TrimmedDataAccessException
 from isotone.structures import Context, WorkerSettings
-from isotone.structures.members import Member
-from isotone.structures.shard_leases import WorkerLease, WorkerStart
+from isotone.structures.worker_leases import WorkerLease, WorkerStart
+from isotone.structures.worker_members import Member
 
 
 @pytest.fixture

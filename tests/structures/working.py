@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from isotone import Attr, Entity, Key, Store, Table, field
 from isotone.structures import Context, Worker, WorkerSettings
-from isotone.structures.members import Member
+from isotone.structures.worker_members import Member
 
 QUICK = WorkerSettings(lease=30, base=0.0, attempts=3, poll=0.0)
 

@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from isotone.structures.counter import Counter as Counter
     from isotone.structures.counter import Sequence as Sequence
     from isotone.structures.counter import ShardedCounter as ShardedCounter
-    from isotone.structures.delivery import Context as Context
-    from isotone.structures.delivery import WorkerProgress as WorkerProgress
-    from isotone.structures.delivery import WorkerSettings as WorkerSettings
     from isotone.structures.feed import Feed as Feed
-    from isotone.structures.followers import Followers as Followers
-    from isotone.structures.followers import RelationalFollowers as RelationalFollowers
+    from isotone.structures.feed_followers import Followers as Followers
+    from isotone.structures.feed_followers import RelationalFollowers as RelationalFollowers
+    from isotone.structures.feed_timelines import FeedPage as FeedPage
+    from isotone.structures.feed_timelines import FeedPost as FeedPost
     from isotone.structures.idempotency import Idempotency as Idempotency
     from isotone.structures.leaderboard import Leaderboard as Leaderboard
     from isotone.structures.leaderboard import ScoreEvent as ScoreEvent
@@ -34,60 +33,61 @@ if TYPE_CHECKING:
     from isotone.structures.leaderboard import Standings as Standings
     from isotone.structures.lock import Lock as Lock
     from isotone.structures.lock import LockHolder as LockHolder
-    from isotone.structures.members import RunningWorker as RunningWorker
-    from isotone.structures.messages import Message as Message
-    from isotone.structures.messages import QueueCounts as QueueCounts
-    from isotone.structures.messages import QueueEntry as QueueEntry
-    from isotone.structures.points import Point as Point
-    from isotone.structures.points import Summary as Summary
     from isotone.structures.queue import Queue as Queue
-    from isotone.structures.shard_leases import WorkerDeadLetter as WorkerDeadLetter
+    from isotone.structures.queue_messages import Message as Message
+    from isotone.structures.queue_messages import QueueCounts as QueueCounts
+    from isotone.structures.queue_messages import QueueEntry as QueueEntry
     from isotone.structures.sorted_set import SortedSet as SortedSet
     from isotone.structures.time_series import PointPage as PointPage
     from isotone.structures.time_series import TimeSeries as TimeSeries
-    from isotone.structures.timelines import FeedPage as FeedPage
-    from isotone.structures.timelines import FeedPost as FeedPost
+    from isotone.structures.time_series_points import Point as Point
+    from isotone.structures.time_series_points import Summary as Summary
     from isotone.structures.unique import Unique as Unique
     from isotone.structures.windows import Window as Window
     from isotone.structures.windows import Windows as Windows
     from isotone.structures.worker import Worker as Worker
+    from isotone.structures.worker_delivery import Context as Context
+    from isotone.structures.worker_delivery import WorkerProgress as WorkerProgress
+    from isotone.structures.worker_delivery import WorkerSettings as WorkerSettings
+    from isotone.structures.worker_leases import WorkerDeadLetter as WorkerDeadLetter
+    from isotone.structures.worker_members import RunningWorker as RunningWorker
 
 _HOMES: dict[str, str] = {
     "Adjacency": "isotone.structures.adjacency",
     "AdjacencyEdge": "isotone.structures.adjacency",
-    "Context": "isotone.structures.delivery",
+    "Context": "isotone.structures.worker_delivery",
     "Counter": "isotone.structures.counter",
     "Feed": "isotone.structures.feed",
-    "FeedPage": "isotone.structures.timelines",
-    "FeedPost": "isotone.structures.timelines",
-    "Followers": "isotone.structures.followers",
+    "FeedPage": "isotone.structures.feed_timelines",
+    "FeedPost": "isotone.structures.feed_timelines",
+    "Followers": "isotone.structures.feed_followers",
     "Idempotency": "isotone.structures.idempotency",
     "Leaderboard": "isotone.structures.leaderboard",
     "Lock": "isotone.structures.lock",
     "LockHolder": "isotone.structures.lock",
-    "Message": "isotone.structures.messages",
-    "Point": "isotone.structures.points",
+    "Message": "isotone.structures.queue_messages",
+    "Point": "isotone.structures.time_series_points",
     "PointPage": "isotone.structures.time_series",
     "Queue": "isotone.structures.queue",
-    "QueueCounts": "isotone.structures.messages",
-    "QueueEntry": "isotone.structures.messages",
-    "RelationalFollowers": "isotone.structures.followers",
-    "RunningWorker": "isotone.structures.members",
+    "QueueCounts": "isotone.structures.queue_messages",
+    "QueueEntry": "isotone.structures.queue_messages",
+    "RelationalFollowers": "isotone.structures.feed_followers",
+    "RunningWorker": "isotone.structures.worker_members",
     "ScoreEvent": "isotone.structures.leaderboard",
     "Sequence": "isotone.structures.counter",
     "ShardedCounter": "isotone.structures.counter",
     "SortedSet": "isotone.structures.sorted_set",
     "Standing": "isotone.structures.leaderboard",
     "Standings": "isotone.structures.leaderboard",
-    "Summary": "isotone.structures.points",
+    "Summary": "isotone.structures.time_series_points",
     "TimeSeries": "isotone.structures.time_series",
     "Unique": "isotone.structures.unique",
     "Window": "isotone.structures.windows",
     "Windows": "isotone.structures.windows",
     "Worker": "isotone.structures.worker",
-    "WorkerDeadLetter": "isotone.structures.shard_leases",
-    "WorkerProgress": "isotone.structures.delivery",
-    "WorkerSettings": "isotone.structures.delivery",
+    "WorkerDeadLetter": "isotone.structures.worker_leases",
+    "WorkerProgress": "isotone.structures.worker_delivery",
+    "WorkerSettings": "isotone.structures.worker_delivery",
 }
 
 __all__ = [

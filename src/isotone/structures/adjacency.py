@@ -32,7 +32,7 @@ from isotone.model import (
     field,
 )
 from isotone.structures.arguments import validated
-from isotone.structures.operation import Batches, S, Structure, iteration, operation
+from isotone.structures.structure import Batches, S, Structure, iteration, operation
 
 Node = str | Entity
 Side = Literal["left", "right"]

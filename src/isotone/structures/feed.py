@@ -23,8 +23,7 @@ from weakref import WeakKeyDictionary
 
 from isotone.errors import Contended, UsageError
 from isotone.model import Event, EventKind, Page, Steps, Table, Transaction
-from isotone.structures.delivery import Context, WorkerSettings
-from isotone.structures.followers import (
+from isotone.structures.feed_followers import (
     FeedAuthor,
     FeedFollow,
     FeedFollower,
@@ -33,8 +32,7 @@ from isotone.structures.followers import (
     TableFollowers,
     try_commit,
 )
-from isotone.structures.operation import S, Structure, bind_entity, operation
-from isotone.structures.timelines import (
+from isotone.structures.feed_timelines import (
     MAX_TICK,
     TICKS,
     FeedChannel,
@@ -46,7 +44,9 @@ from isotone.structures.timelines import (
     FeedToken,
     Timelines,
 )
+from isotone.structures.structure import S, Structure, bind_entity, operation
 from isotone.structures.worker import Worker
+from isotone.structures.worker_delivery import Context, WorkerSettings
 
 FEEDS: Final = Table("feeds", stream="NEW_AND_OLD_IMAGES")
 _TIMELINES: Final[WeakKeyDictionary[Table, Table]] = WeakKeyDictionary()

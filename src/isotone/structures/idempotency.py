@@ -40,8 +40,8 @@ from isotone.model import (
 from isotone.structures import payloads
 from isotone.structures.arguments import require_non_negative, require_positive, validated
 from isotone.structures.leases import LeaseBlock
-from isotone.structures.operation import S, Structure, operation
 from isotone.structures.retries import poll
+from isotone.structures.structure import S, Structure, operation
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -49,10 +49,10 @@ from isotone.structures.leaderboard_entries import (
     Ties,
     joined,
 )
-from isotone.structures.merging import Merged, MergeOrder, Position, Stream, merged
-from isotone.structures.operation import S, Structure, operation
 from isotone.structures.ranking import Overtaken, after_score, before_score
 from isotone.structures.retries import retry_on_conflict
+from isotone.structures.shards import Merged, MergeOrder, Position, Stream, merged
+from isotone.structures.structure import S, Structure, operation
 from isotone.structures.windows import ALL_TIME, Every, Window, Windows, instant
 
 _MOST_DIGITS: Final = 38

@@ -29,8 +29,8 @@ from isotone.model import (
     version,
 )
 from isotone.structures.exact import added
-from isotone.structures.merging import shard_of
 from isotone.structures.ranking import Ranking, ranking_key
+from isotone.structures.shards import shard_of
 from isotone.structures.windows import ALL_TIME, Window
 
 Score = Literal["sum", "average", "best", "last"]

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from isotone.errors import IsotoneError, LeaseLost, UsageError
 from isotone.model import AsyncStore, Steps, Store
-from isotone.structures.operation import S
+from isotone.structures.structure import S
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -46,7 +46,7 @@ from isotone.model import (
 )
 from isotone.structures.arguments import require_non_negative, require_positive, validated
 from isotone.structures.leases import LeaseBlock
-from isotone.structures.messages import (
+from isotone.structures.queue_messages import (
     MAX_PRIORITIES,
     MAX_SHARDS,
     Message,
@@ -60,8 +60,8 @@ from isotone.structures.messages import (
     message_of,
     split_bodies,
 )
-from isotone.structures.operation import Batches, S, Structure, iteration, operation
 from isotone.structures.retries import poll_intervals, retry_on_conflict, wait
+from isotone.structures.structure import Batches, S, Structure, iteration, operation
 
 R = TypeVar("R")
 

@@ -52,7 +52,6 @@ from isotone.model import (
     ordered_number,
     unescape,
 )
-from isotone.structures.operation import bind_entity
 from isotone.structures.ranking_nodes import (
     FILL,
     HIGHEST,
@@ -84,6 +83,7 @@ from isotone.structures.ranking_nodes import (
     total,
 )
 from isotone.structures.retries import backoff
+from isotone.structures.structure import bind_entity
 
 R = TypeVar("R")
 T = TypeVar("T")

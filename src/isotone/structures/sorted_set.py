@@ -27,7 +27,6 @@ from isotone import model
 from isotone.errors import RankingIncomplete, UsageError
 from isotone.model import Local, Query, Steps, Table
 from isotone.structures.exact import EXACT, Number, ScoreRange, score_of
-from isotone.structures.operation import Batches, S, Structure, iteration, operation
 from isotone.structures.ranking import Ranking
 from isotone.structures.retries import backoff, poll
 from isotone.structures.sorted_set_members import (
@@ -47,6 +46,7 @@ from isotone.structures.sorted_set_members import (
     plus,
     union,
 )
+from isotone.structures.structure import Batches, S, Structure, iteration, operation
 from isotone.structures.windows import instant
 
 Cast = Callable[[Decimal], Any]

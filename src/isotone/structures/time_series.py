@@ -20,10 +20,10 @@ from typing import Final
 
 from isotone.errors import UsageError
 from isotone.model import Stats, Steps, Table
-from isotone.structures import roll_ups
-from isotone.structures.merging import MergeOrder, Position, Stream, merged, total
-from isotone.structures.operation import Batches, S, Structure, iteration, operation
-from isotone.structures.points import (
+from isotone.structures import time_series_roll_ups as roll_ups
+from isotone.structures.shards import MergeOrder, Position, Stream, merged, total
+from isotone.structures.structure import Batches, S, Structure, iteration, operation
+from isotone.structures.time_series_points import (
     FIRST,
     LAST,
     MAX_SHARDS,

@@ -26,7 +26,8 @@ from typing import Any, Self, TypeVar, overload
 
 from isotone.errors import UsageError
 from isotone.model import Entity, Event, EventKind, Store, Table
-from isotone.structures.delivery import (
+from isotone.structures.structure import bind_entity
+from isotone.structures.worker_delivery import (
     KINDS,
     Context,
     Delivery,
@@ -35,9 +36,8 @@ from isotone.structures.delivery import (
     WorkerProgress,
     WorkerSettings,
 )
-from isotone.structures.members import Member, Progress, RunningWorker
-from isotone.structures.operation import bind_entity
-from isotone.structures.shard_leases import WORKER_ENTITIES, WorkerDeadLetter
+from isotone.structures.worker_leases import WORKER_ENTITIES, WorkerDeadLetter
+from isotone.structures.worker_members import Member, Progress, RunningWorker
 
 E = TypeVar("E", bound=Entity)
 One = Callable[[Event[E], Context], object]

@@ -27,9 +27,9 @@ from isotone.model import (
     Transaction,
     is_transient,
 )
-from isotone.structures.operation import bind_entity
 from isotone.structures.retries import jitter
-from isotone.structures.shard_leases import HeldShard, WorkerDeadLetter, WorkerEffect
+from isotone.structures.structure import bind_entity
+from isotone.structures.worker_leases import HeldShard, WorkerDeadLetter, WorkerEffect
 
 KINDS: Final[tuple[EventKind, ...]] = ("inserted", "modified", "removed")
 _LOGGER: Final = logging.getLogger("isotone.worker")

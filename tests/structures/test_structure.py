@@ -26,7 +26,7 @@ from isotone.structures import (
     Unique,
 )
 from isotone.structures.arguments import require_non_negative, require_positive, validated
-from isotone.structures.operation import Batches, S, Structure, iteration, operation
+from isotone.structures.structure import Batches, S, Structure, iteration, operation
 
 
 class Tally(Entity):

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from isotone.errors import UsageError
 from isotone.model import Attr, Calls, Condition, Entity, Key, Query, expires, field, raw
 from isotone.structures.exact import added, exact
-from isotone.structures.merging import shard_of
+from isotone.structures.shards import shard_of
 from isotone.structures.windows import floor, written
 
 MAX_SHARDS: Final = 100

@@ -21,7 +21,8 @@ from typing import Any, Final
 from isotone.errors import AlreadyExists, Contended, TransactionFailed, UsageError
 from isotone.model import Query, Steps, Transaction, all_of
 from isotone.structures.exact import added
-from isotone.structures.points import (
+from isotone.structures.retries import retry_on_conflict
+from isotone.structures.time_series_points import (
     PER_BUCKET,
     Plan,
     Point,
@@ -32,7 +33,6 @@ from isotone.structures.points import (
     TimeSeriesRollUp,
     regroup,
 )
-from isotone.structures.retries import retry_on_conflict
 from isotone.structures.windows import floor, instant
 
 Progress = Callable[[datetime, int], None]

@@ -41,8 +41,8 @@ from isotone.model import (
     expires,
     field,
 )
-from isotone.structures.followers import FeedFollow, Following, TableFollowers
-from isotone.structures.merging import MergeOrder, Stream, merged
+from isotone.structures.feed_followers import FeedFollow, Following, TableFollowers
+from isotone.structures.shards import MergeOrder, Stream, merged
 
 TICKS: Final = 10_000_000
 """Ticks in a second."""

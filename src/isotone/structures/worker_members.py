@@ -19,8 +19,8 @@ from uuid import uuid4
 
 from isotone.errors import IsotoneError
 from isotone.model import Store, is_transient, streams
-from isotone.structures.delivery import Delivery, WorkerPlan, WorkerProgress, WorkerSettings
-from isotone.structures.shard_leases import (
+from isotone.structures.worker_delivery import Delivery, WorkerPlan, WorkerProgress, WorkerSettings
+from isotone.structures.worker_leases import (
     HeldShard,
     Leases,
     WorkerLease,

@@ -48,7 +48,7 @@ from isotone.model import (
 from isotone.model import (
     streams as stream_reads,
 )
-from isotone.structures.operation import bind_entity
+from isotone.structures.structure import bind_entity
 
 _LOGGER: Final = logging.getLogger("isotone.worker")
 _RETENTION: Final = timedelta(hours=25)  # after which a shard that is not listed is surely gone
