@@ -84,7 +84,7 @@ def test_a_lifted_update_means_what_its_text_means(tree: Any, item: Item) -> Non
         compiled.check(values)
         return (
             compiled.apply(item, values),
-            compiled.project_old(item),
+            compiled.project(item),
             compiled.attributes_written,
             compiled.values_used,
         )

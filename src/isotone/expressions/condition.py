@@ -33,7 +33,6 @@ from isotone.expressions.operands import (
     less_or_equal,
 )
 from isotone.expressions.parser import parse_condition
-from isotone.expressions.rules import condition_checks
 from isotone.values.types import Item
 
 Matches: TypeAlias = Callable[[Item, ValueMap], bool]
@@ -51,7 +50,7 @@ class Condition(Expression):
     __slots__ = ("matches",)
 
     def _compile(self, tree: ConditionNode) -> None:
-        sound = self._gather(condition_checks(tree))
+        sound = self._gather((tree,))
         self.matches: Matches = _compile(tree) if sound else unchecked
 
 

@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias
 
 from isotone.errors import UsageError, ValidationException
 from isotone.expressions import refusals
-from isotone.expressions.nodes import Node, references, resolve
+from isotone.expressions.nodes import Node, references, resolve, walk_up
 from isotone.expressions.operands import ValueMap
 from isotone.expressions.refusals import Refusal, invalid, refused_as
 from isotone.expressions.render import Writer
-from isotone.expressions.rules import OperandCheck, check_words
+from isotone.expressions.rules import OperandCheck, add_checks, check_words
 from isotone.limits import ATTRIBUTE_NAME_SIZE, EXPRESSION_SIZE, NAME_PLACEHOLDER_SIZE
 from isotone.values.types import Item
 
@@ -51,13 +51,13 @@ class Expression(ABC):
 
     def __init__(self, node: Node, names: NameMap | None, parameter: str) -> None:
         tree = resolve(node, names)
-        used = references(tree)
+        used = references(walk_up((tree,)))
         self.parameter = parameter
-        self.names_used = references(node).names
+        self.names_used = used.names if tree is node else references(walk_up((node,))).names
         self.values_used = used.values
         self.attributes = used.attributes
         self.nested_attributes = used.nested
-        self._checks: tuple[OperandCheck, ...] = ()
+        self._checks: list[OperandCheck] = []
         self._compile(tree)
 
     @classmethod
@@ -88,21 +88,18 @@ class Expression(ABC):
         except Refusal as refusal:
             raise invalid(self.parameter, refusal) from None
 
-    def _gather(self, checks: Iterable[OperandCheck]) -> bool:
-        """Keep the checks; returns whether the expression can be compiled.
+    def _gather(self, trees: Iterable[Node]) -> bool:
+        """Keep the checks of the trees; returns whether the expression can be compiled.
 
         Where making a check raises, the checks before it come first: they may find an error of a value.
         """
-        gathered: list[OperandCheck] = []
         try:
-            for check in checks:
-                gathered.append(check)  # noqa: PERF402  # those before a refusal count
+            add_checks(walk_up(trees), self._checks)
         except Refusal as refusal:
-            if not gathered:
+            if not self._checks:
                 raise
-            self._checks = (*gathered, _refusing(refusal.with_traceback(None)))
+            self._checks.append(_refusing(refusal.with_traceback(None)))
             return False
-        self._checks = tuple(gathered)
         return True
 
     def __bool__(self) -> NoReturn:
@@ -130,9 +127,11 @@ def cached(
         if isinstance(source, str):
             return kind(kind.parse(source), dict(names), parameter)
         check_words(source, written=False)
-        size = len(Writer().text(source))
-        if size > EXPRESSION_SIZE:
-            raise Refusal(refusals.TOO_LONG, size=size)
+        # A tree's repr is more than half as long as its text, and takes much less time.
+        if 2 * len(repr(source)) > EXPRESSION_SIZE:
+            size = len(Writer().text(source))
+            if size > EXPRESSION_SIZE:
+                raise Refusal(refusals.TOO_LONG, size=size)
         return kind(source, dict(names), parameter)
 
 

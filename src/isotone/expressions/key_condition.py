@@ -32,7 +32,7 @@ from isotone.expressions.nodes import (
 )
 from isotone.expressions.operands import ValueMap
 from isotone.expressions.parser import parse_condition
-from isotone.expressions.rules import Constant, condition_checks, constant
+from isotone.expressions.rules import Constant, constant
 from isotone.values.types import AttributeValue
 
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -82,7 +82,7 @@ class KeyCondition(Expression):
     __slots__ = ("_plans", "_tree")
 
     def _compile(self, tree: ConditionNode) -> None:
-        self._gather(condition_checks(tree))
+        self._gather((tree,))
         self._tree = tree
         self._plans: dict[_Schema, _Plan] = {}
 

@@ -13,8 +13,9 @@ compare by content. Four rules hold for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import repeat
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -168,46 +169,59 @@ class References(NamedTuple):
     nested: frozenset[str]
 
 
-def references(tree: Node) -> References:
-    """Everything that a tree refers to. O(nodes)."""
-    nodes = list(walk(tree))
-    paths = [node.elements for node in nodes if isinstance(node, Path)]
-    return References(
-        frozenset(e.name for path in paths for e in path if isinstance(e, NameRef)),
-        frozenset(node.name for node in nodes if isinstance(node, ValueRef)),
-        frozenset(path[0] for path in paths if isinstance(path[0], str)),
-        frozenset(path[0] for path in paths if isinstance(path[0], str) and len(path) > 1),
-    )
+def references(nodes: Iterable[Node]) -> References:
+    """Everything that the nodes of a tree refer to. O(nodes)."""
+    names, values, attributes, nested = set(), set(), set(), set()
+    for node in nodes:
+        if isinstance(node, Path):
+            first = node.elements[0]
+            if isinstance(first, str):
+                attributes.add(first)
+                if len(node.elements) > 1:
+                    nested.add(first)
+            names.update([e.name for e in node.elements if type(e) is NameRef])
+        elif isinstance(node, ValueRef):
+            values.add(node.name)
+    return References(frozenset(names), frozenset(values), frozenset(attributes), frozenset(nested))
 
 
-def walk(node: Any) -> Iterator[Any]:
-    """A node and all nodes below it, each before its own parts, in the order written."""
-    yield node
-    for part in parts(node):
-        yield from walk(part)
+def walk_up(trees: Iterable[Node]) -> list[Any]:
+    """All nodes of trees, each after its own parts, in the order written. O(nodes)."""
+    found, pending = [], [*trees]
+    while pending:
+        node = pending.pop()
+        found.append(node)
+        get_parts = PARTS[type(node)]
+        if get_parts is not None:
+            pending += get_parts(node)
+    found.reverse()
+    return found
 
 
-def walk_up(node: Any) -> Iterator[Any]:
-    """A node and all nodes below it, each after its own parts, in the order written."""
-    for part in parts(node):
-        yield from walk_up(part)
-    yield node
-
-
-def parts(node: Any) -> Iterator[Any]:
-    """The nodes directly below a node, in the order written. A path has none."""
-    if isinstance(node, Path):
-        return
-    for field in node.__struct_fields__:
-        member = getattr(node, field)
-        if isinstance(member, tuple):
-            yield from member
-        elif isinstance(member, msgspec.Struct):
-            yield member
+PARTS: Final[dict[type, Callable[[Any], tuple[Any, ...]] | None]] = {
+    Path: None,
+    ValueRef: None,
+    Literal: None,
+    Call: attrgetter("operands"),
+    Arithmetic: attrgetter("left", "right"),
+    Comparison: attrgetter("left", "right"),
+    Between: attrgetter("operand", "low", "high"),
+    In: lambda node: (node.operand, *node.choices),
+    Not: lambda node: (node.operand,),
+    And: attrgetter("operands"),
+    Or: attrgetter("operands"),
+    Set: attrgetter("path", "value"),
+    Remove: lambda node: (node.path,),
+    Add: attrgetter("path", "value"),
+    Delete: attrgetter("path", "value"),
+    UpdateNode: attrgetter("actions"),
+    ProjectionNode: attrgetter("paths"),
+}
+"""The nodes directly below a node of each type, in the order written; None where there are none."""
 
 
 def resolve(tree: Tree, names: Mapping[str, str] | None) -> Tree:
-    """The tree with each `#placeholder` replaced by its name. O(nodes).
+    """The tree with each `#placeholder` replaced by its name; the tree itself without names. O(nodes).
 
     Placeholders without a name stay; `rules` refuses them in their turn.
     """

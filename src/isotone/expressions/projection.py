@@ -145,20 +145,22 @@ def path_tree(entries: Iterable[tuple[ResolvedPath, T]]) -> Branch[T]:
 def _insert(root: Branch[T], path: ResolvedPath, value: T) -> None:
     branch = root
     for element in path[:-1]:
-        _check_kind(branch, element, path)
-        following = branch.members.setdefault(element, Branch({}))
-        if isinstance(following, Leaf):
+        following = branch.members.get(element)
+        if following is None:
+            following = Branch({})
+            _add(branch, element, following, path)
+        elif isinstance(following, Leaf):
             raise _clash(refusals.OVERLAP, path, following)
         branch = following
-    _check_kind(branch, path[-1], path)
     if path[-1] in branch.members:
         raise _clash(refusals.OVERLAP, path, branch.members[path[-1]])
-    branch.members[path[-1]] = Leaf(path, value)
+    _add(branch, path[-1], Leaf(path, value), path)
 
 
-def _check_kind(branch: Branch[T], element: str | int, path: ResolvedPath) -> None:
+def _add(branch: Branch[T], element: str | int, tree: PathTree[T], path: ResolvedPath) -> None:
     if branch.members and branch.by_index != isinstance(element, int):
         raise _clash(refusals.CONFLICT, path, branch)
+    branch.members[element] = tree
 
 
 def _clash(sentence: str, path: ResolvedPath, tree: PathTree[T]) -> Refusal:

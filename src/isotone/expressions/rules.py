@@ -7,12 +7,13 @@ functions of ExpressionAttributeValues, each of which raises a `Refusal` or retu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from isotone.expressions import refusals
 from isotone.expressions.nodes import (
+    PARTS,
     Add,
     And,
     Arithmetic,
@@ -30,11 +31,7 @@ from isotone.expressions.nodes import (
     Path,
     ResolvedPath,
     Set,
-    UpdateNode,
     ValueRef,
-    parts,
-    walk,
-    walk_up,
 )
 from isotone.expressions.operands import ORDERINGS, ValueMap, less, type_of
 from isotone.expressions.refusals import Refusal, path_text
@@ -45,7 +42,8 @@ from isotone.values.types import SORT_KEYS, TYPE_CODES, AttributeValue
 OperandCheck: TypeAlias = Callable[[ValueMap], None]
 Constant: TypeAlias = Callable[[ValueMap], AttributeValue]
 Refuse: TypeAlias = Callable[[str], Refusal]
-Rule: TypeAlias = Callable[[Any], Iterator[OperandCheck]]
+Checks: TypeAlias = list[OperandCheck]
+Rule: TypeAlias = Callable[[Any, Checks], None]
 
 # Functions
 
@@ -110,14 +108,18 @@ def check_words(node: Any, *, written: bool, place: str = CONDITION) -> None:
 
     `written`: the tree comes from a text. `place` is where the node stands.
     """
-    if isinstance(node, Path):
-        _check_elements(node, written=written)
-        return
-    if isinstance(node, Call):
-        _check_place(node, place)
-    below = _PLACES_BELOW.get(type(node), INNER if place in IN_UPDATES else OPERAND)
-    for part in parts(node):
-        check_words(part, written=written, place=below)
+    pending = [(node, place)]
+    while pending:
+        node, place = pending.pop()
+        kind = type(node)
+        if kind is Path:
+            _check_elements(node, written=written)
+        elif kind is Call:
+            _check_place(node, place)
+        get_parts = PARTS[kind]
+        if get_parts is not None:
+            below = _PLACES_BELOW.get(kind, INNER if place in IN_UPDATES else OPERAND)
+            pending += [(part, below) for part in get_parts(node)[::-1]]
 
 
 def _check_elements(path: Path, *, written: bool) -> None:
@@ -149,20 +151,28 @@ _MISPLACED: Final = {
 # Operands
 
 
-def condition_checks(tree: Node) -> Iterator[OperandCheck]:
-    """The checks of a condition whose names are resolved, in DynamoDB's order. O(nodes).
+def add_checks(nodes: Iterable[Node], checks: Checks) -> None:
+    """Append the checks of nodes in DynamoDB's order, whose names are resolved. O(nodes).
 
-    The iterator itself raises where the condition is wrong with any values.
+    Raises where an expression of these nodes is wrong with any values, after it has appended the checks
+    that come before.
     """
-    yield from _checks(tree)
-    _check_operator_count(tree)
+    operators = 0
+    for node in nodes:
+        kind = type(node)
+        if kind in _OPERATORS:
+            operators += 1
+        elif isinstance(node, And | Or):
+            operators += len(node.operands) - 1
+        rule = _RULES.get(kind)
+        if rule is not None:
+            rule(node, checks)
+    # DynamoDB stops counting at the first operator beyond the limit.
+    if operators > EXPRESSION_OPERATORS:
+        raise Refusal(refusals.TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
 
 
-def update_checks(tree: UpdateNode) -> Iterator[OperandCheck]:
-    """The checks of an update. DynamoDB checks the actions from the last to the first."""
-    for action in reversed(tree.actions):
-        yield from _checks(action)
-    _check_operator_count(tree)
+_OPERATORS: Final = frozenset({Comparison, Between, In, Not, Call, Arithmetic})
 
 
 def resolved_path(path: Path) -> ResolvedPath:
@@ -175,25 +185,6 @@ def resolved_path(path: Path) -> ResolvedPath:
     return path.elements  # type: ignore[return-value] # all names are defined
 
 
-def _checks(tree: Node) -> Iterator[OperandCheck]:
-    for node in walk_up(tree):
-        rule = _RULES.get(type(node))
-        if rule is not None:
-            yield from rule(node)
-
-
-def _check_operator_count(tree: Node) -> None:
-    """DynamoDB stops counting at the first operator beyond the limit."""
-    if sum(map(_operators, walk(tree))) > EXPRESSION_OPERATORS:
-        raise Refusal(refusals.TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
-
-
-def _operators(node: Any) -> int:
-    if isinstance(node, And | Or):
-        return len(node.operands) - 1
-    return int(isinstance(node, Comparison | Between | In | Not | Call | Arithmetic))
-
-
 def constant(operand: Operand) -> Constant | None:
     """The function that returns an operand's value, if the request carries it; None for other operands."""
     match operand:
@@ -204,29 +195,29 @@ def constant(operand: Operand) -> Constant | None:
     return None
 
 
-def _path_rule(node: Path) -> Iterator[OperandCheck]:
+def _path_rule(node: Path, checks: Checks) -> None:
     resolved_path(node)
-    return iter(())
 
 
-def _value_rule(node: ValueRef) -> Iterator[OperandCheck]:
+def _value_rule(node: ValueRef, checks: Checks) -> None:
     name = node.name
 
     def check(values: ValueMap) -> None:
         if name not in values:
             raise Refusal(refusals.VALUE_UNDEFINED, name=name)
 
-    yield check
+    checks.append(check)
 
 
-def _comparison_rule(node: Comparison) -> Iterator[OperandCheck]:
+def _comparison_rule(node: Comparison, checks: Checks) -> None:
     _check_distinct(node.operator, node.left, node.right)
     if node.operator in ORDERINGS:
-        yield from _typed((node.left, node.right), _ORDERED, _refuse_operand(node.operator))
+        _add_typed(checks, (node.left, node.right), _ORDERED, _refuse_operand(node.operator))
 
 
-def _between_rule(node: Between) -> Iterator[OperandCheck]:
-    yield from _typed((node.operand, node.low, node.high), _ORDERED, _refuse_operand("BETWEEN"))
+def _between_rule(node: Between, checks: Checks) -> None:
+    operands = (node.operand, node.low, node.high)
+    _add_typed(checks, operands, _ORDERED, _refuse_operand("BETWEEN"))
     _check_distinct("BETWEEN", node.operand, node.low, node.high)
     get_low, get_high = constant(node.low), constant(node.high)
     if get_low is None or get_high is None:
@@ -239,7 +230,7 @@ def _between_rule(node: Between) -> Iterator[OperandCheck]:
         if less(high, low):
             raise Refusal(refusals.BOUNDS_ORDER, low=_shown(low), high=_shown(high))
 
-    yield check
+    checks.append(check)
 
 
 def _shown(value: AttributeValue) -> str:
@@ -247,14 +238,13 @@ def _shown(value: AttributeValue) -> str:
     return f"AttributeValue: {{{code}:{content}}}"
 
 
-def _in_rule(node: In) -> Iterator[OperandCheck]:
+def _in_rule(node: In, checks: Checks) -> None:
     if len(node.choices) > IN_OPERANDS:
         raise Refusal(refusals.TOO_MANY_CHOICES, count=len(node.choices))
     _check_distinct("IN", node.operand, *node.choices)
-    return iter(())
 
 
-def _call_rule(node: Call) -> Iterator[OperandCheck]:
+def _call_rule(node: Call, checks: Checks) -> None:
     function = FUNCTIONS[node.function]
     first, *others = node.operands
     if len(node.operands) != len(function.operands):
@@ -266,9 +256,9 @@ def _call_rule(node: Call) -> Iterator[OperandCheck]:
     refuse = _refuse_operand(node.function)
     for operand, types in zip(node.operands, function.operands, strict=True):
         if types is not None:
-            yield from _typed((operand,), types, refuse)
+            _add_typed(checks, (operand,), types, refuse)
     if node.function == "attribute_type":
-        yield _type_name_check(others[0])
+        checks.append(_type_name_check(others[0]))
 
 
 def _type_name_check(operand: Operand) -> OperandCheck:
@@ -285,16 +275,16 @@ def _type_name_check(operand: Operand) -> OperandCheck:
     return check
 
 
-def _arithmetic_rule(node: Arithmetic) -> Iterator[OperandCheck]:
-    return _typed((node.left, node.right), _NUMBERS, _refuse_operand(node.operator))
+def _arithmetic_rule(node: Arithmetic, checks: Checks) -> None:
+    _add_typed(checks, (node.left, node.right), _NUMBERS, _refuse_operand(node.operator))
 
 
-def _add_rule(node: Add) -> Iterator[OperandCheck]:
-    return _typed((node.value,), _SETS | _NUMBERS, _refuse_action("ADD"))
+def _add_rule(node: Add, checks: Checks) -> None:
+    _add_typed(checks, (node.value,), _SETS | _NUMBERS, _refuse_action("ADD"))
 
 
-def _delete_rule(node: Delete) -> Iterator[OperandCheck]:
-    return _typed((node.value,), _SETS, _refuse_action("DELETE"))
+def _delete_rule(node: Delete, checks: Checks) -> None:
+    _add_typed(checks, (node.value,), _SETS, _refuse_action("DELETE"))
 
 
 def _check_distinct(operator: str, first: Operand, *others: Operand) -> None:
@@ -303,14 +293,14 @@ def _check_distinct(operator: str, first: Operand, *others: Operand) -> None:
         raise Refusal(refusals.NOT_DISTINCT, operator=operator, path=path_text(path))
 
 
-def _typed(
-    operands: Iterable[Operand], allowed: frozenset[str], refuse: Refuse
-) -> Iterator[OperandCheck]:
-    """Checks that operands are of an allowed type, as far as their types are known without the item."""
+def _add_typed(
+    checks: Checks, operands: Iterable[Operand], allowed: frozenset[str], refuse: Refuse
+) -> None:
+    """Check that operands are of an allowed type, as far as their types are known without the item."""
     for operand in operands:
         get = constant(operand)
         if get is not None:
-            yield _type_check(get, allowed, refuse)
+            checks.append(_type_check(get, allowed, refuse))
         elif isinstance(operand, Call) and operand.function == "size" and "N" not in allowed:
             raise refuse("N")
 

@@ -19,7 +19,7 @@ from isotone.expressions.nodes import Action, Add, Delete, Path, Remove, Set, Up
 from isotone.expressions.operands import Evaluate, ValueMap, compile_operand, compile_value
 from isotone.expressions.parser import parse_update
 from isotone.expressions.projection import Branch, PathTree, Project, path_tree, project_paths
-from isotone.expressions.rules import resolved_path, update_checks
+from isotone.expressions.rules import resolved_path
 from isotone.limits import NESTING_DEPTH
 from isotone.values import number
 from isotone.values.types import AttributeValue, Item
@@ -35,25 +35,32 @@ class Update(Expression):
     """An update, applicable to any item.
 
     `apply(item, values)` returns the new item and leaves the old one unchanged. It raises
-    `ValidationException` where the item does not have what the update needs. `project_old` and
-    `project_new` pick the addressed paths out of the item before and after, for ReturnValues.
+    `ValidationException` where the item does not have what the update needs.
     """
 
     PARAMETER = "UpdateExpression"
     parse = staticmethod(parse_update)
 
-    __slots__ = ("apply", "attributes_written", "project_new", "project_old")
+    __slots__ = ("_paths", "_project", "apply", "attributes_written")
 
     def _compile(self, tree: UpdateNode) -> None:
-        paths = [resolved_path(action.path) for action in reversed(tree.actions)]
-        places = path_tree((path, len(paths) - 1 - place) for place, path in enumerate(paths))
-        self.attributes_written = frozenset(str(path[0]) for path in paths)
-        self.project_old: Project = project_paths(paths)
-        self.project_new: Project = self.project_old
-        sound = self._gather(update_checks(tree))
+        # DynamoDB checks the actions from the last to the first.
+        actions = tree.actions[::-1]
+        self._paths = [resolved_path(action.path) for action in actions]
+        self._project: Project | None = None
+        places = path_tree(zip(self._paths, range(len(actions) - 1, -1, -1), strict=True))
+        self.attributes_written = frozenset([str(path[0]) for path in self._paths])
+        sound = self._gather(actions)
         self.apply: Callable[[Item, ValueMap], Item] = (
             _compile(tree, places) if sound else unchecked
         )
+
+    @property
+    def project(self) -> Project:
+        """Picks the addressed paths out of the item before or after, for ReturnValues."""
+        if self._project is None:
+            self._project = project_paths(self._paths)
+        return self._project
 
 
 def update(source: str | UpdateNode, names: NameMap | None = None) -> Update:

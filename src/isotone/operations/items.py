@@ -292,9 +292,9 @@ def _returned(
     if wanted == "ALL_OLD" and old is not None:
         return msgspec.Raw(body_of(old))
     if wanted == "UPDATED_NEW" and update is not None and new is not None:
-        return update.project_new(new)
+        return update.project(new)
     if wanted == "UPDATED_OLD" and update is not None and old is not None:
-        return update.project_old(item_of(old))
+        return update.project(item_of(old))
     return None
 
 
