@@ -17,6 +17,7 @@ from isotone.expressions.nodes import (
     Comparison,
     ConditionNode,
     In,
+    Node,
     Not,
     Or,
     Path,
@@ -49,8 +50,8 @@ class Condition(Expression):
 
     __slots__ = ("matches",)
 
-    def _compile(self, tree: ConditionNode) -> None:
-        sound = self._gather((tree,))
+    def _compile(self, tree: ConditionNode, nodes: list[Node]) -> None:
+        sound = self._gather(nodes)
         self.matches: Matches = _compile(tree) if sound else unchecked
 
 

@@ -17,7 +17,7 @@ from isotone.errors import UsageError, ValidationException
 from isotone.expressions import refusals
 from isotone.expressions.nodes import Node, references, resolve, walk_up
 from isotone.expressions.operands import ValueMap
-from isotone.expressions.refusals import Refusal, invalid, refused_as
+from isotone.expressions.refusals import Refusal, RefusedAs, invalid
 from isotone.expressions.render import Writer
 from isotone.expressions.rules import OperandCheck, add_checks, check_words
 from isotone.limits import ATTRIBUTE_NAME_SIZE, EXPRESSION_SIZE, NAME_PLACEHOLDER_SIZE
@@ -51,14 +51,15 @@ class Expression(ABC):
 
     def __init__(self, node: Node, names: NameMap | None, parameter: str) -> None:
         tree = resolve(node, names)
-        used = references(walk_up((tree,)))
+        nodes = self._nodes(tree)
+        used = references(nodes)
         self.parameter = parameter
-        self.names_used = used.names if tree is node else references(walk_up((node,))).names
+        self.names_used = used.names if tree is node else references(self._nodes(node)).names
         self.values_used = used.values
         self.attributes = used.attributes
         self.nested_attributes = used.nested
         self._checks: list[OperandCheck] = []
-        self._compile(tree)
+        self._compile(tree, nodes)
 
     @classmethod
     def from_node(
@@ -66,7 +67,7 @@ class Expression(ABC):
     ) -> Self:
         """An expression from a tree, which may carry literals. O(nodes), not cached."""
         parameter = parameter or cls.PARAMETER
-        with refused_as(parameter):
+        with RefusedAs(parameter):
             check_words(node, written=False)
             return cls(node, names, parameter)
 
@@ -75,9 +76,14 @@ class Expression(ABC):
     def parse(text: str) -> Any:
         """The tree of a text of this kind."""
 
+    @staticmethod
+    def _nodes(tree: Any) -> list[Node]:
+        """All nodes of a tree, in the order in which DynamoDB checks them."""
+        return walk_up(tree)
+
     @abstractmethod
-    def _compile(self, tree: Any) -> None:
-        """Take what this kind needs from a tree with resolved names."""
+    def _compile(self, tree: Any, nodes: list[Node]) -> None:
+        """Take what this kind needs from a tree with resolved names, and from its nodes."""
 
     def check(self, values: ValueMap | None) -> None:
         """Raise `ValidationException` for undefined values and values of a wrong type. O(values)."""
@@ -88,13 +94,13 @@ class Expression(ABC):
         except Refusal as refusal:
             raise invalid(self.parameter, refusal) from None
 
-    def _gather(self, trees: Iterable[Node]) -> bool:
-        """Keep the checks of the trees; returns whether the expression can be compiled.
+    def _gather(self, nodes: list[Node]) -> bool:
+        """Keep the checks of all nodes; returns whether the expression can be compiled.
 
         Where making a check raises, the checks before it come first: they may find an error of a value.
         """
         try:
-            add_checks(walk_up(trees), self._checks)
+            add_checks(nodes, self._checks)
         except Refusal as refusal:
             if not self._checks:
                 raise
@@ -123,7 +129,7 @@ def cached(
     kind: type[Expression], source: str | Node, names: tuple[tuple[str, str], ...], parameter: str
 ) -> Any:
     """The expression of this kind for a text or a lifted tree. O(length) the first time."""
-    with refused_as(parameter):
+    with RefusedAs(parameter):
         if isinstance(source, str):
             return kind(kind.parse(source), dict(names), parameter)
         check_words(source, written=False)

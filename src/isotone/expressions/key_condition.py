@@ -24,6 +24,7 @@ from isotone.expressions.nodes import (
     ConditionNode,
     In,
     Literal,
+    Node,
     Not,
     Operand,
     Or,
@@ -81,8 +82,8 @@ class KeyCondition(Expression):
 
     __slots__ = ("_plans", "_tree")
 
-    def _compile(self, tree: ConditionNode) -> None:
-        self._gather((tree,))
+    def _compile(self, tree: ConditionNode, nodes: list[Node]) -> None:
+        self._gather(nodes)
         self._tree = tree
         self._plans: dict[_Schema, _Plan] = {}
 

@@ -13,7 +13,7 @@ compare by content. Four rules hold for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -169,23 +169,19 @@ class References(NamedTuple):
     nested: frozenset[str]
 
 
-def references(nodes: Iterable[Node]) -> References:
+def references(nodes: Sequence[Node]) -> References:
     """Everything that the nodes of a tree refer to. O(nodes)."""
-    names, values, attributes, nested = set(), set(), set(), set()
-    for node in nodes:
-        if isinstance(node, Path):
-            first = node.elements[0]
-            if isinstance(first, str):
-                attributes.add(first)
-                if len(node.elements) > 1:
-                    nested.add(first)
-            names.update([e.name for e in node.elements if type(e) is NameRef])
-        elif isinstance(node, ValueRef):
-            values.add(node.name)
-    return References(frozenset(names), frozenset(values), frozenset(attributes), frozenset(nested))
+    paths = [node.elements for node in nodes if type(node) is Path]
+    named: list[Any] = [path for path in paths if type(path[0]) is str]
+    return References(
+        frozenset([e.name for path in paths for e in path if type(e) is NameRef]),
+        frozenset([node.name for node in nodes if type(node) is ValueRef]),
+        frozenset([path[0] for path in named]),
+        frozenset([path[0] for path in named if path[1:]]),
+    )
 
 
-def walk_up(trees: Iterable[Node]) -> list[Any]:
+def walk_up(*trees: Node) -> list[Any]:
     """All nodes of trees, each after its own parts, in the order written. O(nodes)."""
     found, pending = [], [*trees]
     while pending:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from isotone.expressions import refusals
 from isotone.expressions.expression import Expression, NameMap, cached
-from isotone.expressions.nodes import ProjectionNode, ResolvedPath
+from isotone.expressions.nodes import Node, ProjectionNode, ResolvedPath
 from isotone.expressions.parser import parse_projection
 from isotone.expressions.refusals import Refusal, path_text
 from isotone.expressions.rules import resolved_path
@@ -36,7 +37,7 @@ class Projection(Expression):
 
     __slots__ = ("project",)
 
-    def _compile(self, tree: ProjectionNode) -> None:
+    def _compile(self, tree: ProjectionNode, nodes: list[Node]) -> None:
         self.project: Project = project_paths(map(resolved_path, reversed(tree.paths)))
 
 
@@ -121,10 +122,7 @@ class Branch(Generic[T]):
     """Where paths part: all go on by name, or all by index."""
 
     members: dict[str | int, Branch[T] | Leaf[T]]
-
-    @property
-    def by_index(self) -> bool:
-        return isinstance(next(iter(self.members)), int)
+    by_index: bool
 
 
 PathTree: TypeAlias = Branch[T] | Leaf[T]
@@ -136,7 +134,7 @@ def path_tree(entries: Iterable[tuple[ResolvedPath, T]]) -> Branch[T]:
     The caller passes the paths from the last to the first, as DynamoDB checks them. That decides which
     two paths the message names.
     """
-    root: Branch[T] = Branch({})
+    root: Branch[T] = Branch({}, by_index=False)
     for path, value in entries:
         _insert(root, path, value)
     return root
@@ -144,10 +142,10 @@ def path_tree(entries: Iterable[tuple[ResolvedPath, T]]) -> Branch[T]:
 
 def _insert(root: Branch[T], path: ResolvedPath, value: T) -> None:
     branch = root
-    for element in path[:-1]:
+    for element, after in pairwise(path):
         following = branch.members.get(element)
         if following is None:
-            following = Branch({})
+            following = Branch({}, type(after) is int)
             _add(branch, element, following, path)
         elif isinstance(following, Leaf):
             raise _clash(refusals.OVERLAP, path, following)
@@ -158,7 +156,7 @@ def _insert(root: Branch[T], path: ResolvedPath, value: T) -> None:
 
 
 def _add(branch: Branch[T], element: str | int, tree: PathTree[T], path: ResolvedPath) -> None:
-    if branch.members and branch.by_index != isinstance(element, int):
+    if branch.by_index != (type(element) is int):
         raise _clash(refusals.CONFLICT, path, branch)
     branch.members[element] = tree
 

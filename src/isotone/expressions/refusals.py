@@ -7,8 +7,6 @@ that names the request's parameter.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from isotone.errors import ValidationException
@@ -22,17 +20,24 @@ class Refusal(Exception):
         super().__init__(sentence.format(**details))
 
 
-@contextmanager
-def refused_as(parameter: str) -> Iterator[None]:
-    """Turn a `Refusal` inside the block into the `ValidationException` about a request parameter."""
-    try:
-        yield
-    except Refusal as refusal:
-        raise invalid(parameter, refusal) from None
-    except RecursionError:
-        # An expression within the limit on operators does not nest so deep.
-        too_deep = Refusal(TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
-        raise invalid(parameter, too_deep) from None
+class RefusedAs:
+    """Turns a `Refusal` inside its block into the `ValidationException` about a request parameter."""
+
+    __slots__ = ("_parameter",)
+
+    def __init__(self, parameter: str) -> None:
+        self._parameter = parameter
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        if isinstance(error, RecursionError):
+            # An expression within the limit on operators does not nest so deep.
+            error = Refusal(TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
+        if isinstance(error, Refusal):
+            raise invalid(self._parameter, error) from None
 
 
 def invalid(parameter: str, refusal: Refusal) -> ValidationException:

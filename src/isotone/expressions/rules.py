@@ -103,12 +103,12 @@ _PLACES_BELOW: Final[dict[type, str]] = {
 }
 
 
-def check_words(node: Any, *, written: bool, place: str = CONDITION) -> None:
+def check_words(tree: Node, *, written: bool) -> None:
     """Refuse unknown and misplaced functions, indexes out of range and, in a text, reserved words.
 
-    `written`: the tree comes from a text. `place` is where the node stands.
+    `written`: the tree comes from a text.
     """
-    pending = [(node, place)]
+    pending: list[tuple[Any, str]] = [(tree, CONDITION)]
     while pending:
         node, place = pending.pop()
         kind = type(node)
@@ -118,16 +118,16 @@ def check_words(node: Any, *, written: bool, place: str = CONDITION) -> None:
             _check_place(node, place)
         get_parts = PARTS[kind]
         if get_parts is not None:
-            below = _PLACES_BELOW.get(kind, INNER if place in IN_UPDATES else OPERAND)
+            below = _PLACES_BELOW.get(kind) or (INNER if place in IN_UPDATES else OPERAND)
             pending += [(part, below) for part in get_parts(node)[::-1]]
 
 
 def _check_elements(path: Path, *, written: bool) -> None:
     for element in path.elements:
-        if isinstance(element, int):
+        if type(element) is int:
             if element > LIST_INDEX:
                 raise Refusal(refusals.INDEX_TOO_BIG, index=element)
-        elif written and isinstance(element, str) and is_reserved(element):
+        elif written and type(element) is str and is_reserved(element):
             raise Refusal(refusals.RESERVED, word=element)
 
 
@@ -151,7 +151,7 @@ _MISPLACED: Final = {
 # Operands
 
 
-def add_checks(nodes: Iterable[Node], checks: Checks) -> None:
+def add_checks(nodes: Iterable[Any], checks: Checks) -> None:
     """Append the checks of nodes in DynamoDB's order, whose names are resolved. O(nodes).
 
     Raises where an expression of these nodes is wrong with any values, after it has appended the checks
@@ -162,11 +162,10 @@ def add_checks(nodes: Iterable[Node], checks: Checks) -> None:
         kind = type(node)
         if kind in _OPERATORS:
             operators += 1
-        elif isinstance(node, And | Or):
+        elif kind is And or kind is Or:
             operators += len(node.operands) - 1
-        rule = _RULES.get(kind)
-        if rule is not None:
-            rule(node, checks)
+        if kind in _RULES:
+            _RULES[kind](node, checks)
     # DynamoDB stops counting at the first operator beyond the limit.
     if operators > EXPRESSION_OPERATORS:
         raise Refusal(refusals.TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
@@ -180,7 +179,7 @@ def resolved_path(path: Path) -> ResolvedPath:
     if len(path.elements) > PATH_DEPTH:
         raise Refusal(refusals.PATH_TOO_DEEP, depth=len(path.elements))
     for element in path.elements:
-        if isinstance(element, NameRef):
+        if type(element) is NameRef:
             raise Refusal(refusals.NAME_UNDEFINED, name=element.name)
     return path.elements  # type: ignore[return-value] # all names are defined
 

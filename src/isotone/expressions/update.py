@@ -15,7 +15,17 @@ from typing import Any, Final, TypeAlias
 from isotone.errors import ValidationException
 from isotone.expressions import refusals
 from isotone.expressions.expression import Expression, NameMap, cached, unchecked
-from isotone.expressions.nodes import Action, Add, Delete, Path, Remove, Set, UpdateNode
+from isotone.expressions.nodes import (
+    Action,
+    Add,
+    Delete,
+    Node,
+    Path,
+    Remove,
+    Set,
+    UpdateNode,
+    walk_up,
+)
 from isotone.expressions.operands import Evaluate, ValueMap, compile_operand, compile_value
 from isotone.expressions.parser import parse_update
 from isotone.expressions.projection import Branch, PathTree, Project, path_tree, project_paths
@@ -43,14 +53,17 @@ class Update(Expression):
 
     __slots__ = ("_paths", "_project", "apply", "attributes_written")
 
-    def _compile(self, tree: UpdateNode) -> None:
+    @staticmethod
+    def _nodes(tree: UpdateNode) -> list[Node]:
         # DynamoDB checks the actions from the last to the first.
-        actions = tree.actions[::-1]
-        self._paths = [resolved_path(action.path) for action in actions]
+        return walk_up(*tree.actions[::-1])
+
+    def _compile(self, tree: UpdateNode, nodes: list[Node]) -> None:
+        self._paths = [resolved_path(action.path) for action in tree.actions[::-1]]
         self._project: Project | None = None
-        places = path_tree(zip(self._paths, range(len(actions) - 1, -1, -1), strict=True))
+        places = path_tree(zip(self._paths, range(len(self._paths) - 1, -1, -1), strict=True))
         self.attributes_written = frozenset([str(path[0]) for path in self._paths])
-        sound = self._gather(actions)
+        sound = self._gather(nodes)
         self.apply: Callable[[Item, ValueMap], Item] = (
             _compile(tree, places) if sound else unchecked
         )
