@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone import Table
-from isotone.model import Shard
+from isotone.model.streams import Shard
 from isotone.structures.worker_leases import WorkerLease, decide, readable
 
 NOW = datetime(2027, 1, 15, 8, tzinfo=UTC)
