@@ -250,7 +250,11 @@ class EntitySchema:
         `__init__`: half the time of a loop over the fields.
         """
         names: dict[str, Any] = {"new": _new, "entity_class": self.entity}
-        lines = ["def decode(item):", "    entity = new(entity_class)", "    values = entity.__dict__"]
+        lines = [
+            "def decode(item):",
+            "    entity = new(entity_class)",
+            "    values = entity.__dict__",
+        ]
         for place, (name, attribute, code, read, decode) in enumerate(self._all_decoders):
             names[f"decode_{place}"] = decode if code is None else read
             content = f"item[{attribute!r}]" + ("" if code is None else f"[{code!r}]")
