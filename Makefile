@@ -57,8 +57,8 @@ crash: $(READY) ## the long form of the crash tests: a hundred kills
 	ISOTONE_KILLS=100 $(BIN)/pytest -s tests/crash
 
 clients: $(READY) ## install the AWS CLI and the JavaScript SDK, and try every client
-	$(BIN)/python tests/clients/install.py
-	$(BIN)/pytest -rs tests/clients
+	$(BIN)/python tests/sdks/install.py
+	$(BIN)/pytest -rs tests/sdks
 
 lock: ## pin the development set anew
 	$(PYTHON) -m venv $(VENV)

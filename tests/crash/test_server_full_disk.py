@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.clients.server_process import ServerProcess, start_server
 from tests.crash.server_storm import Caller, Refused, create_table, item_of, key
+from tests.sdks.server_process import ServerProcess, start_server
 
 import isotone
 

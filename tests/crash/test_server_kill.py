@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from tests.clients.server_process import ServerProcess, start_server
 from tests.crash.server_storm import Caller, Program, Storm, create_table, item_of
+from tests.sdks.server_process import ServerProcess, start_server
 
 import isotone
 

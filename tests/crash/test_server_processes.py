@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.clients.server_process import start_server
 from tests.crash.server_storm import (
     Call,
     Caller,
@@ -22,6 +21,7 @@ from tests.crash.server_storm import (
     item_of,
     key,
 )
+from tests.sdks.server_process import start_server
 
 import isotone
 from isotone.backends.embedded import Database

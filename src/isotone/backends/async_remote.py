@@ -12,9 +12,8 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable
 
-from isotone.backends import idleness
 from isotone.backends.endpoint import Endpoint, Timeouts
-from isotone.backends.exchange import Reply, encode_request
+from isotone.backends.exchange import LONGEST_IDLE, Reply, encode_request, is_quiet
 from isotone.backends.interface import Native, Request, Response
 from isotone.backends.retry import Retries
 from isotone.backends.signing import STREAM_OPERATIONS
@@ -99,7 +98,7 @@ class _Pool:
         if loop not in self._idle:
             self._forget_closed_loops()
         idle = self._idle.setdefault(loop, [])
-        oldest = loop.time() - idleness.LONGEST_IDLE
+        oldest = loop.time() - LONGEST_IDLE
         while idle:
             connection = idle.pop()
             if connection.used > oldest and connection.is_quiet:
@@ -174,7 +173,7 @@ class _Connection(asyncio.Protocol):
         """Whether it can be used again: also where the loop has not run since the server closed it."""
         if self._transport is None or not self.is_open:
             return False
-        return idleness.is_quiet(self._transport.get_extra_info("socket").fileno())
+        return is_quiet(self._transport.get_extra_info("socket").fileno())
 
     def close(self) -> None:
         self.is_open = False

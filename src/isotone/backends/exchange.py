@@ -1,13 +1,16 @@
 """One request and its answer as bytes, without a socket: what both remote backends share.
 
-An answer is checked before it is believed: its length, and its CRC-32, which the service computes over
-the bytes that it sends. One that does not check out counts as a failed connection, and is asked for
-again.
+A server closes idle connections when it pleases. The end can be seen before a request is lost to it: there is
+something to read though nothing was requested (`is_quiet`).
+
+An answer is verified first: its length, and its CRC-32, which the service computes over the bytes that it sends.
+A damaged one counts as a failed connection, and the request is sent again.
 """
 
 from __future__ import annotations
 
 import gzip
+import select
 import zlib
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -177,3 +180,19 @@ def error_class(code: str) -> type[ApiError]:
     if isinstance(known, type) and issubclass(known, ApiError):
         return known
     return type(code, (ApiError,), {"__doc__": "An error of the service that answered."})
+
+
+# Idle connections
+
+LONGEST_IDLE: Final = 20.0  # seconds; routers in between may drop a connection without notice
+
+
+def is_quiet(descriptor: int) -> bool:
+    """Whether a socket is open with nothing to read."""
+    if descriptor < 0:
+        return False
+    if not hasattr(select, "poll"):  # Windows, whose select has no limit on descriptors
+        return not select.select((descriptor,), (), (), 0)[0]
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return not poll.poll(0)

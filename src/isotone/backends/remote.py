@@ -16,9 +16,8 @@ from threading import Lock
 from types import TracebackType
 from typing import Final, Self
 
-from isotone.backends import idleness
 from isotone.backends.endpoint import Endpoint, Timeouts
-from isotone.backends.exchange import Conversation, Reply, encode_request
+from isotone.backends.exchange import LONGEST_IDLE, Conversation, Reply, encode_request, is_quiet
 from isotone.backends.interface import Native, Request, Response
 from isotone.backends.retry import Retries
 from isotone.backends.signing import STREAM_OPERATIONS
@@ -115,7 +114,7 @@ class _Pool:
         """A connection that can be written to."""
         if self._process != os.getpid():
             self._forget()
-        oldest = time.monotonic() - idleness.LONGEST_IDLE
+        oldest = time.monotonic() - LONGEST_IDLE
         while True:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
@@ -191,7 +190,7 @@ class _Connection:
     @property
     def is_quiet(self) -> bool:
         """Whether it can be used again."""
-        return idleness.is_quiet(self._socket.fileno())
+        return is_quiet(self._socket.fileno())
 
     def close(self) -> None:
         self._socket.close()

@@ -10,8 +10,8 @@ from typing import Any
 import aioboto3
 import pytest
 from boto3.dynamodb.conditions import Key
-from tests.clients import orders
-from tests.clients.orders import natural_item, of_customer, order, plain, wire_item
+from tests.sdks import orders
+from tests.sdks.orders import natural_item, of_customer, order, plain, wire_item
 
 
 @asynccontextmanager

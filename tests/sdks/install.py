@@ -1,6 +1,6 @@
 """Install the clients that cannot live in the development environment: the AWS CLI and the JavaScript SDK.
 
-python tests/clients/install.py
+python tests/sdks/install.py
 
 The AWS CLI pins a botocore of its own, so it gets a virtual environment of its own. Both are put under
 `.peers`, in the versions that are pinned beside this file; without node, the JavaScript SDK is left out.

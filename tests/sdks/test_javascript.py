@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from tests.clients.install import HERE, HOW, JAVASCRIPT
+from tests.sdks.install import HERE, HOW, JAVASCRIPT
 
 NODE = shutil.which("node")
 SUITE = HERE / "javascript" / "orders.test.mjs"

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.clients import orders
-from tests.clients.install import HOW, aws_command
-from tests.clients.orders import order
+from tests.sdks import orders
+from tests.sdks.install import HOW, aws_command
+from tests.sdks.orders import order
 
 COMMAND = aws_command()
 

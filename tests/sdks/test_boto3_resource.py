@@ -10,8 +10,8 @@ import boto3
 import pytest
 from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import ClientError
-from tests.clients import orders
-from tests.clients.orders import of_customer, order, plain
+from tests.sdks import orders
+from tests.sdks.orders import of_customer, order, plain
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from typing import Any
 import boto3
 import pytest
 from botocore.config import Config
-from tests.clients import orders
-from tests.clients.server_process import server_process
+from tests.sdks import orders
+from tests.sdks.server_process import server_process
 
 _numbers = itertools.count(1)
 

@@ -14,9 +14,9 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from tests.clients import orders
-from tests.clients.orders import natural_item, of_customer, order, wire, wire_item
-from tests.clients.server_process import start_server
+from tests.sdks import orders
+from tests.sdks.orders import natural_item, of_customer, order, wire, wire_item
+from tests.sdks.server_process import start_server
 
 CUSTOMER_IS = {"KeyConditionExpression": "customer = :c"}
 FAST = {"Delay": 0.05, "MaxAttempts": 200}
