@@ -64,7 +64,7 @@ def test_a_request_that_is_not_on_the_tape(tmp_path: Path) -> None:
 def test_a_file_that_is_no_tape(tmp_path: Path) -> None:
     for content in (b"", b'{"other": 1}\n', b"SQLite format 3\0", b'{"isotone tape": 1}\n{"oper'):
         (tmp_path / "tape").write_bytes(content)
-        with pytest.raises(UsageError, match="is no tape of Isotone's"):
+        with pytest.raises(UsageError, match="is not a tape of Isotone's"):
             Player(tmp_path / "tape")
 
 

@@ -1,7 +1,7 @@
-"""`Remote` with answers that are awaited: the same messages and retries over an event loop's transports.
+"""The async form of `Remote`: the same messages and retries over asyncio's transports.
 
-Connections belong to the loop that opened them, and no other takes them: neither a second `asyncio.run`
-nor the loop of another thread.
+A connection belongs to the event loop that opened it, and no other loop uses it: neither a second
+`asyncio.run` nor the loop of another thread.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class AsyncRemote(Native):
         connection = await self._pool.take()
         try:
             reply = await connection.exchange(message)
-        except BaseException:  # cancelled, too: the answer to come is nobody's
+        except BaseException:  # also a cancellation: the answer may still arrive
             connection.close()
             raise
         self._pool.give_back(connection, reply)
@@ -82,7 +82,7 @@ class AsyncRemote(Native):
 
 
 class _Pool:
-    """Open connections of each loop that nobody uses, the last used on top."""
+    """The idle connections of each event loop, the last used on top."""
 
     __slots__ = ("_endpoint", "_idle", "_kept", "_timeouts", "_tls")
 
@@ -140,7 +140,7 @@ class _Pool:
 
 
 class _Connection(asyncio.Protocol):
-    """One socket, with at most one answer awaited on it."""
+    """One socket, with at most one request at a time."""
 
     def __init__(self, address: str, timeout: float, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -170,7 +170,7 @@ class _Connection(asyncio.Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it can be used again: also where the loop has not run since the server closed it."""
+        """Whether it can be used again. Notices a closed socket even if the loop has not run since."""
         if self._transport is None or not self.is_open:
             return False
         return is_quiet(self._transport.get_extra_info("socket").fileno())
@@ -180,13 +180,13 @@ class _Connection(asyncio.Protocol):
         if self._transport is None or self.loop.is_closed():
             return
         if self.loop.is_running() and self.loop is not _running_loop():
-            with contextlib.suppress(RuntimeError):  # that loop has closed in this moment
+            with contextlib.suppress(RuntimeError):  # that loop was just closed
                 self.loop.call_soon_threadsafe(self._transport.abort)
         else:
             self._transport.abort()
 
     def _set_alarm(self) -> None:
-        """Give the next part of the answer its time."""
+        """Restart the read time-out for the next part of the answer."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm = self.loop.call_later(self._timeout, self._give_up)
@@ -198,7 +198,7 @@ class _Connection(asyncio.Protocol):
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(ConnectionFailed(reason))
 
-    # What the loop calls
+    # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -207,7 +207,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._waiting is None:
-            self.close()  # nothing was asked: whatever this is, the next answer would follow it
+            self.close()  # no request is waiting for this data, so the connection is out of step
             return
         try:
             self._reply.feed(data)

@@ -1,7 +1,7 @@
-"""A boto3 or aioboto3 client as a backend: its credentials, endpoint, retries and events stay as they are.
+"""A boto3 or aioboto3 client as a backend, with its own credentials, endpoint, retries and events.
 
-botocore speaks bytes and datetimes where the API's JSON has base64 and seconds; both are translated. A
-call costs what botocore costs, about a millisecond more than `Remote`.
+botocore uses bytes and datetimes where the API's JSON has base64 and seconds; both are converted. A call
+costs about a millisecond more than with `Remote`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _FRAME: Final = frozenset({"ResponseMetadata", "Error", "message", "Message"})
 class BotoClient(Native):
     """The `Backend` of a boto3 client, or of a resource's.
 
-    DynamoDB Streams is a service of its own to botocore; a client of it is made beside the given one when
-    it is needed, with the same credentials and endpoint.
+    botocore has a separate client for DynamoDB Streams; it is created when it is needed, with the same
+    credentials and endpoint.
     """
 
     __slots__ = ("_client", "_streams")
@@ -37,7 +37,9 @@ class BotoClient(Native):
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Answer one action; raises what `Remote` does where botocore raises its own."""
         with _translated_errors():
-            return _inward(self._client_for(operation)._make_api_call(operation, _outward(request)))
+            return _from_botocore(
+                self._client_for(operation)._make_api_call(operation, _to_botocore(request))
+            )
 
     def _client_for(self, operation: str) -> Any:
         if operation not in STREAM_OPERATIONS:
@@ -65,7 +67,9 @@ class AsyncBotoClient(Native):
                 "such as 'dynamodb://eu-west-1', or with a boto3 client"
             )
         with _translated_errors():
-            return _inward(await self._client._make_api_call(operation, _outward(request)))
+            return _from_botocore(
+                await self._client._make_api_call(operation, _to_botocore(request))
+            )
 
 
 @contextmanager
@@ -81,7 +85,7 @@ def _translated_errors() -> Iterator[None]:
 
 
 def _client_of_streams(client: Any) -> Any:
-    """botocore's client of DynamoDB Streams with what a client of DynamoDB was made with."""
+    """A client of DynamoDB Streams with the configuration of a client of DynamoDB."""
     import botocore.session
 
     session = botocore.session.get_session()
@@ -95,7 +99,7 @@ def _client_of_streams(client: Any) -> Any:
     )
 
     def as_the_given(event_name: str, **about: Any) -> Any:
-        """Whatever signs or answers the given client's requests (`attach`, stubs) does so for these."""
+        """Handle events as the given client does: what signs or answers its requests does so here."""
         event, _, operation = event_name.split(".")
         return client.meta.events.emit_until_response(f"{event}.dynamodb.{operation}", **about)[1]
 
@@ -104,8 +108,8 @@ def _client_of_streams(client: Any) -> Any:
     return made
 
 
-def _outward(request: Request) -> dict[str, Any]:
-    """A copy with bytes for binary values; the caller's request stays as it is."""
+def _to_botocore(request: Request) -> dict[str, Any]:
+    """A copy with bytes for binary values; the caller's request is not changed."""
     copied: dict[str, Any] = _copy(as_text(request))
     restore_binary(copied)
     return copied
@@ -119,16 +123,16 @@ def _copy(value: Any) -> Any:
     return value
 
 
-def _inward(answer: Mapping[str, Any]) -> Response:
-    return {name: _plain(value) for name, value in answer.items() if name not in _FRAME}
+def _from_botocore(answer: Mapping[str, Any]) -> Response:
+    return {name: _as_json(value) for name, value in answer.items() if name not in _FRAME}
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """A value as JSON has it."""
     if isinstance(value, dict):
-        return {name: _plain(member) for name, member in value.items()}
+        return {name: _as_json(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [_plain(element) for element in value]
+        return [_as_json(element) for element in value]
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, datetime):
@@ -140,4 +144,4 @@ def _api_error(response: Mapping[str, Any]) -> Exception:
     said = response.get("Error", {})
     members = {"__type": said.get("Code", ""), "message": said.get("Message", "")}
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)
-    return error_of({**_inward(response), **members}, status)
+    return error_of({**_from_botocore(response), **members}, status)

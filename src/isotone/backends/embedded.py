@@ -69,8 +69,8 @@ def _store(path: str, durability: Durability) -> Store:
 class Database(Native):
     """One open database: DynamoDB's API as method calls, from any thread.
 
-    Background work (filling a new index, deleting expired items) runs in a thread, which is started when
-    there is such work, also work that another process left. A server with a timer calls `maintain`, too.
+    Background work (filling a new index, deleting expired items) runs in a thread. It is started when there
+    is such work, including work that another process left unfinished.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -81,7 +81,7 @@ class Database(Native):
         self._wake_if_wanted()
 
     def send(self, operation: str, body: bytes) -> bytes:
-        """Execute one request, JSON to JSON; raises `ApiError` as the service would answer it."""
+        """Execute one request, JSON to JSON; raises `ApiError` where the service answers an error."""
         try:
             answer = self._service.execute(operation, body)
         except IsotoneError:
@@ -112,12 +112,12 @@ class Database(Native):
         return answer
 
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
-        """Execute requests in one transaction, each answered as if it had come alone."""
+        """Execute requests in one transaction; each is answered as if it were alone."""
         with self._unbroken():
             return self._service.execute_many(requests)
 
     def is_write(self, operation: str) -> bool:
-        """Whether requests of this action gain from being committed together."""
+        """Whether requests of this action should be committed in groups."""
         return self._service.is_write(operation)
 
     def client(self) -> Client:
@@ -151,7 +151,7 @@ class Database(Native):
             return integrity.check(self.engine, progress)
 
     def rolled_back(self) -> AbstractContextManager[None]:
-        """Undo everything that is written inside the block. Costs as much as was written."""
+        """Undo all writes inside the block. Cost: as much as was written."""
         return self.engine.rolled_back()
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ class Database(Native):
 
     @contextmanager
     def _unbroken(self) -> Iterator[None]:
-        """Undo what an unforeseen exception (`KeyboardInterrupt`) has left half done."""
+        """Roll back after an unexpected exception, such as `KeyboardInterrupt`."""
         try:
             yield
         except IsotoneError:
@@ -221,7 +221,7 @@ class _Worker:
     def _maintain(self) -> float:
         try:
             return self._service.maintain()
-        except Exception:  # if the thread ended, all later work would silently be left undone
+        except Exception:  # the thread must survive, or all later work would be skipped
             self._service.engine.abandon()
             log.exception("background work failed; it will be tried again")
             return _RETRY_INTERVAL

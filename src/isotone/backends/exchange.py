@@ -1,10 +1,10 @@
-"""One request and its answer as bytes, without a socket: what both remote backends share.
+"""Encodes requests and decodes answers, without a socket; shared by both remote backends.
 
-A server closes idle connections when it pleases. The end can be seen before a request is lost to it: there is
-something to read though nothing was requested (`is_quiet`).
+The length and the CRC-32 of every answer are verified. An answer that fails this counts as a failed
+connection, so the request is retried.
 
-An answer is verified first: its length, and its CRC-32, which the service computes over the bytes that it sends.
-A damaged one counts as a failed connection, and the request is sent again.
+A server may close an idle connection at any time. Its socket then becomes readable although no request is
+outstanding; `is_quiet` polls for that before a request is sent on it.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from isotone.errors import ApiError, ConnectionFailed
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
-# Refusals of the signature's time, after which the service's own time is taken from its answer.
+# Errors about the time of a signature. The service's time is then taken from the answer's Date header.
 _SKEWED: Final = frozenset(("RequestExpired", "RequestTimeTooSkewed"))
 _SKEWED_SIGNATURE: Final = ("Signature expired", "Signature not yet current")
-_TOLERATED_SKEW: Final = 60.0  # seconds of difference that cannot be the reason of a refusal
-# What a proxy answers in place of DynamoDB, and what may be otherwise a moment later.
-_PASSING: Final = frozenset((200, 408, 425, 429))
+_TOLERATED_SKEW: Final = 60.0  # seconds; a smaller difference cannot have caused the error
+# Statuses below 500 of a proxy's own answers that are worth a retry.
+_RETRYABLE: Final = frozenset((200, 408, 425, 429))
 
 
 def encode_request(operation: str, request: Request) -> bytes:
-    """A request's JSON. A transaction gets a token, so that sending it twice does it once."""
+    """A request's JSON. A transaction gets a token, so that a retry does not execute it twice."""
     request = as_text(request)
     if operation == "TransactWriteItems" and "ClientRequestToken" not in request:
         request = {**request, "ClientRequestToken": str(uuid4())}
@@ -46,7 +46,7 @@ def encode_request(operation: str, request: Request) -> bytes:
 
 
 class Conversation:
-    """What requests to one host have in common."""
+    """Encodes requests to one host, and decodes its answers."""
 
     __slots__ = ("_head", "_signer")
 
@@ -64,7 +64,7 @@ class Conversation:
         return f"{self._head}{signed}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
     def answer(self, reply: Reply) -> Response:
-        """The response in a reply; raises the `ApiError` or `ConnectionFailed` that it is instead."""
+        """The response in a reply; raises `ApiError` for an error, `ConnectionFailed` for a damaged reply."""
         body = _checked(reply)
         try:
             answer = _decode(body)
@@ -75,7 +75,7 @@ class Conversation:
         raise self._noting_skew(error_of(answer, reply.status), reply)
 
     def _noting_skew(self, error: ApiError, reply: Reply) -> Exception:
-        """A refusal that this machine's clock is the reason of is as good as a lost answer."""
+        """The error to raise. If this machine's clock caused it, note the skew and let it be retried."""
         skew = reply.skew(self._signer)
         if not _is_about_time(error) or skew is None or abs(skew) < _TOLERATED_SKEW:
             return error
@@ -84,14 +84,14 @@ class Conversation:
 
 
 def _is_about_time(error: ApiError) -> bool:
-    """Whether a refusal may be this machine's clock's fault; a wrong key has the same code, and other words."""
+    """Whether an error is about the signature's time. A wrong key has the same code, but another message."""
     return error.code in _SKEWED or (
         error.code == "InvalidSignatureException" and error.message.startswith(_SKEWED_SIGNATURE)
     )
 
 
 class Reply:
-    """An HTTP response that is being received; `feed` it until it is `complete`."""
+    """An HTTP response being received; call `feed` until it is `complete`."""
 
     __slots__ = ("_parser", "_parts", "complete", "headers", "keep_alive", "status")
 
@@ -104,7 +104,7 @@ class Reply:
         self.status = 0
 
     def feed(self, data: bytes) -> None:
-        """Take in the next bytes; raises `ConnectionFailed` for what is not HTTP."""
+        """Parse the next bytes; raises `ConnectionFailed` if they are not HTTP."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
@@ -112,11 +112,11 @@ class Reply:
 
     @property
     def body(self) -> bytes:
-        """The body as it was sent."""
+        """The body as received, maybe compressed."""
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
     def skew(self, signer: Signer) -> float | None:
-        """How far the sender's clock is ahead of this machine's, by the answer's date."""
+        """Seconds by which the sender's clock is ahead, from the Date header; None without one."""
         date = self.headers.get(b"date")
         if date is None:
             return None
@@ -125,7 +125,7 @@ class Reply:
         except ValueError:
             return None
 
-    # What httptools calls
+    # Called by httptools
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers[name.lower()] = value
@@ -140,7 +140,7 @@ class Reply:
 
 
 def _checked(reply: Reply) -> bytes:
-    """The body, once its checksum was compared and its compression undone."""
+    """The decompressed body, after its checksum was verified."""
     body = reply.body
     expected = reply.headers.get(b"x-amz-crc32")
     if expected is not None and expected != b"%d" % zlib.crc32(body):
@@ -154,11 +154,11 @@ def _checked(reply: Reply) -> bytes:
 
 
 def _not_json(reply: Reply) -> Exception:
-    """A proxy's or load balancer's own answer, mostly: worth another try where it is about a moment."""
+    """The error for an answer that is not JSON: usually a proxy's. Retried if that may help."""
     said = f"status {reply.status} and {reply.body[:200]!r}"
-    if reply.status >= 500 or reply.status in _PASSING:
-        return ConnectionFailed(f"the answer is no DynamoDB response: {said}")
-    return errors.UsageError(f"what answers is no DynamoDB: {said}; check the address")
+    if reply.status >= 500 or reply.status in _RETRYABLE:
+        return ConnectionFailed(f"the answer is not a DynamoDB response: {said}")
+    return errors.UsageError(f"the server is not DynamoDB: {said}; check the address")
 
 
 def error_of(answer: Mapping[str, Any], status: int) -> ApiError:
@@ -175,7 +175,7 @@ def error_of(answer: Mapping[str, Any], status: int) -> ApiError:
 
 @cache
 def error_class(code: str) -> type[ApiError]:
-    """The class of an error code; one is made for a code that Isotone itself never answers."""
+    """The class of an error code; created for codes that `isotone.errors` does not define."""
     known = getattr(errors, code, None)
     if isinstance(known, type) and issubclass(known, ApiError):
         return known

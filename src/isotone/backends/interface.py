@@ -1,17 +1,15 @@
-"""The seam between the library and whatever engine keeps its data.
+"""The interface between the library and the engine that stores its data.
 
-A backend takes one action of the DynamoDB API and answers it. The model above makes requests and reads
-responses and cannot tell an embedded file from Amazon's service; the engines below never hear of models.
+A backend executes one action of the DynamoDB API. The model builds requests and reads responses; it cannot
+tell an embedded file from Amazon's service. Engines know nothing of the model.
 
-Requests and responses are DynamoDB JSON as Python's own containers: attribute values in wire form
-(`{"N": "10"}`, `{"B": "<base64>"}`), times as seconds since the epoch. The expressions of a request may be
-trees (`isotone.expressions.nodes`), which a database in this process takes as they are; whatever sends
-requests elsewhere calls `as_text` first. A backend does not change the request it was given, and the
-caller may keep and change the response. An error of the API is raised as the `isotone.errors.ApiError` of
-its name.
+Requests and responses are DynamoDB JSON as Python dicts and lists: attribute values in wire form
+(`{"N": "10"}`, `{"B": "<base64>"}`), times as seconds since the epoch. Expressions in a request may be trees
+(`isotone.expressions.nodes`). A database in this process executes trees directly; a backend that sends
+requests elsewhere calls `as_text` first. A backend must not change the request. The caller may change the
+response. Errors of the API are raised as the `isotone.errors.ApiError` of their name.
 
-Whoever runs the model asynchronously takes an `AsyncBackend`, the same method awaited. `InThread` makes
-one from any `Backend`.
+`AsyncBackend` is the same interface with an async method. `InThread` makes one from any `Backend`.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ _EXPRESSIONS: Final = (
 
 
 def as_text(request: Request) -> Request:
-    """The request with text in place of expression trees; the request itself where it has none.
+    """The request with expression trees rendered as text; the request itself if it has none.
 
     >>> from isotone.expressions.nodes import Comparison, Literal, Path
     >>> as_text({"FilterExpression": Comparison("=", Path(("kind",)), Literal({"S": "a"}))})
@@ -102,7 +100,7 @@ class Backend(Protocol):
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Answer one action, such as `("GetItem", {"TableName": …, "Key": …})`.
 
-        A backend that repeats failed requests stops at the deadline, in seconds of `time.monotonic`.
+        A backend that retries stops at the deadline, a time of `time.monotonic`.
         """
 
 
@@ -140,7 +138,7 @@ class OverTransport(Native):
         try:
             answer = self._send(operation, msgspec.json.encode(as_text(request)))
         except ApiError as error:
-            # Items in an error's members are JSON still, as they would be on their way to a client.
+            # An error may contain items that are not decoded yet; a client would receive them as JSON.
             error.members = msgspec.json.decode(msgspec.json.encode(error.members))
             raise
         response: Response = msgspec.json.decode(answer)
@@ -148,7 +146,7 @@ class OverTransport(Native):
 
 
 class Plain(Native):
-    """The `Backend` of an object of the user's with `execute(operation, request)`."""
+    """The `Backend` of a user's object with `execute(operation, request)`."""
 
     __slots__ = ("_execute",)
 
@@ -160,7 +158,7 @@ class Plain(Native):
 
 
 class AsyncPlain(Native):
-    """The `AsyncBackend` of an object of the user's with `async execute(operation, request)`."""
+    """The `AsyncBackend` of a user's object with `async execute(operation, request)`."""
 
     __slots__ = ("_execute",)
 
@@ -174,7 +172,7 @@ class AsyncPlain(Native):
 
 
 class AtOnce(Native):
-    """An `AsyncBackend` of a `Backend` that never waits."""
+    """An `AsyncBackend` that calls a `Backend` directly; for one that never blocks."""
 
     __slots__ = ("_execute",)
 
@@ -188,7 +186,7 @@ class AtOnce(Native):
 
 
 class InThread(Native):
-    """An `AsyncBackend` that calls a `Backend` in a worker thread, so that waiting blocks no event loop."""
+    """An `AsyncBackend` that calls a `Backend` in a worker thread, so that it never blocks the event loop."""
 
     __slots__ = ("_backend",)
 
@@ -202,7 +200,7 @@ class InThread(Native):
 
 
 class Tape(Native):
-    """A backend that plays back answers prepared for it and remembers what it was asked.
+    """A backend for tests: returns prepared answers, and records the requests in `asked`.
 
     >>> tape = Tape([{"Item": {"pk": {"S": "a"}}}])
     >>> tape.execute("GetItem", {"TableName": "t", "Key": {"pk": {"S": "a"}}})
@@ -218,7 +216,7 @@ class Tape(Native):
         self.asked: list[tuple[str, Request]] = []
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
-        """Give the next answer; raises it where it is an error, `UsageError` when none is left."""
+        """Return the next answer, or raise it if it is an error; raises `UsageError` if none is left."""
         self.asked.append((operation, as_text(request)))
         try:
             answer = next(self._answers)

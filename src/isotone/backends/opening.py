@@ -1,9 +1,9 @@
-"""From an address to the backend behind it.
+"""Opens the backend of an address.
 
-":memory:"                  a database in this process, gone with it
-"shop.db", Path("shop.db")  a database in a file, made where there is none
+":memory:"                  a database in memory
+"shop.db", Path("shop.db")  a database in a file, which is created if it does not exist
 "http://localhost:8000"     a server: Isotone's, DynamoDB Local, ScyllaDB Alternator, …
-"dynamodb://eu-west-1"      Amazon's own, with the credentials that AWS's tools find
+"dynamodb://eu-west-1"      Amazon's service, with the credentials that AWS's tools find
 an `isotone.Database`, a boto3 client or resource, or any `Backend`: used as it is, and not closed
 """
 
@@ -38,14 +38,14 @@ _OF_SERVERS: Final = {"profile", "credentials", "retries", "timeouts", "connecti
 _FORGOTTEN_SCHEME: Final = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+):\d+/?")
 
 Target = Any
-"""An address, a path, or something that already answers; see above."""
+"""An address, a path, or an object that answers requests; see above."""
 
 
 class Options(TypedDict, total=False):
     """How to open an address.
 
-    `region`, `profile`, `credentials`, `retries`, `timeouts` and `connections` (kept open while idle)
-    are for servers, `durability` for files; `clock` decides what time it is in the store and in a
+    `region`, `profile`, `credentials`, `retries`, `timeouts` and `connections` (the most that stay open
+    while idle) are for servers, `durability` is for files. `clock` is the clock of the store, and of a
     database that it opens.
     """
 
@@ -60,21 +60,21 @@ class Options(TypedDict, total=False):
 
 
 class Opened(NamedTuple):
-    """A backend, and what closes it; nothing where somebody else opened it."""
+    """A backend, and the function that closes it. One that the caller opened stays open."""
 
     backend: Backend
     close: Callable[[], None]
 
 
 class OpenedAsync(NamedTuple):
-    """An async backend, and what closes it."""
+    """An async backend, and the function that closes it."""
 
     backend: AsyncBackend
     close: Callable[[], None]
 
 
 def open_backend(target: Target, **options: Unpack[Options]) -> Opened:
-    """The backend of an address; raises `UsageError` for what is none."""
+    """The backend of an address; raises `UsageError` for an invalid one."""
     if not isinstance(target, str | PathLike):
         _check_no_address_needed(options)
         return Opened(_backend_of(target), _nothing)
@@ -88,7 +88,7 @@ def open_backend(target: Target, **options: Unpack[Options]) -> Opened:
 
 
 def open_async_backend(target: Target, **options: Unpack[Options]) -> OpenedAsync:
-    """The same, with answers that are awaited."""
+    """The async backend of an address; raises `UsageError` for an invalid one."""
     if not isinstance(target, str | PathLike):
         _check_no_address_needed(options)
         return OpenedAsync(_async_backend_of(target), _nothing)
@@ -99,7 +99,7 @@ def open_async_backend(target: Target, **options: Unpack[Options]) -> OpenedAsyn
         remote = AsyncRemote(_endpoint(address, options), **_transport(options))
         return OpenedAsync(remote, remote.close)
     backend, close = _open_database(address, options)
-    # Memory answers sooner than a thread would be told to; a file may wait for its disk.
+    # A call in memory takes less time than the switch to a thread; a file may wait for its disk.
     return OpenedAsync(AtOnce(backend) if address == MEMORY else InThread(backend), close)
 
 
@@ -128,7 +128,7 @@ def _endpoint(address: str, options: Options) -> Endpoint:
 
 
 def _transport(options: Options) -> Any:
-    """The options that say how a server is spoken to."""
+    """The options of the connection to a server."""
     wanted = ("retries", "timeouts", "connections")
     return {name: each for name, each in options.items() if name in wanted}
 
@@ -148,19 +148,19 @@ def _is_server(address: str) -> bool:
         return False
     if scheme not in _SERVERS:
         raise UsageError(
-            f"{address!r} is no address: it is a path, {MEMORY!r}, http://…, https://… or dynamodb://region"
+            f"{address!r} is not an address; give a path, {MEMORY!r}, http://…, https://… or dynamodb://region"
         )
     return True
 
 
-# What already answers
+# Objects that answer requests
 
 
 def _check_no_address_needed(options: Options) -> None:
     wrong = sorted(options.keys() - {"clock"})
     if wrong:
         raise UsageError(
-            f"{wrong[0]}= is for an address; what already answers is used as it was opened"
+            f"{wrong[0]}= is for an address; an object that answers requests is used as it is"
         )
 
 
@@ -212,4 +212,4 @@ def _boto_client(target: Any) -> Any:
 
 
 def _nothing() -> None:
-    """Leave open what somebody else opened."""
+    """Close nothing: the caller opened the backend."""

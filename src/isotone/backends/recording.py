@@ -1,12 +1,12 @@
-"""Record and replay: what an engine once answered, kept in a file for tests that run without it.
+"""Record and replay: an engine's answers in a file, for tests that run without the engine.
 
     {"isotone tape": 1}
     {"operation": "GetItem", "request": {…}, "response": {…}}
     {"operation": "PutItem", "request": {…}, "error": {"code": "…", "message": "…", …}}
 
-One line of JSON a call. A replayed request must be the same as a recorded one; the same request, made
-several times, is answered in the order of the recording. Order between different requests does not
-matter, so what ran concurrently replays.
+Each call is one line of JSON. A replayed request must equal a recorded one. Equal requests are answered in
+the order of the recording. The order of different requests does not matter, so concurrent programs can be
+replayed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from isotone.backends.interface import AsyncBackend, Backend, Native, Request, R
 from isotone.errors import ApiError, UsageError
 
 _HEADER: Final = {"isotone tape": 1}
-# What differs from run to run without meaning anything.
+# Members that differ in every run.
 _IGNORED: Final = ("ClientRequestToken",)
 
 
 class TapeWriter:
-    """A tape that is being written; the file appears under its name when it is closed."""
+    """A tape that is being written. The file gets its name when it is closed."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = Path(path)
@@ -63,7 +63,7 @@ class TapeWriter:
 
 
 class Recorder(Native):
-    """A `Backend` that asks another and writes down what it answers."""
+    """A `Backend` that records the answers of another."""
 
     __slots__ = ("_backend", "_tape")
 
@@ -84,7 +84,7 @@ class Recorder(Native):
 
 
 class AsyncRecorder(Native):
-    """An `AsyncBackend` that asks another and writes down what it answers."""
+    """An `AsyncBackend` that records the answers of another."""
 
     __slots__ = ("_backend", "_tape")
 
@@ -115,12 +115,14 @@ class Player(Native):
         self._lock = Lock()
         header, *entries = self._lines()
         if header != _HEADER:
-            raise UsageError(f"{self._path} is no tape of Isotone's; delete it to record anew")
+            raise UsageError(
+                f"{self._path} is not a tape of Isotone's; delete it to record a new one"
+            )
         for entry in entries:
             self._answers[_identity(entry["operation"], entry["request"])].append(entry)
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
-        """Give the recorded answer, or raise the recorded error."""
+        """Return the recorded answer, or raise the recorded error."""
         request = as_text(request)
         with self._lock:
             waiting = self._answers[_identity(operation, request)]
@@ -129,7 +131,7 @@ class Player(Native):
             raise UsageError(
                 f"{self._path} has no answer left for {operation} "
                 f"{msgspec.json.encode(request).decode()}; if the program has changed, delete the "
-                "tape to record anew, and give the store a fixed clock= where times are written"
+                "tape to record a new one, and give the store a fixed clock= where times are written"
             )
         if "error" in entry:
             said = dict(entry["error"])
@@ -151,10 +153,10 @@ class Player(Native):
         return sum(map(len, self._answers.values()))
 
     def close(self) -> None:
-        """Do nothing: a tape that is played stays as it is."""
+        """Do nothing."""
 
 
 def _identity(operation: str, request: Request) -> bytes:
-    """What a replayed request must have in common with the recorded one."""
+    """The key by which a request is looked up on the tape."""
     told = {name: value for name, value in request.items() if name not in _IGNORED}
     return msgspec.json.encode([operation, told], order="deterministic")

@@ -1,8 +1,8 @@
-"""A server that speaks the DynamoDB API over HTTP: Amazon's, Isotone's own, or any other.
+"""A server with the DynamoDB API over HTTP: Amazon's, Isotone's own, or any other.
 
-Requests go out signed over connections that stay open. A connection that the server has closed in the
-meantime is noticed before it is used; a request that fails on its way is sent again as `Retries` says.
-May be used from many threads at once: each takes a connection of its own for the length of a request.
+Requests are signed and sent over a pool of keep-alive connections. A connection that the server has closed is
+detected before it is used. A failed request is retried according to `Retries`. Safe to use from several
+threads: each request takes one connection.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Remote(Native):
 
 
 class _Pool:
-    """Open connections that nobody uses, the last used on top; more are opened where none is left."""
+    """Idle connections, the last used on top. A new one is opened if none is idle."""
 
     __slots__ = ("_endpoint", "_idle", "_kept", "_lock", "_process", "_timeouts", "_tls")
 
@@ -140,7 +140,7 @@ class _Pool:
             connection.close()
 
     def _forget(self) -> None:
-        """After a fork the connections are the parent's: its answers would come here."""
+        """Close our copies of the parent's connections after a fork."""
         self._lock = Lock()
         self._process = os.getpid()
         self.close()

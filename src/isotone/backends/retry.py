@@ -1,11 +1,11 @@
-"""When a request that failed is sent again, and after how long.
+"""Retries of failed requests: which errors are retried, and after what delay.
 
-The wait before attempt n is random between nothing and a bound that doubles each time ("full jitter"),
-so that clients that were throttled together do not come back together.
+The delay is random between zero and a bound that doubles with every attempt ("full jitter"), so that clients
+that were throttled together do not retry together.
 
-A write whose answer was lost may have been done. Like AWS's SDKs, Isotone sends it again: a put or a
-delete comes to the same, a transaction carries a token by which the service knows it. An update that
-adds to a number may count twice; `Retries.none()` leaves that decision to the caller.
+A write whose answer was lost may have been executed. Like AWS's SDKs, Isotone retries it: a repeated put or
+delete has the same effect, and a transaction carries a token that prevents a second execution. An update
+that adds to a number may count twice; with `Retries.none()` the caller decides.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _THROTTLED: Final = frozenset(
 )
 
 
-# What an operation may also wait out, though the request alone is not worth repeating at once.
+# Errors after which a whole call may succeed later, though the request is not retried at once.
 _TRANSIENT: Final = (
     BatchIncomplete,
     Contended,
@@ -64,11 +64,11 @@ def is_transient(error: Exception) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How failed requests are repeated.
+    """How failed requests are retried.
 
-    `attempts` counts all of them, the first included. The upper bound of the waits starts at `base`
-    seconds, doubles, and stops at `longest`. All attempts of a request together take `within` seconds at
-    most, or what the deadline of the store's call has left.
+    `attempts` includes the first. The bound of the delays starts at `base` seconds and doubles up to
+    `longest`. All attempts of a request together take at most `within` seconds, or what is left until the
+    deadline of the store's call.
 
     >>> Retries(attempts=3).delay(3, ConnectionFailed("no")) is None
     True
@@ -82,13 +82,13 @@ class Retries:
 
     @classmethod
     def none(cls) -> Retries:
-        """Every failure is the caller's to handle."""
+        """No retries: every error is raised."""
         return cls(attempts=1)
 
     def delay(self, attempt: int, error: Exception, deadline: float | None = None) -> float | None:
-        """Seconds to wait after the failure of attempt 1, 2, …; None where it is final.
+        """Seconds to wait after attempt 1, 2, … failed; None if it should not be retried.
 
-        A wait that would end after the deadline, in seconds of `time.monotonic`, is final, too.
+        None also if the wait would end after the deadline, a time of `time.monotonic`.
         """
         if attempt >= self.attempts or not is_retryable(error):
             return None

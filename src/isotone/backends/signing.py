@@ -1,4 +1,4 @@
-"""AWS Signature Version 4 for DynamoDB's only kind of request: a POST of JSON to `/`.
+"""AWS Signature Version 4 for DynamoDB, whose requests are all a POST of JSON to `/`.
 
 Method, path and query are always the same, so the canonical request is five header lines and the hash of
 the body. The signing key is derived once per day and credentials, the date formatted once per second.
@@ -77,7 +77,7 @@ class Signer:
         )
 
     def time(self) -> float:
-        """The service's time, as far as its skew is known."""
+        """The service's time: this machine's time and the known skew."""
         return self.now() + self.skew
 
     def _timestamp(self) -> str:

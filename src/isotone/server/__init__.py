@@ -1,13 +1,13 @@
-"""The database over HTTP: what any AWS SDK takes for DynamoDB's own endpoint.
+"""The database over HTTP. AWS SDKs use it as they use DynamoDB's own endpoint.
 
-    exchange    headers and bodies to operations and back, without a socket
-    auth        what a signature says, and what is missing from it
-    response    response bytes: headers, checksum, compression
-    dispatcher  reads at once, the writes of one event-loop turn together
+    exchange    decodes requests and encodes responses, without a socket
+    auth        parses signatures, and reports what is missing from them
+    response    builds response bytes: headers, checksum, compression
+    dispatcher  runs reads immediately, and the writes of one event-loop turn as a group
     http        one connection: bytes in, bytes out, in order
-    listener    an address, its connections, a clean stop
+    listener    listens on an address, keeps its connections, shuts down gracefully
 
-`serve(service)` blocks until a signal; `running_server(service)` serves from a thread of its own.
+`serve(service)` blocks until a signal; `running_server(service)` serves from its own thread.
 """
 
 from isotone.server.listener import running_server, serve

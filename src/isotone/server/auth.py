@@ -1,8 +1,7 @@
-"""What an AWS signature says, and what is missing from it.
+"""Parses AWS signatures, and refuses requests whose signature is missing or incomplete.
 
-Isotone reads signatures and verifies none: any access key works. But a request that the service would
-refuse before looking at the key, because it is not signed or only half signed, is refused here as well,
-in the same words; a client that forgot to sign finds out before it meets AWS.
+Isotone does not verify signatures: any access key works. It refuses unsigned and incompletely signed
+requests with AWS's own error messages, so a client that forgets to sign fails here as it would on AWS.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _QUERY_PARTS: Final = (
 
 
 class Signature(NamedTuple):
-    """Who signed a request, and for where."""
+    """The parts of an AWS signature."""
 
     access_key: str
     date: str
@@ -43,7 +42,7 @@ class Signature(NamedTuple):
 
 
 def parse_signature(headers: Mapping[bytes, bytes], query: bytes = b"") -> Signature | None:
-    """The signature of a request whose header names are in lower case; None where none is whole."""
+    """The signature of a request, or None if it is missing or incomplete. Header names are in lower case."""
     parts = _header_parts(headers.get(b"authorization", b"").decode("latin-1"))
     if not parts:
         parts = {name.removeprefix("X-Amz-"): value for name, value in _query_parts(query).items()}
@@ -61,7 +60,7 @@ def parse_signature(headers: Mapping[bytes, bytes], query: bytes = b"") -> Signa
 
 
 def signature_error(headers: Mapping[bytes, bytes], query: bytes = b"") -> ApiError | None:
-    """What the service says of a request that is not signed, or half; None where it is signed."""
+    """The service's error for a missing or incomplete signature; None if the request is signed."""
     authorization = headers.get(b"authorization", b"").decode("latin-1").strip()
     in_query = _query_parts(query)
     if authorization and "X-Amz-Algorithm" in in_query:

@@ -1,9 +1,9 @@
-"""When the service runs which request: reads at once, the writes of one event-loop turn together.
+"""Runs requests: reads immediately, the writes of one event-loop turn as one group.
 
-A write is acknowledged when it is on disk, and reaching the disk costs the same for one write as for
-a hundred. So the writes that arrive in one turn of the event loop, from however many connections, go to
-the service as one group, which it commits once; nobody is answered before. While one group commits, the
-next one gathers in the sockets' buffers: the busier the server, the larger the groups.
+A write is acknowledged once it is on disk, and a sync costs the same for one write as for a hundred. So all
+writes that arrive in one turn of the event loop, on any connection, are committed as one group and answered
+after the commit. While a group commits, the next one accumulates in the socket buffers: the busier the
+server, the larger the groups.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Result = bytes | ApiError
 Answer = Callable[[Result], None]
 """Delivers a result to its connection. It must not raise: the rest of the group waits for it."""
 
-_IDLE_MAINTENANCE: Final = 1.0  # seconds between looks for background work when there was none
+_IDLE_MAINTENANCE: Final = 1.0  # seconds between checks for background work when there is none
 _DATA_OPERATIONS: Final = frozenset(
     {
         "BatchGetItem",
@@ -42,7 +42,7 @@ log = logging.getLogger("isotone.server")
 
 
 class Service(Protocol):
-    """What the server needs of a database; `operations.dispatch.Service` is the real one."""
+    """What the server needs from a database; `operations.dispatch.Service` implements it."""
 
     def send(self, operation: str, body: bytes) -> bytes: ...
 
@@ -68,7 +68,7 @@ class Dispatcher:
         self._maintenance: asyncio.TimerHandle | None = None
 
     def submit(self, call: Call, answer: Answer) -> Result | None:
-        """The result of a call; or None when it joined a group, whose commit passes it to `answer`."""
+        """The result of a read; None for a write, whose result the group's commit passes to `answer`."""
         if self._chatty:
             log.debug("%s, %d bytes", call.operation, len(call.body))
         if self._is_write(call.operation):
@@ -80,14 +80,14 @@ class Dispatcher:
             return self._execute(call.operation, call.body)
         except ApiError as error:
             return error
-        except Exception as error:  # noqa: BLE001 - the connection outlives whatever went wrong
+        except Exception as error:  # noqa: BLE001 - an error must not end the connection
             return _unexpected(error, call.operation)
         finally:
             if call.operation not in _DATA_OPERATIONS:
                 self.maintain_soon()
 
     def commit(self) -> None:
-        """Run the writes that wait, as one group, and answer them."""
+        """Run the waiting writes as one group, and answer them."""
         group, self._group = self._group, []
         if not group:
             return
@@ -95,7 +95,7 @@ class Dispatcher:
         results: Sequence[Result]
         try:
             results = self._service.send_many(requests)
-        except Exception as error:  # noqa: BLE001 - what was committed is unknown, so no request succeeds
+        except Exception as error:  # noqa: BLE001 - what was committed is unknown, so all requests fail
             operations = sorted({operation for operation, _ in requests})
             results = [_unexpected(error, ", ".join(operations))] * len(group)
         for (_, answer), result in zip(group, results, strict=True):
@@ -104,11 +104,11 @@ class Dispatcher:
             self.maintain_soon()
 
     def maintain_soon(self) -> None:
-        """Look for background work in the next turn: there may be new one."""
+        """Check for new background work in the next turn of the event loop."""
         self._maintain_in(0.0)
 
     def stop_maintenance(self) -> None:
-        """Do no more background work."""
+        """Cancel the next check for background work."""
         if self._maintenance is not None:
             self._maintenance.cancel()
             self._maintenance = None
@@ -127,7 +127,7 @@ class Dispatcher:
 
 
 def _unexpected(error: Exception, operation: str) -> InternalServerError:
-    """An `IsotoneError` (a full disk, a locked file) says itself what is wrong and what to do."""
+    """The answer to an unexpected error. The message of an `IsotoneError` (a full disk) is passed on."""
     if isinstance(error, IsotoneError):
         log.error("%s failed: %s", operation, error)
         return InternalServerError(str(error))

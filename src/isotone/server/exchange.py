@@ -1,20 +1,19 @@
-"""DynamoDB's JSON 1.0 protocol, without a socket: requests to operations, results to response bytes.
+"""DynamoDB's JSON 1.0 protocol without a socket: decodes requests into calls.
 
-A request passes the gates in the order of the real service: method and path, content type, body
-encoding, target, signature. The first that refuses decides the answer:
+A request is checked in the order of the real service: method and path, content type, body encoding, target,
+signature. The first check that fails determines the answer:
 
-    not POST, another path or content type  404 with a line of XML, before anything else is looked at
-    no target                               UnknownOperationException
+    not POST, another path or content type  404 with a line of XML
     a body over 16 MB                       413, empty
-    no signature, or half of one            MissingAuthenticationToken-, IncompleteSignatureException
-    anything else                           a `Call` for the service, which knows actions and JSON
+    no target                               UnknownOperationException
+    no signature, or an incomplete one      MissingAuthenticationToken-, IncompleteSignatureException
+    everything else                         a `Call` for the service, which checks the action and the JSON
 
-Nearly every request is the same but for its body, so there are two ways through. `read` recognises the
-ordinary request by a few comparisons; whatever it does not recognise goes to `_read_carefully`, which
-follows the rules one by one. Both give the same answer for what both understand.
+Nearly all requests differ only in their body. `read` has a fast path that recognises these by a few
+comparisons, and leaves all others to `_read_carefully`, which checks the rules one by one.
 
-Header names come in the spelling of the client. A client spells them the same way each time, so a
-`Spelling`, found by the tuple of names, says where the headers that matter are.
+A client spells its header names the same way in every request. A `Spelling`, cached by the tuple of names,
+holds the client's spelling of the headers that matter.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ from isotone.server.response import (
     Style,
 )
 
-BODY_LIMIT: Final = 16 * 1024 * 1024  # a request body, also after it was decompressed
-_REMEMBERED: Final = 512  # spellings and targets that are kept; nobody honest uses as many
+BODY_LIMIT: Final = 16 * 1024 * 1024  # bytes of a request body, before and after decompression
+_CACHE_SIZE: Final = 512  # entries of each cache; bounds what a hostile client can fill
 
 _TARGET: Final = re.compile(rb"DynamoDB(?:Streams)?_20120810\.([A-Za-z]+)")
 _CONTENT_TYPES: Final = {JSON_1_0: ORDINARY, b"application/json": WRAPPED_JSON}
@@ -52,7 +51,7 @@ _PREFLIGHT_MAX_AGE: Final = b"172800"
 
 
 class Spelling(NamedTuple):
-    """Where one client's requests have the headers that matter; b"" where it sends none."""
+    """One client's spelling of the headers that matter; b"" for those that it does not send."""
 
     target: bytes
     content_type: bytes
@@ -60,11 +59,11 @@ class Spelling(NamedTuple):
     accept_encoding: bytes
     authorization: bytes
     expect: bytes
-    ordinary: bool  # dated, and nothing in it needs care
+    ordinary: bool  # has a date, and no header that the fast path does not handle
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A request that is the service's to answer, and the form the answer takes."""
+    """A request for the service, and the style of its response."""
 
     operation: str
     body: bytes
@@ -77,11 +76,11 @@ _signed_leads: set[bytes] = set()
 
 
 def spelling(headers: Mapping[bytes, bytes]) -> Spelling:
-    """How the client that sent these headers spells them."""
+    """The spelling of the client that sent these headers."""
     names = tuple(headers)
     known = _spellings.get(names)
     if known is None:
-        if len(_spellings) >= _REMEMBERED:
+        if len(_spellings) >= _CACHE_SIZE:
             _spellings.clear()
         known = _spellings[names] = _learn(names)
     return known
@@ -106,7 +105,7 @@ def _learn(names: tuple[bytes, ...]) -> Spelling:
 def read(
     method: bytes, url: bytes, headers: Mapping[bytes, bytes], spelled: Spelling, body: bytes
 ) -> Call | Page | Refusal:
-    """The call that a request makes, or the ready answer to one that makes none."""
+    """Decode a request: a call for the service, or an answer that needs no service."""
     get = headers.get
     if (
         spelled.ordinary
@@ -122,12 +121,12 @@ def read(
 
 
 def _is_signed(authorization: bytes) -> bool:
-    """Whether a header is a whole signature; a client's headers differ in their last 64 digits only."""
+    """Whether an authorization header is complete. Only its last 64 digits change between requests."""
     lead = authorization[:-_SIGNATURE_DIGITS]
     if lead in _signed_leads:
         return True
     whole = _WHOLE_SIGNATURE.fullmatch(authorization) is not None
-    if whole and len(_signed_leads) < _REMEMBERED:
+    if whole and len(_signed_leads) < _CACHE_SIZE:
         _signed_leads.add(lead)
     return whole
 
@@ -168,7 +167,7 @@ def _other_method(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) ->
 
 
 def _preflight(headers: Mapping[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:
-    """The service allows whatever a browser asks for."""
+    """CORS: the service allows whatever a browser asks for."""
     asked = (
         (b"Access-Control-Allow-Headers", headers.get(b"access-control-request-headers")),
         (b"Access-Control-Allow-Methods", headers.get(b"access-control-request-method")),
@@ -195,7 +194,7 @@ def _accepts_gzip(accepted: bytes) -> bool:
 
 
 def _decoded(encoding: bytes, body: bytes) -> bytes:
-    """The body without its gzip; never more than one byte over the limit, whatever it would grow to."""
+    """The decompressed body, cut off at one byte over the limit."""
     coding = encoding.strip().lower()
     if coding in (b"", b"identity"):
         return body
@@ -219,13 +218,13 @@ def _operation(target: bytes) -> str:
     if match is None:
         raise UnknownOperationException()
     operation = match[1].decode()
-    if len(_operations) < _REMEMBERED:
+    if len(_operations) < _CACHE_SIZE:
         _operations[target] = operation
     return operation
 
 
 def _require_object(body: bytes) -> None:
-    """The service finds out that a body is no JSON before it looks for a signature."""
+    """Raise for a body that is not a JSON object: the service checks this before the signature."""
     try:
         msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     except msgspec.MsgspecError:

@@ -45,12 +45,12 @@ log = logging.getLogger("isotone.server")
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How many seconds a connection may take; looked at once in `sweep` seconds."""
+    """Time-outs of a connection in seconds; checked every `sweep` seconds."""
 
     head: float = 20.0  # for the headers of a request
     request: float = 120.0  # for a whole request
     idle: float = 300.0  # between two requests
-    farewell: float = 3.0  # to read our last answer and hang up
+    farewell: float = 3.0  # for the client to read the last answer and close
     sweep: float = 1.0
 
 
@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
         self._spelling: Spelling
         self._received = 0  # bytes since the last whole request
         self._in_head = True
-        self._quiet = 0.0  # seconds since anything happened, as the sweep counts them
+        self._quiet = 0.0  # seconds without activity, counted by the sweep
         self._outstanding: tuple[Style, bool] | None = None
         self._backlog: deque[tuple[Call | Page | Refusal, bool]] = deque()
         self._blocked = False
@@ -105,7 +105,7 @@ class Connection(asyncio.Protocol):
         self._deaf = False
         self._parser = httptools.HttpRequestParser(self)
 
-    # What the transport tells
+    # Called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -130,7 +130,7 @@ class Connection(asyncio.Protocol):
             self._check_size()
 
     def eof_received(self) -> bool:
-        """Keep our side open as long as there are answers to give."""
+        """Keep our side open while there are answers to send."""
         self._finishing = True
         return self._outstanding is not None or bool(self._backlog)
 
@@ -147,7 +147,7 @@ class Connection(asyncio.Protocol):
         self._backlog.clear()
         self._on_lost(self)
 
-    # What the parser tells; on_url and on_body append to their lists
+    # Called by the parser; on_url and on_body append to their lists
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers[name] = value
@@ -188,7 +188,7 @@ class Connection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _decline_upgrade(self, rest: bytes) -> None:
-        """Read the same request as one that does not ask for HTTP/2, whose body the parser left."""
+        """Parse the request again without its Upgrade header; the parser stopped before the body."""
         method, url = self._parser.get_method(), b"".join(self._url)
         if method == b"CONNECT":
             return self._refuse(BAD_REQUEST)
@@ -223,7 +223,7 @@ class Connection(asyncio.Protocol):
             self._send(render_page(request, keep_alive=keep_alive), keep_alive)
 
     def _answer(self, result: Result) -> None:
-        """The outstanding answer has come."""
+        """Send the answer to the outstanding request."""
         assert self._outstanding is not None
         style, keep_alive = self._outstanding
         self._outstanding = None
@@ -260,7 +260,7 @@ class Connection(asyncio.Protocol):
             self._refuse(TOO_LARGE)
 
     def _refuse(self, page: Page) -> None:
-        """Answer what cannot be answered otherwise, in its turn, and hang up."""
+        """Answer with an error page, after the requests before it, and close."""
         if self._is_free():
             self._start(page, keep_alive=False)
         else:
@@ -268,7 +268,7 @@ class Connection(asyncio.Protocol):
         self._deaf = True
 
     def _end(self) -> None:
-        """Nothing more will be said: let the peer read it, then go."""
+        """Close after the last response; the peer gets time to read it."""
         self._deaf = True
         self._backlog.clear()
         self._quiet = 0.0
@@ -278,21 +278,21 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def turn_away(self) -> None:
-        """Say that there are too many connections, and hang up."""
+        """Answer that there are too many connections, and close."""
         self._refuse(OVERLOADED)
 
     def finish(self) -> None:
-        """Close once what has been asked is answered."""
+        """Close after all received requests are answered."""
         self._finishing = True
         if self._outstanding is None and not self._backlog and not self._received:
             self._transport.close()
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close immediately."""
         self._transport.abort()
 
     def sweep(self, seconds: float, patience: Patience) -> None:
-        """Note that time has passed, and hang up where it was too much."""
+        """Count time without activity, and close the connection after its time-out."""
         if self._outstanding is not None:
             return
         self._quiet += seconds

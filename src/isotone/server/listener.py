@@ -1,7 +1,7 @@
-"""An address, the connections that came to it, and a clean stop.
+"""Listens on an address, keeps its connections, and shuts down gracefully.
 
-Stopping is: accept no more, let the requests that were received be answered, close the connections,
-close the service. A connection that has not finished its request within the grace is cut off.
+A shutdown stops accepting, answers all received requests, closes the connections and then the service.
+A connection that does not finish within the grace period is aborted.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from isotone.errors import UsageError
 from isotone.server.dispatcher import Dispatcher, Service
 from isotone.server.http import Connection, Patience
 
-_GRACE: Final = 5.0  # seconds that a stop waits for requests on their way
-_BACKLOG: Final = 1024  # connections that the kernel keeps for us
+_GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
+_BACKLOG: Final = 1024  # connections that the kernel queues
 _MOST_CONNECTIONS: Final = 4096
-_SPARE_FILES: Final = 64  # descriptors that connections leave to the database
+_SPARE_FILES: Final = 64  # file descriptors reserved for the database
 
 log = logging.getLogger("isotone.server")
 
@@ -52,7 +52,7 @@ class Listener:
         self._stopping = False
 
     async def start(self, host: str, port: int) -> str:
-        """Listen; the URL that clients use. Port 0 takes a free one. Raises `UsageError`."""
+        """Start listening; returns the URL. Port 0 takes a free one. Raises `UsageError`."""
         listening = bind(host, port)
         self._server = await self._loop.create_server(
             self._new_connection, sock=listening, backlog=_BACKLOG
@@ -62,7 +62,7 @@ class Listener:
         return url_of(listening)
 
     async def stop(self, grace: float = _GRACE) -> None:
-        """Stop accepting, answer what was asked, close every connection."""
+        """Stop accepting, answer received requests, close every connection."""
         self._stopping = True
         if self._server is not None:
             self._server.close()
@@ -76,13 +76,13 @@ class Listener:
         self._dispatcher.stop_maintenance()
         if self._sweeper is not None:
             self._sweeper.cancel()
-        await asyncio.sleep(0)  # lets the aborted connections say goodbye to their sockets
+        await asyncio.sleep(0)  # lets the aborted connections close their sockets
 
     def _new_connection(self) -> Connection:
         return Connection(self._dispatcher, self._welcome, self._farewell)
 
     def _welcome(self, connection: Connection) -> None:
-        """A connection stands. Not before does it count: one that was accepted may never come to it."""
+        """Count a connection once it is established; an accepted one may fail before that."""
         if len(self._connections) >= self._most_connections:
             connection.turn_away()
             return
@@ -103,7 +103,7 @@ class Listener:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that is bound to the address. Raises `UsageError` that says why there is none."""
+    """A socket bound to the address. Raises `UsageError` with the reason if it cannot be bound."""
     if not 0 <= port <= 65535:
         raise UsageError(f"cannot listen on port {port}: ports are 0 (any free one) to 65535")
     try:
@@ -136,7 +136,7 @@ def _refusal(host: str, port: int, error: OSError) -> str:
 
 
 def url_of(listening: socket.socket) -> str:
-    """Where a client on this machine finds the socket."""
+    """The URL of the socket for clients on this machine."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):
         host = "localhost"
@@ -155,7 +155,7 @@ def _affordable_connections() -> int:
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """uvloop where there is one, else asyncio's own."""
+    """uvloop's event loop if it is installed, asyncio's otherwise."""
     try:
         import uvloop
     except ImportError:
@@ -173,8 +173,8 @@ def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM, then stop cleanly and close the service.
 
-    `ready` is called with the URL once the first request would be answered. A second signal ends
-    the process at once. Raises `UsageError` where the address cannot be had.
+    `ready` is called with the URL once requests are accepted. A second signal ends the process
+    immediately. Raises `UsageError` if the address cannot be used.
     """
     loop = new_event_loop()
     try:
@@ -234,7 +234,7 @@ def running_server(
     patience: Patience | None = None,
     most_connections: int | None = None,
 ) -> Iterator[str]:
-    """Serve from a thread of its own while the block runs; gives the URL.
+    """Serve from its own thread while the block runs; yields the URL.
 
     The service stays open; the caller closes it.
 

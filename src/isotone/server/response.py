@@ -1,7 +1,7 @@
 """Response bytes, as DynamoDB sends them.
 
-Each response names itself (`x-amzn-RequestId`) and carries the CRC-32 of its body as it travels, after
-compression (`x-amz-crc32`): the SDKs compare it with the bytes that they received.
+Each response has a unique id (`x-amzn-RequestId`) and the CRC-32 of its body after compression
+(`x-amz-crc32`), which the SDKs verify.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from isotone.errors import ApiError
 
 JSON_1_0: Final = b"application/x-amz-json-1.0"
-GZIP_FROM: Final = 4096  # bytes of body below which compressing costs more than it saves
+GZIP_FROM: Final = 4096  # bytes; compressing a smaller body costs more than it saves
 
 _REASONS: Final = {
     200: b"OK",
@@ -37,8 +37,8 @@ _CORS_HEADERS: Final = (
     ),
 )
 
-# A request id has 52 characters: 10 that are this process's, 16 that are the request's, and 26 that end
-# every id of the service. The stride is odd, so that 2**64 ids pass before one comes again.
+# A request id has 52 characters: 10 for this process, 16 for the request, and a constant suffix of 26.
+# The stride is odd, so an id repeats only after 2**64 requests.
 _ALPHABET: Final = b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
 _REQUEST_ID: Final = b"%b%%016XVV4KQNSO5AEMVJF66Q9ASUAAJG" % bytes(
     _ALPHABET[byte & 31] for byte in os.urandom(10)
@@ -60,7 +60,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Style(NamedTuple):
-    """The form in which the answer to one request travels."""
+    """The encoding of one response."""
 
     content_type: bytes = JSON_1_0
     wrapped: bool = False  # inside {"Output": …, "Version": "1.0"}
@@ -82,7 +82,7 @@ class Page(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """An error that was found before the service saw the request."""
+    """An error of a request that never reached the service."""
 
     error: ApiError
     style: Style
@@ -98,7 +98,7 @@ OVERLOADED: Final = Page(503)
 
 
 class _DateHeader:
-    """The Date header, formatted once a second (the locale has no say in it)."""
+    """The Date header, formatted once a second and independent of the locale."""
 
     __slots__ = ("_second", "_text")
 
@@ -121,12 +121,12 @@ http_date: Final = _DateHeader()
 
 
 def request_id() -> bytes:
-    """The name of one response, as no other has it."""
+    """A new unique response id."""
     return _REQUEST_ID % (_next_number() & _ID_MASK)
 
 
 def render_result(style: Style, result: bytes | ApiError, *, keep_alive: bool = True) -> bytes:
-    """The response to a call: the service's own bytes, or its error."""
+    """The response to a call: the service's bytes, or its error."""
     if style is ORDINARY and keep_alive and type(result) is bytes:
         number, checksum = _next_number() & _ID_MASK, zlib.crc32(result)
         return _ORDINARY_HEAD % (http_date(), len(result), number, checksum, result)
@@ -143,7 +143,7 @@ def render_result(style: Style, result: bytes | ApiError, *, keep_alive: bool = 
 
 
 def render_page(page: Page, *, keep_alive: bool = True) -> bytes:
-    """The response that a page is."""
+    """The response bytes of a page."""
     headers = list(page.headers)
     return _render(page.status, page.body, headers, cors=page.cors, keep_alive=keep_alive)
 

@@ -1,6 +1,6 @@
 """Tests on DynamoDB without DynamoDB: `mock_dynamodb`, `attach`, and the pytest plugin.
 
-Names load when they are first used; boto3 is needed for these alone.
+Modules load when a name is first used, and only then need boto3.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ Respond = Callable[[Any, Database], AWSResponse]
 def attach(target: Any, database: Database) -> Attachment:
     """Connect a client, resource or session of boto3, aioboto3 or botocore to a database.
 
-    Attach a session before you make clients from it: they keep the attachment for good. A client has
-    one attachment at a time. It ends with `detach()`, or at the end of its `with` block.
+    Attach a session before you create clients from it: they stay attached. A client has one attachment at
+    a time; it ends with `detach()`, or with the `with` block.
 
     Raises `UsageError` for an object that has no botocore events.
     """
@@ -91,7 +91,7 @@ class Attachment:
 
 
 def respond(request: Any, database: Database) -> AWSResponse:
-    """Execute one of botocore's prepared requests; the answer is botocore's response."""
+    """Execute a prepared request of botocore; returns botocore's response."""
     status, body = _answer(request, database)
     return AWSResponse(request.url, status, _headers(), _Content(body))
 

@@ -1,10 +1,9 @@
-"""A context manager around functions of every kind, and around each test of a class.
+"""Use a context manager as a decorator of functions and test classes.
 
-A function keeps its signature, so that pytest still finds its fixtures. A generator, such as a pytest
-fixture, is inside the context until it ends. What a `unittest.TestCase` does for one test (`setUp` to
-the last cleanup) is inside one context; where it has a `setUpClass`, a context around the whole class
-holds that and all tests. In any other class each test method is inside a context of its own, together
-with `setup_method` and `teardown_method` where there are any.
+Decorated functions keep their signature, so pytest still finds their fixtures. A generator (a pytest fixture)
+stays inside the context until it ends. In a `unittest.TestCase` each test, from `setUp` to its last cleanup,
+runs in its own context; a `setUpClass` gets another context around the whole class. In any other class, each
+test method runs in its own context, with `setup_method` and `teardown_method` if they exist.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ Target = TypeVar("Target", bound=Callable[..., Any])
 
 
 class Context(AbstractContextManager[Any], Protocol):
-    """A context manager that may be entered again while it is active."""
+    """A reentrant context manager."""
 
 
 def decorate(target: Target, context: Context) -> Target:
-    """The function, or the class itself, inside the context."""
+    """A function that runs inside the context, or the class with its tests inside it."""
     decorated: Any = target
     if not inspect.isclass(target):
         decorated = _function(target, context)
@@ -124,7 +123,7 @@ def _methods_with_setup(cls: Any, context: Context) -> None:
 
 
 def _call(hook: Any, self: Any, method: Any) -> None:
-    """Call one of pytest's hooks, which may or may not want to know the test method."""
+    """Call a setup hook of pytest, which may or may not take the test method."""
     takes_method = len(inspect.signature(hook).parameters) > 1
     hook(self, method) if takes_method else hook(self)
 

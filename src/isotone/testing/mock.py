@@ -1,9 +1,9 @@
-"""`mock_dynamodb`: boto3, aioboto3 and botocore on a database in memory for as long as it lasts.
+"""`mock_dynamodb`: boto3, aioboto3 and botocore use a database in memory while it is active.
 
-Rules, which are moto's where moto has one. Each region has a database of its own. A mock inside another
-shares the outer one's databases; the outermost begins empty and forgets all when it stops. Where the
-environment has no AWS credentials and region, dummy ones are there meanwhile, and boto3's default
-session, if it was made meanwhile, is forgotten afterwards.
+It follows moto's rules where moto has one. Each region has its own database. A nested mock shares the
+databases of the outer one; the outermost starts empty, and its data is discarded when it stops. If the
+environment has no AWS credentials or region, dummy ones are set while the mock is active. boto3's default
+session is restored afterwards.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ENVIRONMENT: Final = {
 
 
 class MockDynamoDB:
-    """What `mock_dynamodb()` gives: a context manager, a decorator, and `start()` with `stop()`."""
+    """The result of `mock_dynamodb()`: a context manager and decorator with `start()` and `stop()`."""
 
     def __init__(
         self, database: Database | None = None, other_services: OtherServices = "refuse"
@@ -48,13 +48,13 @@ class MockDynamoDB:
         self._entered: list[_Scope] = []
 
     def start(self) -> Database:
-        """Begin; returns the database of the default region."""
+        """Activate the mock; returns the database of the default region."""
         scope = _active.enter(self._given, self._other_services)
         self._entered.append(scope)
         return scope.database(os.environ.get("AWS_DEFAULT_REGION", _REGION))
 
     def stop(self) -> None:
-        """End what the last `start` began; raises `UsageError` where nothing is left to end."""
+        """Undo the last `start`; raises `UsageError` if the mock is not active."""
         if not self._entered:
             raise UsageError("this mock_dynamodb is not active: stop() without start()")
         _active.leave(self._entered.pop())
@@ -77,7 +77,7 @@ class MockDynamoDB:
         self.stop()
 
     def __call__(self, target: Target) -> Target:
-        """Be active while a function runs, or in each test of a class."""
+        """Activate the mock while a function runs, or in each test of a class."""
         return decorate(target, self)
 
 
@@ -97,8 +97,8 @@ def mock_dynamodb(
     """Answer all DynamoDB requests of botocore, boto3 and aioboto3 from memory.
 
     Use it as `@mock_dynamodb` on functions, coroutine functions and test classes, or as
-    `with mock_dynamodb() as database:`. `database` is used for every region instead of new ones in
-    memory. Requests to other services raise `UsageError`, or leave with `other_services="pass"`.
+    `with mock_dynamodb() as database:`. A given `database` serves every region. Requests to other services
+    raise `UsageError`; with `other_services="pass"` they are sent.
 
     >>> import boto3
     >>> with mock_dynamodb():
@@ -116,7 +116,7 @@ def mock_aws(*, config: Mapping[str, Any] | None = None) -> MockDynamoDB: ...
 def mock_aws(target: Any = None, /, *, config: Mapping[str, Any] | None = None) -> Any:
     """`mock_dynamodb` under moto's name and with moto's `config`, to switch by changing one import.
 
-    Of the configuration, `core.passthrough` is followed: where it names anything, other services pass.
+    Of `config` only `core.passthrough` is used: if it names anything, requests to other services are sent.
     """
     passes = (config or {}).get("core", {}).get("passthrough")
     mock = MockDynamoDB(other_services="pass" if passes else "refuse")
@@ -135,9 +135,6 @@ class _Scope:
     def database(self, region: str) -> Database:
         if self._given is not None:
             return self._given
-        found = self._by_region.get(region)
-        if found is not None:
-            return found
         with self._lock:
             if region not in self._by_region:
                 self._by_region[region] = isotone.open(region=region, account=_ACCOUNT)
@@ -149,7 +146,7 @@ class _Scope:
 
 
 class _Active:
-    """The mocks of this process that are active; the last one entered answers."""
+    """The active mocks of this process; the innermost one answers."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -185,7 +182,7 @@ class _Active:
 
 
 class _Surroundings:
-    """The environment and boto3's default session, put back as they were."""
+    """Sets environment variables, and restores them and boto3's default session."""
 
     def __init__(self) -> None:
         self._variables: list[str] = []

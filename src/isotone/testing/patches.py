@@ -1,14 +1,13 @@
-"""While a mock is active: every botocore client of the process, whenever made, answered in the process.
+"""The patches of botocore that are in place while a mock is active.
 
-All requests of botocore and aiobotocore pass through `Endpoint.make_request`. While patched, it gives a
-DynamoDB request an address that can never resolve and takes its signature away, before any of botocore's
-other machinery sees it. The endpoint's own last step, `_send`, then finds that address and answers from
-the database. Anything else that arrives at `_send` was about to leave the process: it is refused, unless
-the mock lets other services pass. (A request that moto answers never gets that far, so the two mocks can
-be active at once.)
+All requests of botocore and aiobotocore pass through `Endpoint.make_request`. The patch gives DynamoDB
+requests an address that never resolves, and disables signing. The endpoint's last step, `_send`, recognises
+that address and answers from the database. Any other request that reaches `_send` would leave the process,
+so it is refused unless the mock lets other services pass. Requests that moto answers never get there, so
+both mocks can be active at once.
 
-The patches are put in when the first mock starts and taken out when the last one stops. Endpoint classes
-are patched when they are first seen, so that aiobotocore may be imported at any time, or never.
+The patches are applied when the first mock starts and removed when the last one stops. Endpoint classes are
+patched when they are first used, so aiobotocore may be imported at any time, or never.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _SERVICES: Final = frozenset({"dynamodb", "dynamodbstreams"})
 
 
 class Switch(Protocol):
-    """Who decides what happens to requests while the patches are in."""
+    """Decides what happens to requests while the patches are applied."""
 
     def database(self, region: str) -> Database:
         """The database that answers for a region."""
@@ -35,20 +34,20 @@ class Switch(Protocol):
 
 
 class Patches:
-    """Replaced methods of botocore's classes, and what they were."""
+    """Replaces methods of botocore's classes, and restores them."""
 
     def __init__(self, switch: Switch) -> None:
         self._switch = switch
         self._originals: list[tuple[type, str, Any]] = []
 
     def apply(self) -> None:
-        """Put the patches in."""
+        """Apply the patches."""
         from botocore.endpoint import Endpoint
 
         self._replace(Endpoint, "make_request", self._addressing(Endpoint.make_request))
 
     def remove(self) -> None:
-        """Take the patches out."""
+        """Restore the original methods."""
         while self._originals:
             cls, name, original = self._originals.pop()
             setattr(cls, name, original)
@@ -59,7 +58,7 @@ class Patches:
 
     def _addressing(self, make_request: Callable[..., Any]) -> Callable[..., Any]:
         def make_request_here(endpoint: Any, operation_model: Any, request_dict: Any) -> Any:
-            self._see(type(endpoint))
+            self._patch_send(type(endpoint))
             if operation_model.service_model.service_name in _SERVICES:
                 context = request_dict["context"]
                 request_dict["url"] = _HERE + context["client_region"]
@@ -68,8 +67,8 @@ class Patches:
 
         return make_request_here
 
-    def _see(self, endpoint: type) -> None:
-        """Patch the class from which this kind of endpoint has its `_send`, unless that is done."""
+    def _patch_send(self, endpoint: type) -> None:
+        """Patch the class that defines `_send` for this endpoint class, once."""
         owner = next(cls for cls in endpoint.__mro__ if "_send" in vars(cls))
         original = vars(owner)["_send"]
         if not hasattr(original, "is_isotones"):

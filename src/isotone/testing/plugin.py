@@ -1,11 +1,11 @@
-"""The pytest plugin: a database for each test, and the clients to use it with.
+"""The pytest plugin: a database for each test, and clients for it.
 
-pytest loads this in every run of every project that has Isotone installed, so it imports nothing but
-pytest; databases and boto3 load when a fixture that needs them is first used. Nothing is shared between
-processes: under pytest-xdist each worker has databases of its own.
+pytest loads this module in every project that has Isotone installed, so it imports only pytest. Databases
+and boto3 load when a fixture first needs them. Processes share nothing: each worker of pytest-xdist has its
+own databases.
 
-How a test gets a fresh database in microseconds: the tables and data that `isotone_schema` describes are
-made once, and whatever a test changes is rolled back after it.
+The tables and data of `isotone_schema` are created once, and each test's changes are rolled back. So a test
+gets a fresh database in microseconds.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def isotone_schema() -> Schema | None:
-    """The tables and data that every test begins with. Override it:
+    """The tables and data that every test starts with. Override it:
 
     @pytest.fixture(scope="session")
     def isotone_schema():
@@ -65,8 +65,8 @@ def isotone_schema() -> Schema | None:
 
         return prepare
 
-    The function is called once, with Isotone's client on an empty database; boto3 inside it talks to
-    the same database. What it makes is there in each test and may be changed there.
+    The function is called once, with Isotone's client on an empty database; boto3 inside it uses the same
+    database. Every test sees what it creates, and may change it.
     """
     return None
 
@@ -75,20 +75,20 @@ def isotone_schema() -> Schema | None:
 def isotone_database(
     _isotone_prepared: Prepared, isotone_schema: Schema | None
 ) -> Iterator[Database]:
-    """An `isotone.Database` in memory with the tables of `isotone_schema`, new for each test."""
+    """An `isotone.Database` in memory with the tables of `isotone_schema`, fresh for each test."""
     with _isotone_prepared.fresh(isotone_schema) as database:
         yield database
 
 
 @pytest.fixture
 def isotone_client(isotone_database: Database) -> Client:
-    """Isotone's own client: boto3's methods without boto3 and its cost."""
+    """Isotone's client: the methods of boto3's client, without boto3."""
     return isotone_database.client()
 
 
 @pytest.fixture
 def isotone_clock(_isotone_time: SwitchedClock) -> Iterator[ManualClock]:
-    """The clock of the test's database, standing still from now on until the test moves it."""
+    """The clock of the test's database: stopped, until the test advances it."""
     with _isotone_time.stopped() as clock:
         yield clock
 
@@ -129,7 +129,7 @@ def aiodynamodb_resource(isotone_database: Database, pytestconfig: pytest.Config
 def mock_dynamodb(
     isotone_database: Database, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Database]:
-    """All boto3 and aioboto3 clients of the process, the tested code's too, on the test's database."""
+    """Connects all boto3 and aioboto3 clients of the process to the test's database."""
     pytest.importorskip("botocore", reason="mock_dynamodb needs botocore")
     from isotone.testing.mock import mock_dynamodb as mock
 

@@ -1,4 +1,4 @@
-"""Databases that are filled once and given to each test as they were then."""
+"""Databases that are filled once, and rolled back after each test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Schema = Callable[["Client"], object]
 
 
 class Prepared:
-    """One database in memory for each schema, made when a test first needs it."""
+    """One database in memory for each schema, created when a test first needs it."""
 
     def __init__(self, *, clock: Clock, region: str) -> None:
         self._clock = clock
@@ -27,7 +27,7 @@ class Prepared:
 
     @contextmanager
     def fresh(self, schema: Schema | None) -> Iterator[Database]:
-        """The schema's database; what is written meanwhile is undone, at a cost in its proportion."""
+        """The schema's database; writes inside the block are rolled back. Cost: as much as was written."""
         database = self._databases.get(schema)
         if database is None:
             database = self._databases[schema] = self._make(schema)
@@ -47,7 +47,7 @@ class Prepared:
 
 
 class SwitchedClock:
-    """The machine's time, or a `ManualClock` for as long as a test has stopped it."""
+    """The system clock, or a `ManualClock` while a test has stopped it."""
 
     __slots__ = ("_source",)
 
@@ -59,7 +59,7 @@ class SwitchedClock:
 
     @contextmanager
     def stopped(self) -> Iterator[ManualClock]:
-        """Stop the clock; the manual one decides until the end of the block."""
+        """Use a manual clock inside the block."""
         running = self._source
         clock = ManualClock(running.now())
         self._source = clock
@@ -70,7 +70,7 @@ class SwitchedClock:
 
 
 def _botocore_on(database: Database) -> AbstractContextManager[Any]:
-    """Let boto3, if the program uses it, talk to the database."""
+    """Connect boto3 to the database, if the program has imported it."""
     if "botocore" not in sys.modules:
         return nullcontext()
     from isotone.testing.mock import mock_dynamodb

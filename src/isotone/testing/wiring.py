@@ -1,7 +1,7 @@
-"""boto3's and aioboto3's own clients for the fixtures, wired to the database of the running test.
+"""boto3 and aioboto3 clients for the fixtures, connected to the database of the running test.
 
-Making a boto3 client costs milliseconds, so one client and one resource serve the whole test session
-and only their database changes.
+Creating a boto3 client takes milliseconds, so one client and one resource serve the whole test session;
+only their database changes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NO_CREDENTIALS: Final = {"aws_access_key_id": "testing", "aws_secret_access_key
 
 
 class Wiring:
-    """boto3 objects whose requests go to one database after another."""
+    """A boto3 client and resource that are connected to one database after another."""
 
     def __init__(self, region: str) -> None:
         self._session = boto3.Session(region_name=region, **_NO_CREDENTIALS)
@@ -37,7 +37,7 @@ class Wiring:
 
     @contextmanager
     def to(self, database: Database) -> Iterator[None]:
-        """Lead all requests to a database inside the block."""
+        """Send all requests to a database inside the block."""
         self._databases.append(database)
         try:
             yield
