@@ -132,6 +132,8 @@ def _comparison(key: BoundKey, condition: Condition, in_key: set[str]) -> Compar
     """The condition, if it compares a field of the key in a way that an order can answer."""
     if not isinstance(condition, Condition):
         raise UsageError(f"{condition!r} is not a condition; write one such as Order.number == 157")
+    if isinstance(condition, Comparison) and not condition.path and _is_answered(condition, in_key):
+        return condition
     names = ", ".join(dict.fromkeys(field.name for field in condition.fields()))
     if isinstance(condition, FunctionTest) and condition.function in _PRESENCE and names in in_key:
         raise Unanswerable(
@@ -150,12 +152,15 @@ def _comparison(key: BoundKey, condition: Condition, in_key: set[str]) -> Compar
             f"{names!r} is not a part of key {key.name} ({parts or 'no fields'}); put the condition in "
             ".filter(…), which reads and pays for what it drops, or declare an index"
         )
-    if condition.operator != "=" and condition.operator not in _RANGES:
-        raise Unanswerable(
-            f"{key.name}: {_PYTHON[condition.operator]} on {names!r} is not one range of a key; "
-            f"{_INSTEAD[condition.operator]}"
-        )
-    return condition
+    raise Unanswerable(
+        f"{key.name}: {_PYTHON[condition.operator]} on {names!r} is not one range of a key; "
+        f"{_INSTEAD[condition.operator]}"
+    )
+
+
+def _is_answered(condition: Comparison, in_key: set[str]) -> bool:
+    operator = condition.operator
+    return condition.field.name in in_key and (operator == "=" or operator in _RANGES)
 
 
 def _refuse_sparse(key: BoundKey, name: str) -> None:
@@ -276,6 +281,8 @@ class Restriction:
     @property
     def is_empty(self) -> bool:
         """Whether no value can satisfy it."""
+        if self.operator == "=" and not self.excluded:
+            return self.operands[0] in EMPTY
         low, high, *_ = interval_of(self)
         if high in EMPTY:
             return True
