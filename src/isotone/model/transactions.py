@@ -146,7 +146,7 @@ class Transaction(Host[K_co]):
             require_class("get", entity, values)
         self._check_open()
         schema = schema_of(entity)
-        where = key_of(entity, key)
+        where = key_of(schema, entity, key)
         place = place_of(schema, where)
         if any(place == place_of(write.schema, write.key) for write in self._writes):
             raise UsageError(
@@ -178,6 +178,8 @@ class Transaction(Host[K_co]):
 
     def _hold_what_was_read(self) -> list[Check]:
         """Have the writes insist on what was read where they write; gives a check for each place else."""
+        if not self._read:
+            return []
         unwritten = dict(self._read)
         for write in self._writes:
             if here := unwritten.pop(place_of(write.schema, write.key), None):
@@ -250,7 +252,7 @@ def get_together(
 
     Cost: twice that of consistent reads. Raises `UsageError` for more than a hundred.
     """
-    wanted = [(schema_of(entity), key_of(entity, key)) for entity, key in targets]
+    wanted = [(schema := schema_of(entity), key_of(schema, entity, key)) for entity, key in targets]
     places = [place_of(schema, key) for schema, key in wanted]
     gets = {
         place: {"Get": {"TableName": schema.table.name, "Key": key}}

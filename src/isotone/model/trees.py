@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from isotone.expressions import nodes
@@ -18,22 +19,26 @@ def expressions(**trees: nodes.Node | None) -> dict[str, nodes.Node]:
 
 def update_of(actions: Sequence[nodes.Action]) -> nodes.UpdateNode:
     """One update of actions in any order: an expression has each of its sections once."""
-    return nodes.UpdateNode(tuple(sorted(actions, key=lambda action: _SECTIONS[type(action)])))
+    if len(actions) > 1:
+        actions = sorted(actions, key=lambda action: _SECTIONS[type(action)])
+    return nodes.UpdateNode(tuple(actions))
 
 
 def conjunction(conditions: Sequence[nodes.ConditionNode | None]) -> nodes.ConditionNode | None:
     """All of the conditions that there are; None where there is none."""
     present = [condition for condition in conditions if condition is not None]
-    if len(present) < 2:
-        return present[0] if present else None
-    return nodes.And(tuple(present))
+    if not present:
+        return None
+    return present[0] if len(present) == 1 else nodes.And(tuple(present))
 
 
+@lru_cache(maxsize=512)
 def absent(attribute: str) -> nodes.ConditionNode:
     """The item does not have the attribute."""
     return nodes.Call("attribute_not_exists", (nodes.Path((attribute,)),))
 
 
+@lru_cache(maxsize=512)
 def present(attribute: str) -> nodes.ConditionNode:
     """The item has the attribute."""
     return nodes.Call("attribute_exists", (nodes.Path((attribute,)),))

@@ -135,7 +135,7 @@ class Comparison(Condition):
 
     def node(self) -> nodes.ConditionNode:
         left = self.field.path(*self.path)
-        right = tuple(nodes.Literal(self.wire(value)) for value in self.values)
+        right = tuple([nodes.Literal(self.wire(value)) for value in self.values])
         if self.operator == "between":
             return nodes.Between(left, *right)
         if self.operator == "in":
@@ -175,7 +175,7 @@ class FunctionTest(Condition):
     path: PathElements = ()
 
     def node(self) -> nodes.ConditionNode:
-        literals = tuple(nodes.Literal(operand) for operand in self.operands)
+        literals = tuple([nodes.Literal(operand) for operand in self.operands])
         return nodes.Call(self.function, (self.field.path(*self.path), *literals))
 
     def fields(self) -> Iterator[Attr[Any]]:
@@ -242,7 +242,7 @@ class All(_Joined):
     sign = "&"
 
     def node(self) -> nodes.ConditionNode:
-        return nodes.And(tuple(operand.node() for operand in self.operands))
+        return nodes.And(tuple([operand.node() for operand in self.operands]))
 
 
 class AnyOf(_Joined):
@@ -252,7 +252,7 @@ class AnyOf(_Joined):
     sign = "|"
 
     def node(self) -> nodes.ConditionNode:
-        return nodes.Or(tuple(operand.node() for operand in self.operands))
+        return nodes.Or(tuple([operand.node() for operand in self.operands]))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

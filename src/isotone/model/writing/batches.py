@@ -95,7 +95,7 @@ def _putting(entity: Entity, clock: Clock) -> _Entry:
 def _deleting(target: type[Entity] | Entity, key: Mapping[str, Any]) -> _Entry:
     schema = schema_of(target)
     _check_unconditional(schema)
-    where = key_of(target, key)
+    where = key_of(schema, target, key)
     if not isinstance(target, type):
         target.before_delete()
     return _entry(schema, where, {"DeleteRequest": {"Key": where}}, lambda: None)

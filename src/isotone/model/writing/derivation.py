@@ -8,7 +8,7 @@ derivation at a value that it does not have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -72,7 +72,9 @@ def derive(schema: EntitySchema, known: Known, changed: set[str]) -> Derived:
 def values_implied_by(condition: Condition | None) -> dict[str, Any]:
     """The values of fields that a condition insists on."""
     found: dict[str, Any] = {}
-    for each in _conjuncts(condition):
+    if condition is None:
+        return found
+    for each in condition.operands if isinstance(condition, All) else (condition,):
         if isinstance(each, Comparison) and each.operator == "=" and not each.path:
             found[each.field.name] = each.values[0]
         elif (
@@ -82,13 +84,6 @@ def values_implied_by(condition: Condition | None) -> dict[str, Any]:
         ):
             found[each.field.name] = EntitySchema.absent(each.field)
     return found
-
-
-def _conjuncts(condition: Condition | None) -> Iterator[Condition]:
-    if isinstance(condition, All):
-        yield from condition.operands
-    elif condition is not None:
-        yield condition
 
 
 def _affected(schema: EntitySchema, changed: set[str]) -> list[BoundKey]:

@@ -79,7 +79,7 @@ class Put(Write[E]):
         schema, when = self.schema, self.when
         return conjunction(
             [
-                self._expectation(now),
+                None if self.expected == "anything" else self._expectation(now),
                 expected_version(schema, self.entity.__dict__, now),
                 None if when is None else condition_node(schema, when),
                 self.further,
@@ -87,9 +87,7 @@ class Put(Write[E]):
             ]
         )
 
-    def _expectation(self, now: float) -> nodes.ConditionNode | None:
-        if self.expected == "anything":
-            return None
+    def _expectation(self, now: float) -> nodes.ConditionNode:
         return (missing if self.expected == "absence" else exists)(self.schema, now)
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
@@ -116,7 +114,7 @@ class Delete(Write[E | None]):
         self.when = when
         self.entity = None if isinstance(target, type) else target
         self.reads = bool(self.schema.unique)
-        self._key = key_of(target, key)
+        self._key = key_of(self.schema, target, key)
 
     def prepare(self) -> None:
         if self.entity is not None:
@@ -158,7 +156,7 @@ class Check(Write[None]):
     ) -> None:
         self.schema = schema_of(target)
         self.when = when
-        self._key = key_of(target, key)
+        self._key = key_of(self.schema, target, key)
 
     def plan(self, now: float) -> list[Action]:
         condition = self.further

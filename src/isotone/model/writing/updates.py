@@ -83,7 +83,7 @@ class _Changing(Write[R]):
         self.schema = schema_of(target)
         self.entity = None if isinstance(target, type) else target
         self.when = when
-        self._key = key_of(target, key)
+        self._key = key_of(self.schema, target, key)
         self._given = changes
         self._changes: list[Change] = []
         values = key if self.entity is None else self.entity.__dict__
@@ -104,9 +104,10 @@ class _Changing(Write[R]):
 
     def _callers_conditions(self) -> list[nodes.ConditionNode | None]:
         """The version that was read, the caller's condition, and what a transaction has read."""
+        schema, entity, when = self.schema, self.entity, self.when
         return [
-            None if self.entity is None else read_version(self.schema, self.entity.__dict__),
-            condition_node(self.schema, self.when),
+            None if entity is None else read_version(schema, entity.__dict__),
+            None if when is None else condition_node(schema, when),
             self.further,
         ]
 
@@ -188,7 +189,7 @@ class Update(_Changing[E]):
         known: Known,
         further: nodes.ConditionNode | None,
     ) -> Action:
-        headroom.watch(self.schema, dict(known))
+        headroom.watch(self.schema, known)
         return self._update_action(
             changes, derived.attributes, derived.removed, self._condition(further)
         )
@@ -201,11 +202,13 @@ class Update(_Changing[E]):
         condition: nodes.ConditionNode | None,
     ) -> Action:
         actions = [change.action() for change in changes]
-        actions += [
-            nodes.Set(nodes.Path((name,)), nodes.Literal(value))
-            for name, value in attributes.items()
-        ]
-        actions += [nodes.Remove(nodes.Path((name,))) for name in sorted(removed)]
+        if attributes:
+            actions += [
+                nodes.Set(nodes.Path((name,)), nodes.Literal(value))
+                for name, value in attributes.items()
+            ]
+        if removed:
+            actions += [nodes.Remove(nodes.Path((name,))) for name in sorted(removed)]
         update = update_of(actions)
         return action(
             "Update", self.schema, self._explain, condition, Key=self.key, UpdateExpression=update
@@ -274,7 +277,7 @@ class Upsert(Update[E]):
         changes = self._all_changes()
         known = Known(self._known_values(changes))
         derived = derive(schema, known, set(schema.fields))
-        headroom.watch(schema, dict(known))
+        headroom.watch(schema, known)
         return self._update_action(
             [*changes, *self._initial(changes)],
             {**derived.attributes, **schema.marks},
@@ -478,11 +481,11 @@ def validated(
 
 
 def _check_field(schema: EntitySchema, field: Attr[Any], may_move: bool) -> None:
-    if schema.fields.get(field.name) is not field:
+    if field.name not in schema.fields or schema.fields[field.name] is not field:
         raise UsageError(f"{field.name!r} is not a field of {schema.tag}")
-    reason = _FILLED_IN.get(field.options.role)
-    if reason is not None:
-        raise UsageError(f"field {field.name!r} cannot be changed: {reason}")
+    role = field.options.role
+    if role in _FILLED_IN:
+        raise UsageError(f"field {field.name!r} cannot be changed: {_FILLED_IN[role]}")
     if not may_move and field.name in schema.identity:
         raise UsageError(
             f"field {field.name!r} is part of the primary key of {schema.tag}, which cannot be changed "

@@ -143,7 +143,7 @@ def condition_node(schema: EntitySchema, when: Condition | None) -> nodes.Condit
             f"when takes a condition on fields of the class, such as {schema.tag}.{field} == …, not {when!r}"
         )
     for field in when.fields():
-        if schema.fields.get(field.name) is not field:
+        if field.name not in schema.fields or schema.fields[field.name] is not field:
             raise UsageError(
                 f"{field.name!r} in the condition is not a field of {schema.tag}; "
                 "for a condition on another entity use check() of a transaction"
@@ -154,8 +154,9 @@ def condition_node(schema: EntitySchema, when: Condition | None) -> nodes.Condit
 def exists(schema: EntitySchema, now: float) -> nodes.ConditionNode:
     """There is an item, and it has not expired."""
     here = present(schema.table.keys.attributes[0].name)
-    alive = unexpired(schema, now)
-    return here if alive is None else nodes.And((here, alive))
+    if "expires" not in schema.by_role:
+        return here
+    return nodes.And((here, trees.unexpired(schema.by_role["expires"].attribute, now)))
 
 
 def unexpired(schema: EntitySchema, now: float) -> nodes.ConditionNode | None:
@@ -173,11 +174,12 @@ def expected_version(
     schema: EntitySchema, values: Mapping[str, Any], now: float
 ) -> nodes.ConditionNode | None:
     """The stored version is the one that was read; a version of 0 means that nothing is stored."""
-    field = schema.by_role.get("version")
-    if field is None:
+    if "version" not in schema.by_role:
         return None
     read = read_version(schema, values)
-    return _or_expired(schema, absent(field.attribute), now) if read is None else read
+    if read is not None:
+        return read
+    return _or_expired(schema, absent(schema.by_role["version"].attribute), now)
 
 
 def read_version(schema: EntitySchema, values: Mapping[str, Any]) -> nodes.ConditionNode | None:
@@ -198,8 +200,9 @@ def is_missing(schema: EntitySchema, item: Item | None, now: float) -> bool:
     """Whether there is no item, or one that has expired and waits to be deleted."""
     if item is None:
         return True
-    expiry = schema.by_role.get("expires")
-    value = None if expiry is None else item.get(expiry.attribute)
+    if "expires" not in schema.by_role:
+        return False
+    value = item.get(schema.by_role["expires"].attribute)
     return value is not None and "N" in value and float(value["N"]) <= now
 
 
@@ -264,9 +267,10 @@ def schema_of(target: type[Entity] | Entity) -> EntitySchema:
 
 def schema_of_instance(entity: Entity) -> EntitySchema:
     """The schema of an entity; raises `UsageError` for its class, too."""
-    schema = schema_of(entity)
-    if isinstance(entity, type):
-        raise UsageError(f"{schema.tag} is a class; give an entity of it: {schema.tag}(…)")
+    schema: EntitySchema | None = getattr(type(entity), "__schema__", None)
+    if schema is None:
+        tag = schema_of(entity).tag
+        raise UsageError(f"{tag} is a class; give an entity of it: {tag}(…)")
     return schema
 
 
@@ -288,9 +292,8 @@ def require_class(call: str, target: Any, values: Sequence[Any] = ()) -> None:
     )
 
 
-def key_of(target: type[Entity] | Entity, key: Mapping[str, Any]) -> Item:
+def key_of(schema: EntitySchema, target: type[Entity] | Entity, key: Mapping[str, Any]) -> Item:
     """The primary key of an entity, or of a class and the key's fields."""
-    schema = schema_of(target)
     if isinstance(target, type):
         return schema.identify(key)
     if key:
