@@ -134,8 +134,9 @@ def query(engine: Engine, request: Query) -> Answer:
             start = _query_start(source, request.exclusive_start_key, wanted, bounds)
         selection = Selection(source, request, filters, projection, binding)
         reverse = request.scan_index_forward is False
-        entries = source.entries(bounds, start, reverse=reverse)
-        return selection.answer(selection.reader.page(entries))
+        # The entries have no name here, so that their cursor is closed before the lock is released.
+        page = selection.reader.page(source.entries(bounds, start, reverse=reverse))
+        return selection.answer(page)
 
 
 @action("Scan")

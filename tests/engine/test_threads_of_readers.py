@@ -1,0 +1,62 @@
+"""A page that ends early gives its cursor back before another thread can use the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import isotone
+
+QUERY = {"KeyConditionExpression": "p = :p", "ExpressionAttributeValues": {":p": {"S": "a"}}}
+
+
+@pytest.mark.parametrize(("operation", "members"), [("Query", QUERY), ("Scan", {})])
+def test_a_cursor_is_closed_before_the_lock_is_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str, members: dict[str, Any]
+) -> None:
+    with isotone.open(tmp_path / "a.db", durability="process") as database:
+        database.execute(
+            "CreateTable",
+            {
+                "TableName": "tab",
+                "AttributeDefinitions": [
+                    {"AttributeName": "p", "AttributeType": "S"},
+                    {"AttributeName": "s", "AttributeType": "N"},
+                ],
+                "KeySchema": [
+                    {"AttributeName": "p", "KeyType": "HASH"},
+                    {"AttributeName": "s", "KeyType": "RANGE"},
+                ],
+                "BillingMode": "PAY_PER_REQUEST",
+            },
+        )
+        for number in range(9):
+            item = {"p": {"S": "a"}, "s": {"N": str(number)}}
+            database.execute("PutItem", {"TableName": "tab", "Item": item})
+        engine = database.engine
+        events: list[str] = []
+        original = engine.store.range
+
+        def watched(*args: Any, **options: Any) -> Iterator[Any]:
+            try:
+                yield from original(*args, **options)
+            finally:
+                events.append("closed")
+
+        class Lock:
+            def __enter__(self) -> None:
+                reading.__enter__()
+
+            def __exit__(self, *raised: Any) -> None:
+                events.append("released")
+                reading.__exit__(*raised)
+
+        reading = engine.reading
+        monkeypatch.setattr(engine, "reading", Lock())
+        monkeypatch.setattr(type(engine.store), "range", lambda self, *a, **o: watched(*a, **o))
+        database.execute(operation, {"TableName": "tab", "Limit": 3, **members})
+        monkeypatch.undo()
+    assert events[:2] == ["closed", "released"]
