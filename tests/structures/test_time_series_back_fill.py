@@ -20,7 +20,8 @@ import isotone
 from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, Contended, UsageError
 from isotone.model import Steps
-from isotone.structures import Point, TimeSeries, retries, roll_ups
+from isotone.structures import Point, TimeSeries, retries
+from isotone.structures import time_series_roll_ups as roll_ups
 from isotone.structures.time_series import DAY, HOUR, MINUTE
 
 WEEK = 7 * DAY
