@@ -143,7 +143,14 @@ def _and(node: And) -> Matches:
         one, two = map(_compile, node.operands)
         return lambda item, values: one(item, values) and two(item, values)
     parts = [_compile(operand) for operand in node.operands]
-    return lambda item, values: all(part(item, values) for part in parts)
+
+    def matches(item: Item, values: ValueMap) -> bool:
+        for part in parts:  # noqa: SIM110 - `all` would cost a generator
+            if not part(item, values):
+                return False
+        return True
+
+    return matches
 
 
 def _or(node: Or) -> Matches:
@@ -151,7 +158,14 @@ def _or(node: Or) -> Matches:
         one, two = map(_compile, node.operands)
         return lambda item, values: one(item, values) or two(item, values)
     parts = [_compile(operand) for operand in node.operands]
-    return lambda item, values: any(part(item, values) for part in parts)
+
+    def matches(item: Item, values: ValueMap) -> bool:
+        for part in parts:  # noqa: SIM110 - `any` would cost a generator
+            if part(item, values):
+                return True
+        return False
+
+    return matches
 
 
 _RELATIONS: Final[dict[str, Relation]] = {"=": equal, **ORDERINGS}

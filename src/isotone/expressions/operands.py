@@ -75,17 +75,14 @@ def lookup(path: ResolvedPath) -> Callable[[Item], AttributeValue | None]:
         for element in rest:
             if value is None:
                 return None
-            value = _child(value, element)
+            if type(element) is str:
+                value = value["M"].get(element) if "M" in value else None
+            else:
+                elements = value.get("L", ())
+                value = elements[element] if element < len(elements) else None
         return value
 
     return find
-
-
-def _child(value: AttributeValue, element: str | int) -> AttributeValue | None:
-    if isinstance(element, str):
-        return value["M"].get(element) if "M" in value else None
-    elements = value.get("L", ())
-    return elements[element] if element < len(elements) else None
 
 
 def _value_ref(reference: ValueRef) -> Evaluate:

@@ -601,8 +601,8 @@ class Ranking:
     def _view_of(self, inners: Mapping[str, Inner], leaves: Iterable[str]) -> Steps[View]:
         """Counts of inner nodes, and keys of leaves, at one moment."""
         targets: list[tuple[type[Entity], dict[str, Any]]] = [
-            *((self._count_items, self._key(node)) for node in inners),
-            *((self._leaf_items, self._key(node)) for node in leaves),
+            *[(self._count_items, self._key(node)) for node in inners],
+            *[(self._leaf_items, self._key(node)) for node in leaves],
         ]
         view = View({}, {})
         for item in (yield from self._calls.get_together(*targets)):

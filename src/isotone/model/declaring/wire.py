@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Context, Decimal
 from enum import Enum
+from operator import itemgetter
 from typing import Any, Final, Literal, Optional, Union, get_args, get_origin
 from uuid import UUID
 
@@ -215,8 +216,8 @@ def _read_span(seconds: str) -> timedelta:
 
 
 _SCALARS: Final[dict[type, WireType]] = {
-    str: _instances(str, "S", str, str)._replace(verbatim=str),
-    bool: _instances(bool, "BOOL", bool, bool)._replace(verbatim=bool),
+    str: _instances(str, "S", str, str)._replace(verbatim=str, decode=itemgetter("S")),
+    bool: _instances(bool, "BOOL", bool, bool)._replace(verbatim=bool, decode=itemgetter("BOOL")),
     bytes: _instances(bytes, "B", text_of_bytes, a2b_base64),
     int: _scalar("N", _encode_int, int, int),
     Decimal: _scalar("N", _encode_decimal, Decimal, Decimal),
