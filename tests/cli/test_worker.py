@@ -118,10 +118,10 @@ def test_another_name_has_places_of_its_own(filled: str, isotone: Run) -> None:
 @pytest.mark.parametrize(
     ("worker", "said"),
     [
-        ("{site}", "names no worker; write MODULE:NAME"),
+        ("{site}", "does not name a worker; write MODULE:NAME"),
         ("not_there:notes", "there is no module 'not_there'"),
         ("{site}:absent", "has no 'absent'"),
-        ("{site}:nothing", "is 3, and no isotone.structures.Worker"),
+        ("{site}:nothing", "is 3, not an isotone.structures.Worker"),
     ],
 )
 def test_what_is_no_worker_is_refused(site: str, isotone: Run, worker: str, said: str) -> None:
@@ -177,14 +177,14 @@ def test_what_is_not_there_is_said_and_not_made(site: str, isotone: Run) -> None
     outcome = isotone("worker", f"{site}:notes", "site.db", "--once")
     assert (outcome.code, outcome.err) == (
         1,
-        "isotone: there is no file site.db; --create makes it, with the worker's tables\n",
+        "isotone: there is no file site.db; --create creates it, with the worker's tables\n",
     )
     assert not Path("site.db").exists()
     isotone("create", "site.db", "other", "id")
     outcome = isotone("worker", f"{site}:notes", "site.db", "--once")
     assert (outcome.code, outcome.err) == (
         1,
-        "isotone: there is no table 'site' in site.db; --create makes it\n",
+        "isotone: there is no table 'site' in site.db; --create creates it\n",
     )
     for option in ("--dead-letters", "--redrive"):
         outcome = isotone("worker", f"{site}:notes", "site.db", option)

@@ -40,6 +40,7 @@ def test_a_tape_of_an_async_store(tmp_path: Path) -> None:
 def test_options_are_checked_by_both() -> None:
     for open_store in (connect, aconnect):
         with pytest.raises(
-            UsageError, match="there are capabilities, clock, connections, credentials, cursor_"
+            UsageError,
+            match="the options are capabilities, clock, connections, credentials, cursor_",
         ):
             open_store(zzz=1)  # type: ignore[operator]

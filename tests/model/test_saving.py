@@ -179,7 +179,7 @@ def test_concurrent_writers_are_noticed_by_the_version(store: isotone.Store) -> 
     assert theirs.revision == 1  # as it was, to be tried again
     with pytest.raises(VersionConflict):
         store.delete(theirs)
-    with pytest.raises(VersionConflict, match="new here, but already stored"):
+    with pytest.raises(VersionConflict, match="has no version here, but is already stored"):
         store.put(Page(slug="home"))
     store.delete(page)
     with pytest.raises(VersionConflict, match="is now deleted"):

@@ -393,7 +393,9 @@ def test_cursors_that_expire() -> None:
 
 
 def test_an_option_that_does_not_exist() -> None:
-    with pytest.raises(UsageError, match="cursor_secrets is no option; did you mean cursor_secret"):
+    with pytest.raises(
+        UsageError, match="cursor_secrets is not an option; did you mean cursor_secret"
+    ):
         connect(cursor_secrets=b"x")  # type: ignore[call-arg]
 
 

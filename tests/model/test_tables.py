@@ -195,12 +195,12 @@ def test_missing_indexes_are_added_and_filled(database: isotone.Database) -> Non
 
 def test_a_local_index_cannot_be_added(store: isotone.Store) -> None:
     store.create_tables(Table("music"))
-    with pytest.raises(UsageError, match="a local index is made with its table only"):
+    with pytest.raises(UsageError, match="a local index is created only with its table"):
         store.add_indexes(Table("music", indexes={"LSI": Local("x")}))
 
 
 def test_indexes_of_a_table_that_is_not_there(store: isotone.Store) -> None:
-    with pytest.raises(UsageError, match=r"'shop' does not exist; create_tables\(\) makes it"):
+    with pytest.raises(UsageError, match=r"'shop' does not exist; create_tables\(\) creates it"):
         store.add_indexes(shop)
 
 
@@ -244,7 +244,7 @@ def test_a_table_that_is_being_made_is_dropped_when_it_can_be(pauses: list[float
 
 
 def test_nobody_waits_for_what_does_not_come(pauses: list[float]) -> None:
-    with pytest.raises(UsageError, match="is ARCHIVED, which no waiting changes"):
+    with pytest.raises(UsageError, match="is ARCHIVED, which does not change by waiting"):
         isotone.connect(Tape([status("ARCHIVED")] * 9)).create_tables(PLAIN)
     grown = Table("plain", indexes={"GSI1": Global("GSI1PK")})
     with pytest.raises(UsageError, match="was deleted before index 'GSI1' was filled"):

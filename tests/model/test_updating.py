@@ -418,12 +418,12 @@ def test_a_path_through_what_is_not_there_is_explained(shopping: Any) -> None:
     change = Letter.lines[0]["bold"].set(True)
     with pytest.raises(ValidationException) as refused:
         shopping.store.update(Letter, change, code="1")
-    assert "set the whole of it first" in str(refused.value)
+    assert "set the whole map or list first" in str(refused.value)
 
 
 def test_a_unique_value_has_room_in_a_key(shopping: Any) -> None:
     ann = Member(org="o", name="ann", email="a" * 2048)
-    with pytest.raises(UsageError, match="'email' is too long to be kept unique"):
+    with pytest.raises(UsageError, match="'email' is too long to be unique"):
         shopping.store.put(ann)
 
 

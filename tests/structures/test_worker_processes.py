@@ -152,7 +152,7 @@ def test_a_second_signal_ends_it_whatever_a_handler_is_at(
         assert process.stderr is not None
         assert "handling the changes of site" in process.stderr.readline()
         process.send_signal(number)
-        assert "once more ends it at once" in process.stderr.readline()
+        assert "press again to stop immediately" in process.stderr.readline()
         assert process.poll() is None
         process.send_signal(number)
         process.communicate(timeout=10)

@@ -1,11 +1,11 @@
-"""Conditions as people type them, and the request that asks for them.
+"""Parses conditions of a command line, and plans the query or scan for them.
 
     customer=ann                          placed_at >= 2020-01-11
     placed_at begins_with 2020            placed_at between 2020-01-11 and 2020-02-01
     total > 10                            gift exists              note missing
 
-`and` joins them. Conditions on the key's attributes become the key condition and decide what is read;
-all others become the filter, which decides what is shown of what was read.
+`and` joins them. Conditions on key attributes become the key condition, which determines what is read. All
+others become the filter, which drops items after they were read.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Condition(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How to ask for what satisfies some conditions."""
+    """The keys and the parameters of a query or scan."""
 
     keys: Keys
     parameters: dict[str, Any]
@@ -54,22 +54,22 @@ class Plan(NamedTuple):
 
 
 def parse_conditions(words: Sequence[str]) -> list[Condition]:
-    """The conditions in the words of a command line, each whole in a word or spread over several."""
+    """The conditions in the words of a command line; a condition may be one word or several."""
     return [_parse(piece) for text in _gather(words) for piece in _split(text)]
 
 
 def plan_query(table: Table, conditions: Sequence[Condition], index: str | None) -> Plan:
-    """The query for the conditions, on the named index or on the keys that suit them best."""
+    """The query for the conditions, on the named index or on the keys that match most of them."""
     candidates = [table.keys_of(index)] if index else [table.keys, *table.indexes]
-    asked = {condition.name for condition in conditions if condition.operator == "="}
-    usable = [keys for keys in candidates if asked.issuperset(keys.partition)]
+    equal = {condition.name for condition in conditions if condition.operator == "="}
+    usable = [keys for keys in candidates if equal.issuperset(keys.partition)]
     if not usable:
         ways = "; ".join(
             f"{keys.index or 'the table itself'}: {' and '.join(f'{n}=…' for n in keys.partition)}"
             for keys in candidates
         )
         raise UsageError(
-            f"a query names the whole partition key. Of table {table.name}, {ways}. "
+            f"a query needs the whole partition key. For table {table.name}: {ways}. "
             "isotone scan reads everything"
         )
     keys = max(usable, key=lambda keys: len(_on_keys(keys, conditions)))
@@ -81,7 +81,7 @@ def plan_query(table: Table, conditions: Sequence[Condition], index: str | None)
 
 
 def plan_scan(table: Table, conditions: Sequence[Condition], index: str | None) -> Plan:
-    """The scan that shows what satisfies the conditions."""
+    """The scan for the conditions."""
     keys = table.keys_of(index)
     return _finished(keys, {}, _Writer(keys), conditions)
 
@@ -101,7 +101,7 @@ def _finished(
 
 
 def _on_keys(keys: Keys, conditions: Sequence[Condition]) -> list[Condition]:
-    """The conditions that the key answers: its partition, and its sort parts from the left."""
+    """The conditions that the key can answer: on its partition, and on its sort parts from the left."""
     found = [c for c in conditions if c.name in keys.partition and c.operator == "="]
     for name in keys.sort:
         here = [c for c in conditions if c.name == name and c.operator in _KEY_OPERATORS]
@@ -140,7 +140,7 @@ class _Writer:
 
 
 def _gather(words: Sequence[str]) -> Iterator[str]:
-    """Join words until they make a whole condition; an `and` between conditions goes."""
+    """Join words until they form a complete condition; drops an `and` between conditions."""
     gathered = ""
     for word in words:
         if not gathered and word.lower() == "and":
@@ -182,7 +182,7 @@ def _parse(text: str) -> Condition:
     match = _CONDITION.fullmatch(text)
     if match is None:
         raise UsageError(
-            f"{text!r} is no condition; write it like customer=ann, 'placed_at >= 2020-01-11', "
+            f"{text!r} is not a condition; write it like customer=ann, 'placed_at >= 2020-01-11', "
             "'placed_at begins_with 2020' or 'total between 5 and 10'"
         )
     operator = (match["symbol"] or match["word"]).lower()

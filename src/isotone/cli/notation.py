@@ -1,12 +1,12 @@
-"""Items as people write them: natural JSON, with DynamoDB's own form where JSON has no word for it.
+"""Items as plain JSON, with DynamoDB JSON for the types that JSON does not have.
 
-    "text"  12.50  true  null  [1, 2]  {"street": "…"}     stand for themselves
-    {"SS": ["a", "b"]}  {"NS": [1]}  {"B": "aGk="}          sets and binary, in DynamoDB's form
-    {"M": {"S": "x"}}                                       a map that would be taken for such a form
+    "text"  12.50  true  null  [1, 2]  {"street": "…"}     plain JSON
+    {"SS": ["a", "b"]}  {"NS": [1]}  {"B": "aGk="}          sets and binary, in DynamoDB JSON
+    {"M": {"S": "x"}}                                       a map that looks like DynamoDB JSON
 
-An object with one member that is named like a DynamoDB type is DynamoDB's form; every other object is a
-map. So what is printed reads back as exactly the same value, and items in DynamoDB JSON read as well.
-Numbers keep all their digits in both directions.
+An object whose only member is named like a DynamoDB type is DynamoDB JSON; every other object is a map. So
+printed values parse back to exactly the same values, and items in DynamoDB JSON are accepted. Numbers keep
+all their digits in both directions.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _CODES: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L",
 
 
 class _Number(str):
-    """A JSON number with the digits that were written."""
+    """A JSON number with its original digits."""
 
     __slots__ = ()
 
 
 def parse_json(text: str) -> Any:
-    """JSON whose numbers keep their digits. Raises `UsageError` that shows where it goes wrong."""
+    """Parse JSON; numbers keep their digits. Raises `UsageError` with the position of an error."""
     try:
         return json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -42,14 +42,14 @@ def parse_json(text: str) -> Any:
 
 
 def read_item(parsed: Any) -> Item:
-    """The item that parsed JSON stands for."""
+    """The item of parsed JSON."""
     if not isinstance(parsed, dict):
         raise UsageError('an item is a JSON object, such as {"customer": "ann", "total": 12.5}')
     return {name: read_value(value) for name, value in parsed.items()}
 
 
 def read_value(parsed: Any) -> AttributeValue:
-    """The attribute value that parsed JSON stands for."""
+    """The attribute value of parsed JSON."""
     if isinstance(parsed, dict):
         if len(parsed) == 1 and _CODES.issuperset(parsed):
             ((code, content),) = parsed.items()
@@ -76,7 +76,7 @@ def item_text(item: Mapping[str, AttributeValue], *, indented: bool = False) -> 
 
 
 def literal(word: str) -> AttributeValue:
-    """A value on a command line: JSON where it is some, text otherwise (`12` a number, `ann` text)."""
+    """A value on a command line: JSON if it parses, text otherwise (`12` is a number, `ann` a text)."""
     if len(word) >= 2 and word[0] == word[-1] == "'":
         return {"S": word[1:-1]}
     try:
@@ -86,7 +86,7 @@ def literal(word: str) -> AttributeValue:
 
 
 def scalar(word: str, code: str) -> AttributeValue:
-    """A value on a command line whose type is known, as that of a key is; quotes are optional."""
+    """A value on a command line whose type is known, such as a key; quotes are optional."""
     if len(word) >= 2 and word[0] == word[-1] and word[0] in "'\"":
         word = word[1:-1]
     return {code: word}
@@ -97,7 +97,7 @@ def _refuse(constant: str) -> Any:
 
 
 def _plain(content: Any) -> Any:
-    """Numbers inside a typed form may be written as JSON numbers or, as DynamoDB does, as strings."""
+    """The content of a typed form. Numbers may be JSON numbers or, as in DynamoDB JSON, strings."""
     if isinstance(content, list):
         return [_plain(member) for member in content]
     return str(content) if isinstance(content, _Number) else content

@@ -1,7 +1,6 @@
-"""Sample tables: the data of the ordering and filtering scenarios, with keys made by hand.
+"""Sample tables: the data of the ordering and filtering scenarios, with hand-written keys.
 
-Each sample is one table, and a question whose answer shows what its keys are for. The data is the same
-each time.
+Each sample is a table and a query that shows the purpose of its keys. The data is always the same.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from typing import Any, Final
 
 Record = dict[str, Any]
 
-_HIGHEST: Final = 99_999  # of the numbers that are written backwards, as the difference to this one
+_HIGHEST: Final = 99_999  # descending keys store the difference from this number
 _START: Final = datetime(2020, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A table, its items, and a query worth trying."""
+    """A table, its items, and an example query."""
 
     table: str
     shows: str
@@ -57,7 +56,7 @@ def _scores() -> Iterator[Record]:
     players = ("ann", "bob", "cleo", "dan", "eve", "finn", "gus", "hana")
     for place, player in enumerate(players):
         score = 7919 * (place + 3) % 1000
-        # The descending key stores the difference to the highest score, zero-padded: 999 sorts first.
+        # The descending key stores the difference from the highest score, zero-padded: 999 sorts first.
         yield {
             "game": "tetris",
             "score_down": f"{_HIGHEST - score:05}#{player}",
@@ -95,9 +94,10 @@ def _padded_issues() -> Iterator[Record]:
 
 
 def _github() -> Iterator[Record]:
-    """In the table, issues lie before their repository and stars after it; in the index `by_work`,
-    issues before and pull requests after. Both are numbered upwards and wanted newest first: what is
-    read backwards from the repository keeps its number, what is read forwards stores the difference.
+    """A repository between its issues and its stars; in the index `by_work`, between issues and pull requests.
+
+    Both are read newest first. Issues are read backwards from the repository, so their keys have the number;
+    pull requests are read forwards, so theirs have the difference from the highest number.
     """
     for name in ("alexdebrie#dynamodb-book", "ann#notes"):
         repo = f"REPO#{name}"

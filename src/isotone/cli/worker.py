@@ -1,4 +1,4 @@
-"""`isotone worker`: the handlers of a module, called with every change of a table."""
+"""`isotone worker`: call the handlers of a worker with every change of a table."""
 
 from __future__ import annotations
 
@@ -27,33 +27,42 @@ if TYPE_CHECKING:
 
 from isotone.cli.program import Command
 
-_OVER: Final = "\r\x1b[K"  # writes over the line that is there
-_NOT_THEIRS: Final = (__file__, importlib.__file__, "<frozen ")  # whose frames tell a user nothing
+_OVER: Final = "\r\x1b[K"  # erases the current line
+_HIDDEN_FRAMES: Final = (__file__, importlib.__file__, "<frozen ")  # left out of tracebacks
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("worker", metavar="MODULE:NAME", help="where the worker is declared")
+    add("worker", metavar="MODULE:NAME", help="the worker, or a function that returns it")
     add("address", metavar="ADDRESS", help="a file, http://…, https://… or dynamodb://region")
     add("--workers", metavar="N", type=int, default=1, help="threads that share the shards")
-    add("--name", help="go by another name, with places of its own in the stream")
-    add("--create", action="store_true", help="make the worker's tables if they are missing")
-    add("--until-idle", "--once", action="store_true", help="end when all has been handled")
-    lease = "after which others take over from one that died"
+    add("--name", help="use another name, with separate positions in the stream")
+    add("--create", action="store_true", help="create the worker's tables if they are missing")
+    add(
+        "--until-idle",
+        "--once",
+        action="store_true",
+        help="exit when all changes have been handled",
+    )
+    lease = "time after which others take over from a worker that died"
     add("--lease", metavar="SECONDS", type=float, help=lease)
-    add("--batch", metavar="N", type=int, help="records that are read at once, up to 1000")
-    attempts = "tries of a handler before an event is a dead letter"
+    add("--batch", metavar="N", type=int, help="records per read, up to 1000")
+    attempts = "attempts of a handler before an event becomes a dead letter"
     add("--attempts", metavar="N", type=int, help=attempts)
-    start = "where a worker begins that has never run: with the oldest record, or the next"
+    start = "where a new worker starts: at the oldest record, or at the next one"
     add("--start", choices=("TRIM_HORIZON", "LATEST"), help=start)
-    add("--metrics", action="store_true", help="print lag and throughput as JSON, a line a second")
+    add(
+        "--metrics",
+        action="store_true",
+        help="print lag and throughput as JSON, one line per second",
+    )
     add("--quiet", action="store_true", help="print problems only")
-    add("--dead-letters", action="store_true", help="list what could not be handled, and end")
-    add("--redrive", action="store_true", help="handle the dead letters once more, and end")
+    add("--dead-letters", action="store_true", help="list what could not be handled, and exit")
+    add("--redrive", action="store_true", help="handle the dead letters again, and exit")
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    over = _OVER if sys.stderr.isatty() else ""  # a problem takes the place of the live line
+    over = _OVER if sys.stderr.isatty() else ""  # a log message replaces the live line
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.WARNING,
@@ -63,7 +72,9 @@ def _run(arguments: argparse.Namespace) -> int:
     address = arguments.address
     is_file = address != MEMORY and "://" not in address
     if is_file and not arguments.create and not Path(address).exists():
-        raise UsageError(f"there is no file {address}; --create makes it, with the worker's tables")
+        raise UsageError(
+            f"there is no file {address}; --create creates it, with the worker's tables"
+        )
     with isotone.connect(address) as store:
         worker = _worker_of(found, arguments.worker, store)
         if arguments.name:
@@ -78,7 +89,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _work(worker: Worker, store: isotone.Store, arguments: argparse.Namespace) -> int:
     table = worker.table.name
     if f"table {table!r} does not exist" in map(str, store.differences(worker.table)):
-        raise UsageError(f"there is no table {table!r} in {arguments.address}; --create makes it")
+        raise UsageError(f"there is no table {table!r} in {arguments.address}; --create creates it")
     showing = _Showing(worker.name, metrics=arguments.metrics, quiet=arguments.quiet)
     if not arguments.until_idle:
         showing.say(f"handling the changes of {table}, until Ctrl-C or SIGTERM")
@@ -102,7 +113,7 @@ def _settings(settings: WorkerSettings, arguments: argparse.Namespace) -> Worker
 
 
 def _settle_letters(worker: Worker, store: isotone.Store, *, again: bool) -> int:
-    """List the dead letters, or put them through again."""
+    """List the dead letters, or handle them again."""
     try:
         if again:
             handled, failed = worker.redrive(store)
@@ -111,7 +122,7 @@ def _settle_letters(worker: Worker, store: isotone.Store, *, again: bool) -> int
         for letter in worker.iterate_dead_letters(store):
             when = letter.time.isoformat(timespec="seconds")
             error = " ".join(letter.error.split())
-            kept = "" if letter.record is not None else ", too large to be put through again"
+            kept = "" if letter.record is not None else ", too large to be handled again"
             print(
                 f"{when}  {letter.handler}  {letter.keys}  {error} ({letter.attempts} tries{kept})"
             )
@@ -124,10 +135,12 @@ def _settle_letters(worker: Worker, store: isotone.Store, *, again: bool) -> int
 
 
 def _found(text: str) -> Any:
-    """What MODULE:NAME names: a worker, or what makes one."""
+    """The object that MODULE:NAME names: a worker, or a function that returns one."""
     module_name, _, name = text.partition(":")
     if not module_name or not name:
-        raise UsageError(f"{text!r} names no worker; write MODULE:NAME, such as feeds:fan_out")
+        raise UsageError(
+            f"{text!r} does not name a worker; write MODULE:NAME, such as feeds:fan_out"
+        )
     sys.path.insert(0, str(Path.cwd()))
     try:
         found: Any = importlib.import_module(module_name)
@@ -159,12 +172,12 @@ def _checked(found: Any, text: str) -> Worker:
     from isotone.structures import Worker
 
     if not isinstance(found, Worker):
-        raise UsageError(f"{text} is {found!r}, and no isotone.structures.Worker")
+        raise UsageError(f"{text} is {found!r}, not an isotone.structures.Worker")
     return found
 
 
 def _check_is_meant(found: Any, name: str) -> None:
-    """Refuse a module of Python's own, such as `site`, where the user has a file of that name."""
+    """Refuse a module of Python, such as `site`, if the user has a file of the same name."""
     here = Path(f"{name.replace('.', '/')}.py").resolve()
     loaded = getattr(found, "__file__", None)
     if here.exists() and (loaded is None or Path(loaded).resolve() != here):
@@ -174,9 +187,9 @@ def _check_is_meant(found: Any, name: str) -> None:
 
 
 def _failed(what: str, error: Exception) -> UsageError:
-    """What to say of an error in the user's own code; where it lies in there is shown."""
+    """The error to raise for an exception in the user's code; prints its traceback."""
     trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_NOT_THEIRS):
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_HIDDEN_FRAMES):
         trace = trace.tb_next
     traceback.print_exception(type(error), error, trace)
     return UsageError(f"{what}: {type(error).__name__}: {error}")
@@ -187,31 +200,31 @@ def _failed(what: str, error: Exception) -> UsageError:
 
 @contextmanager
 def _until_signal(showing: _Showing) -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C or SIGTERM sets; the second one ends the process at once.
+    """An event that the first Ctrl-C or SIGTERM sets; the second one ends the process immediately.
 
-    Whatever a handler is at then, nothing that was noted is lost: that is as good as any other end.
+    That is safe at any point: the next run continues from the last saved position.
     """
     stop = threading.Event()
-    former: dict[int, Any] = {}
+    previous: dict[int, Any] = {}
 
     def ask(number: int, frame: object) -> None:
         stop.set()
-        for each in former:
-            signal.signal(each, signal.SIG_DFL)
-        with suppress(RuntimeError):  # it came in the middle of another line
-            showing.say("ending after the events at hand; once more ends it at once")
+        for handled in previous:
+            signal.signal(handled, signal.SIG_DFL)
+        with suppress(RuntimeError):  # the signal interrupted another write
+            showing.say("stopping after the current events; press again to stop immediately")
 
-    for each in (signal.SIGINT, signal.SIGTERM):
-        former[each] = signal.signal(each, ask)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        previous[number] = signal.signal(number, ask)
     try:
         yield stop
     finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
+        for handled, handler in previous.items():
+            signal.signal(handled, handler)
 
 
 class _Showing:
-    """How far the worker is: a live line on a terminal, or JSON."""
+    """Shows the worker's progress: a live line on a terminal, or JSON."""
 
     def __init__(self, name: str, *, metrics: bool, quiet: bool) -> None:
         self._name = name
@@ -225,12 +238,12 @@ class _Showing:
             sys.stdout.write(line.decode() + "\n")
             sys.stdout.flush()
         elif self._over and not self._quiet:
-            width = get_terminal_size().columns - 1  # a line that wraps could not be written over
+            width = get_terminal_size().columns - 1  # a wrapped line could not be erased
             sys.stderr.write(f"{_OVER}{f'{self._name}: {progress}'[:width]}")
             sys.stderr.flush()
 
     def say(self, words: str) -> None:
-        """A sentence on standard error."""
+        """Print a message to standard error."""
         if not self._quiet:
             sys.stderr.write(f"{self._over}{self._name}: {words}\n")
             sys.stderr.flush()
@@ -250,16 +263,16 @@ DEFINITIONS: Final = {
         """\
 Call the handlers of a worker with every change of its table, until Ctrl-C or SIGTERM.
 
-MODULE:NAME is an isotone.structures.Worker, or a function that takes a store and gives one; modules are
-looked for in the current directory first. Start as many processes as you like: they share the shards of
-the stream, and take over from one that dies.""",
+MODULE:NAME is an isotone.structures.Worker, or a function that takes a store and returns one. Modules are
+imported from the current directory first. You can start any number of processes: they share the shards of
+the stream, and take over from a process that dies.""",
         examples="""
-isotone worker feeds:fan_out feeds.db --create         make what is missing, and begin
+isotone worker feeds:fan_out feeds.db --create         create missing tables, and start
 isotone worker feeds:fan_out http://localhost:8000 --workers 4
 isotone worker feeds:fan_out dynamodb://eu-west-1 --metrics > metrics.jsonl
-isotone worker feeds:fan_out feeds.db --until-idle     handle what there is, and end
+isotone worker feeds:fan_out feeds.db --until-idle     handle all changes, and exit
 isotone worker feeds:fan_out feeds.db --dead-letters   what could not be handled, and why
-isotone worker feeds:fan_out feeds.db --redrive        try that again
+isotone worker feeds:fan_out feeds.db --redrive        handle the dead letters again
 """,
         add_arguments=_add_arguments,
         run=_run,

@@ -28,15 +28,15 @@ _DEADLINE: Final = 60.0  # seconds
 
 
 class StoreOptions(opening.Options, total=False):
-    """How to open a store; besides what the address itself takes (`region`, `retries`, …):
+    """The options of a store, in addition to those of the address (`region`, `retries`, …):
 
-    `cursor_secret` signs cursors: 16 bytes or more, the same in all processes that exchange them. Without
-    it they are good for this store object alone. `cursor_lifetime`: seconds after which they are refused.
-    `deadline`: seconds for which a call may go on retrying, all its retries together; 60 unless given.
-    `capabilities`: what the engine can do, all that DynamoDB can unless given.
-    `report` is told of wasteful reads, by a Python warning unless it is given; None is for silence.
+    `cursor_secret` signs cursors: 16 bytes or more, the same in all processes that exchange them. Without it,
+    cursors are valid only for this store object. `cursor_lifetime`: seconds after which cursors expire.
+    `deadline`: seconds after which a call stops retrying; 60 by default.
+    `capabilities`: what the engine supports; by default all that DynamoDB does.
+    `report` is called with wasteful reads; the default emits a Python warning, None disables reports.
     `observe`: observers of every request (`isotone.to_log()`, `isotone.to_spans()`).
-    `tape`: a file from which requests are answered if it is there, and into which they are recorded if not.
+    `tape`: a file that answers requests if it exists, and records them otherwise.
     """
 
     capabilities: Capabilities
@@ -51,10 +51,9 @@ class StoreOptions(opening.Options, total=False):
 def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
     """Connect to a store at an address. Nothing is sent before the store is used.
 
-    `"shop.db"` is a file, `":memory:"` a database that lives as long as the store,
-    `"http://localhost:8000"` a server, `"dynamodb://eu-west-1"` Amazon's; an `isotone.Database`, a boto3
-    client and any object with `execute(operation, request)` are used as they are. `StoreOptions` explains
-    the options.
+    `"shop.db"` is a file, `":memory:"` a database that lives as long as the store, `"http://localhost:8000"`
+    a server, and `"dynamodb://eu-west-1"` Amazon's service. An `isotone.Database`, a boto3 client, or any
+    object with `execute(operation, request)` is used as it is. `StoreOptions` explains the options.
 
     >>> import isotone
     >>> with isotone.connect() as store:
@@ -79,9 +78,9 @@ def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
 
 
 def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncStore:
-    """Connect to an async store at an address, as `connect` does; an aioboto3 client is taken, too.
+    """Connect to an async store, as `connect` does; also accepts an aioboto3 client.
 
-    A file is read and written in worker threads, so that the event loop does not wait for its disk.
+    A file is read and written in worker threads, so the event loop does not wait for the disk.
     """
     _check(options)
     backend, close = _taped_async(target, options)
@@ -99,7 +98,7 @@ def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncS
 
 
 def _clock(target: Target, options: StoreOptions) -> Clock:
-    """The clock that was given, or the one of the database that was, or the machine's."""
+    """The given clock, the clock of a given database, or the system clock."""
     given = options.get("clock") or getattr(getattr(target, "engine", None), "clock", None)
     return given or SystemClock()
 
@@ -114,12 +113,14 @@ def _check(options: StoreOptions) -> None:
     known = StoreOptions.__annotations__  # a TypedDict's has those of its bases, too
     for name in options.keys() - known.keys():
         close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known))}"
-        raise UsageError(f"{name} is no option; {hint}")
+        hint = (
+            f"did you mean {close[0]}?" if close else f"the options are {', '.join(sorted(known))}"
+        )
+        raise UsageError(f"{name} is not an option; {hint}")
     for name, given in options.items():
         fits, wanted = _WANTED[name]
         if given is not None and not fits(given):
-            raise UsageError(f"{name}={given!r} is of no use; give {wanted}")
+            raise UsageError(f"{name}={given!r} is not valid; give {wanted}")
 
 
 def _is(*kinds: type) -> Callable[[Any], bool]:
@@ -154,7 +155,7 @@ def _are_observers(given: Any) -> bool:
     return isinstance(given, Sequence) and all(map(callable, given))
 
 
-# Of each option, what fits, and what to give instead of what does not.
+# For each option: a test of its value, and what to give instead of an invalid one.
 _WANTED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "clock": (
         _is_clock,
@@ -223,4 +224,4 @@ def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[],
 
 
 def _nothing() -> None:
-    """Leave what was not opened."""
+    """Close nothing: a tape needs no closing."""

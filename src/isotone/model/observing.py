@@ -1,12 +1,12 @@
-"""Seeing requests: every call to the backend with its cost and duration, for logs, metrics and traces.
+"""Observers of requests: each call to the backend with its cost and duration, for logs, metrics and traces.
 
-An observer is told of each request when it begins, and gives back what is to be told of its end.
+An observer is called when a request starts, and returns a function that is called when it ends:
 
     def observer(operation, request):
         return lambda observation: …
 
-`to_log` and `to_spans` make two that are often wanted; any function of one `Observation` becomes one by
-`at_end`. Observers run in the caller's thread. What they raise reaches the caller.
+`to_log()` and `to_spans()` return ready-made observers; `at_end` makes one of a function that takes an
+`Observation`. Observers run in the caller's thread. Their exceptions reach the caller.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from isotone.errors import IsotoneError, UsageError
 class Observation:
     """One request that has ended.
 
-    `units`, `scanned` and `returned` are what the response says, 0 where it says nothing; `error` is
-    the code of a refusal, or the name of another failure.
+    `units`, `scanned` and `returned` come from the response, and are 0 if it does not have them. `error` is
+    the code of an API error, or the class name of another exception.
     """
 
     operation: str
@@ -45,7 +45,7 @@ Observer = Callable[[str, Request], AtEnd]
 
 
 class Observed(Native):
-    """A `Backend` whose calls are told to observers; costs about two microseconds a call."""
+    """A `Backend` that reports its calls to observers. Costs about two microseconds per call."""
 
     __slots__ = ("_backend", "_observers")
 
@@ -67,7 +67,7 @@ class Observed(Native):
 
 
 class AsyncObserved(Native):
-    """An `AsyncBackend` whose calls are told to observers."""
+    """An `AsyncBackend` that reports its calls to observers."""
 
     __slots__ = ("_backend", "_observers")
 
@@ -91,7 +91,7 @@ class AsyncObserved(Native):
 
 
 class _Watch:
-    """One request that is under way."""
+    """One request in progress."""
 
     __slots__ = ("_at_end", "_began", "_operation", "_request")
 
@@ -151,7 +151,7 @@ def _units(consumed: Any) -> float:
 
 
 def at_end(tell: AtEnd) -> Observer:
-    """An observer that is told of ends only: `observe=[at_end(print)]`."""
+    """An observer that is called only at the end of a request: `observe=[at_end(print)]`."""
     return lambda operation, request: tell
 
 
@@ -159,10 +159,10 @@ _LOG: Final = logging.getLogger("isotone.requests")
 
 
 def to_log(logger: logging.Logger = _LOG, level: int = logging.DEBUG) -> Observer:
-    """An observer that writes a structured record of each request; failures as warnings.
+    """An observer that logs each request; failures as warnings.
 
-    The record's `isotone` attribute is a dict for formatters that write JSON. Keys and values of items
-    are not in it.
+    The log record's `isotone` attribute is a dict, for formatters that write JSON. It contains no keys or
+    values of items.
     """
 
     def tell(seen: Observation) -> None:
@@ -191,10 +191,10 @@ def _line(seen: Observation) -> str:
 
 
 def to_spans(tracer: Any = None) -> Observer:
-    """An observer that makes an OpenTelemetry client span of each request.
+    """An observer that creates an OpenTelemetry client span for each request.
 
-    The attributes are those of OpenTelemetry's conventions for databases and for DynamoDB. Without a
-    tracer it takes the global one. Raises `UsageError` where OpenTelemetry is not installed.
+    The attributes follow OpenTelemetry's conventions for databases and DynamoDB. The default is the global
+    tracer. Raises `UsageError` if OpenTelemetry is not installed.
     """
     try:
         from opentelemetry import trace

@@ -1,4 +1,4 @@
-"""Stores: entities in and out of whatever answers the DynamoDB API.
+"""Stores: read and write entities over any backend with the DynamoDB API.
 
     store = isotone.connect("shop.db")
     store.create_tables(shop)
@@ -8,9 +8,9 @@
     async with isotone.aconnect("http://localhost:8000") as store:
         await store.put(order)
 
-`Operations` has the body of every operation once (`operation` tells how). `Store` and `AsyncStore` are the
-two executors: each runs the steps of an operation against its backend. `Calls` gives the steps themselves,
-for operations that are made of others. A store may be used by many threads or tasks at once.
+`Operations` defines every operation once, as steps without I/O (see `operation`). `Store` and `AsyncStore` run
+the steps of an operation against their backend. `Calls` returns the steps themselves, to compose operations
+from others. Stores are safe to use from several threads or tasks.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ R = TypeVar("R")
 
 
 class Operations(Host[M_co]):
-    """What every store can do: one body for each operation."""
+    """The operations of every store, each defined once."""
 
     def __init__(self, reader: Reader, clock: Clock, capabilities: Capabilities = DYNAMODB) -> None:
         self._reader = reader
@@ -80,15 +80,15 @@ class Operations(Host[M_co]):
     ) -> Steps[list[str]]:
         """Create the missing tables with their indexes and expiry; return the names of those created.
 
-        Tables are on demand unless `throughput` provisions units. Raises `TableDiffers` where a table
-        exists with another declaration, and leaves it as it is, and `Unsupported` where the engine cannot
-        do what a table or its entities need.
+        Tables are on demand unless `throughput` provisions units. Raises `TableDiffers` if an
+        existing table differs from its declaration (it is not changed), and `Unsupported` if the engine lacks
+        something that a table or its entities need.
         """
         return table_admin.create_tables(tables, throughput, self.capabilities)
 
     @operation
     def differences(self, *tables: Table) -> Steps[list[Difference]]:
-        """Compare tables with their declarations; one `Difference` for each point. Changes nothing."""
+        """Compare tables with their declarations; return the differences. Changes nothing."""
         return table_admin.differences(tables)
 
     @operation
@@ -98,7 +98,7 @@ class Operations(Host[M_co]):
         throughput: Throughput | None = None,
         progress: table_admin.Progress | None = None,
     ) -> Steps[list[str]]:
-        """Add the declared global indexes that tables lack, and wait until they are filled; their names."""
+        """Add missing global indexes, and wait until they are filled; return their names."""
         return table_admin.add_indexes(tables, throughput, progress)
 
     @operation
@@ -110,11 +110,11 @@ class Operations(Host[M_co]):
 
     @operation
     def put(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
-        """Write an entity, replacing whatever has its primary key. Cost: one write.
+        """Write an entity, replacing any with its primary key. Cost: one write.
 
-        Raises `ConditionFailed` where `when` does not hold, `VersionConflict` where the entity has a
-        version and was written by somebody else since it was read, `NotUnique` where a unique value is
-        taken. An entity with unique values costs a read and a transaction.
+        Raises `ConditionFailed` if `when` does not hold, `VersionConflict` if the entity has a version and
+        was changed since it was read, `NotUnique` if a unique value is taken. An entity with unique values
+        costs a read and a transaction.
         """
         return self._write(Put(entity, when))
 
@@ -125,18 +125,18 @@ class Operations(Host[M_co]):
 
     @operation
     def replace(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
-        """Replace an entity that exists; raises `NotFound` where it does not. Cost: one write."""
+        """Replace an existing entity; raises `NotFound`. Cost: one write."""
         return self._write(Put(entity, when, "presence"))
 
     @operation
     def update(
         self, target: type[E] | E, /, *changes: Change, when: Condition | None = None, **key: Any
     ) -> Steps[E]:
-        """Change some fields of an entity and return it as it is then.
+        """Change some fields of an entity and return the changed entity.
 
         The target is an entity, or its class and the fields of its key. Cost: one write, and one read
-        where an index key or a computed field depends on a value that is not known. Raises `NotFound`,
-        `ConditionFailed`, `VersionConflict` (where an entity with a version is given), `NotUnique`.
+        if an index key or a computed field depends on a value that is not known. Raises `NotFound`,
+        `ConditionFailed`, `VersionConflict` (for a given entity with a version), `NotUnique`.
 
             store.update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157)
         """
@@ -148,8 +148,8 @@ class Operations(Host[M_co]):
     ) -> Steps[E]:
         """Change some fields of an entity; one that does not exist starts with its defaults.
 
-        Cost: one write, and one read where a value that is not known decides. Raises what `update`
-        raises, except `NotFound`.
+        Cost: one write, and one read if an index key depends on a value that is not known. Raises what
+        `update` raises, except `NotFound`.
 
             store.upsert(Counter, Counter.hits.add(1), page="/")
         """
@@ -159,7 +159,7 @@ class Operations(Host[M_co]):
     def delete(
         self, target: type[E] | E, /, *, when: Condition | None = None, **key: Any
     ) -> Steps[E | None]:
-        """Delete an entity and return it as it was, or None where it did not exist.
+        """Delete an entity; return the deleted entity, or None if it did not exist.
 
         The target is an entity, whose version is checked, or its class and the fields of its key.
         Cost: one write. Raises `ConditionFailed`, `VersionConflict`.
@@ -172,7 +172,7 @@ class Operations(Host[M_co]):
     ) -> Steps[E]:
         """Change fields of the primary key, and any others, in one transaction; return the new entity.
 
-        Cost: one read and a transaction of two writes. Raises `NotFound`, `AlreadyExists` where the new
+        Cost: one read and a transaction of two writes. Raises `NotFound`, `AlreadyExists` if the new
         key is taken, and what `update` raises.
         """
         return self._write(Move(target, changes, key, when))
@@ -183,9 +183,9 @@ class Operations(Host[M_co]):
     ) -> Steps[int]:
         """Put entities of any kinds, 25 to a request; return their number. Cost: one write each.
 
-        Of an entity given twice the last one counts. Raises `UsageError` for entities with a version or
-        unique values, which need conditions, and `BatchIncomplete` with what the service kept refusing;
-        the requests before it are written.
+        If an entity is given twice, the last one is written. Raises `UsageError` for entities with a version
+        or unique values, which need conditions, and `BatchIncomplete` with the entries that the service kept
+        refusing; all batches before are written.
         """
         return batches.put_many(entities, self.clock, progress)
 
@@ -204,10 +204,10 @@ class Operations(Host[M_co]):
         return batches.delete_many(targets, keys, progress)
 
     def transaction(self) -> Transaction[M_co]:
-        """Collect writes to several entities, made together at the end of the block or not at all.
+        """Collect writes to several entities; the end of the block sends all or none.
 
-        Cost: twice that of the writes by themselves. Raises `TransactionFailed` at the end of the block,
-        and `Unsupported` at once where the engine has no transactions.
+        Cost: twice that of single writes. The end of the block raises `TransactionFailed`. Raises
+        `Unsupported` if the engine has no transactions.
         """
         if not self.capabilities.transactions:
             self.capabilities.require(["transactions"], "a transaction")
@@ -219,8 +219,8 @@ class Operations(Host[M_co]):
     ) -> Steps[migration.Widened]:
         """Rewrite all entities of a class whose keys still have the width that `field(was=…)` declares.
 
-        Continues where it was stopped. Cost: a scan of the table, and a transaction for each entity that
-        is rewritten. Raises `UsageError` where no field of a key declares `was`.
+        If it was interrupted, it continues. Cost: a scan of the table, and a transaction for each rewritten
+        entity. Raises `UsageError` if no field of a key declares `was`.
         """
         return migration.widen(entity, self.clock, progress)
 
@@ -251,8 +251,8 @@ class Operations(Host[M_co]):
     ) -> Steps[list[E | None]]:
         """Return the entities with these primary keys, in the order of the keys; None for a missing one.
 
-        A hundred keys to a request; what the service leaves out is requested again after a pause. Raises
-        `BatchIncomplete` where it keeps leaving keys out.
+        A hundred keys per request; unprocessed keys are requested again after a pause. Raises
+        `BatchIncomplete` if keys remain unprocessed.
         """
         if is_migrating(schema_of(entity)):
             return migration.get_many(
@@ -264,7 +264,7 @@ class Operations(Host[M_co]):
     def get_together(
         self, *targets: tuple[type[Entity], Mapping[str, Any]]
     ) -> Steps[list[Entity | None]]:
-        """Return up to a hundred entities of any classes as they are at one moment; None for a missing one.
+        """Return up to a hundred entities of any classes, read at one moment; None for a missing one.
 
         Cost: twice that of consistent reads.
         """
@@ -274,7 +274,7 @@ class Operations(Host[M_co]):
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
         """Return `size` results, and the cursors of the next and the previous page.
 
-        Fewer only at the end of the data, or where the query's own bounds are reached.
+        It has fewer only at the end of the data, or at the query's own limits.
         """
         check_one_width(read)
         return self._reader.page(read, size=size, cursor=cursor)
@@ -289,7 +289,7 @@ class Operations(Host[M_co]):
 
     @operation
     def all(self, read: Read[E], *, at_most: int | None = None) -> Steps[list[E]]:
-        """Return all results; raises `TooMany` where there are more than `at_most`."""
+        """Return all results; raises `TooMany` if there are more than `at_most`."""
         if has_two_widths(read):
             return migration.read_all(self._reader, cast("Query[E]", read), at_most)
         return self._reader.all(read, at_most=at_most)
@@ -303,7 +303,7 @@ class Operations(Host[M_co]):
 
     @operation
     def count(self, read: Read[E]) -> Steps[int]:
-        """Count the results; costs as much as reading them."""
+        """Count the results. Cost: as much as reading them."""
         if has_two_widths(read):
             return migration.count(self._reader, cast("Query[E]", read))
         return self._reader.count(read)
@@ -318,19 +318,19 @@ class Operations(Host[M_co]):
 
     @operation
     def load(self, read: Read[E], *, at_most: int = limits.MB) -> Steps[Snapshot[E]]:
-        """Load a small collection as a whole, to filter and sort it in memory.
+        """Load a small collection completely, to filter and sort it in memory.
 
-        Raises `TooLarge` with its size where that is more than `at_most` bytes.
+        Raises `TooLarge` with its size if it has more than `at_most` bytes.
         """
         check_one_width(read)
         return self._reader.load(read, at_most=at_most)
 
     @iteration
     def changes(self, table: Table, *, since: datetime | None = None) -> Batches[Event[Entity]]:
-        """Iterate over what changed in a table, from a day ago up to now.
+        """Iterate over the changes of a table in the last day, up to now.
 
-        Changes of entities with one partition key come in order. `since` leaves out what is older. Needs
-        `Table(…, stream=…)`. To continue with changes to come, and for work that must not be lost, use
+        Changes of entities with the same partition key come in order. `since` skips older changes. Needs
+        `Table(…, stream=…)`. To process new changes as they happen, without losing any, use
         `isotone.structures.Worker`.
         """
         changes = Changes(table, since)
@@ -339,7 +339,7 @@ class Operations(Host[M_co]):
 
 
 class Store(Operations[Waits], Waits):
-    """Entities in and out of one backend; made by `connect`."""
+    """A store whose operations block; created by `connect`."""
 
     def __init__(
         self,
@@ -359,7 +359,7 @@ class Store(Operations[Waits], Waits):
     def run(self, steps: Steps[R]) -> R:
         """Run the steps of an operation to their end.
 
-        An error of the backend is raised inside the operation, where it made its request.
+        Errors of the backend are raised inside the operation, at its request.
         """
         execute, deadline = self.backend.execute, Deadline(self.patience)
         try:
@@ -395,7 +395,7 @@ class Store(Operations[Waits], Waits):
     def scan(
         self, read: Scan[E], *, segments: int = 4, progress: scanning.Progress | None = None
     ) -> Iterator[E]:
-        """Iterate over all results of a scan, read by several threads at once, in no order.
+        """Iterate over all results of a scan, read by several threads, in no particular order.
 
         `progress` is called after each request with the cost so far.
 
@@ -420,7 +420,7 @@ class Store(Operations[Waits], Waits):
 
 
 class AsyncStore(Operations[Awaits], Awaits):
-    """A store whose operations are awaited; made by `aconnect`. It belongs to no event loop."""
+    """A store whose operations are awaited; created by `aconnect`. Works in any event loop."""
 
     def __init__(
         self,
@@ -474,7 +474,7 @@ class AsyncStore(Operations[Awaits], Awaits):
     def scan(
         self, read: Scan[E], *, segments: int = 4, progress: scanning.Progress | None = None
     ) -> AsyncIterator[E]:
-        """Iterate over all results of a scan, read by several requests at once, in no order.
+        """Iterate over all results of a scan, read by concurrent requests, in no particular order.
 
         `progress` is called after each request with the cost so far.
         """
@@ -498,7 +498,7 @@ class AsyncStore(Operations[Awaits], Awaits):
 
 
 class Calls(Operations[Composes], Composes):
-    """The operations of a store as steps, for operations that are made of others: `store.calls`.
+    """The operations of a store as steps, to compose operations from others: `store.calls`.
 
         def rename(calls: Calls, song: str, title: str) -> Steps[Song]:
             current = yield from calls.get(Song, id=song)
@@ -509,33 +509,33 @@ class Calls(Operations[Composes], Composes):
     """
 
     def run(self, steps: Steps[R]) -> Steps[R]:
-        """Give the steps as they are."""
+        """Return the steps."""
         return steps
 
     def run_batches(self, batches: Batches[R]) -> Batches[R]:
-        """Give the batches as they are."""
+        """Return the batches."""
         return batches
 
     def traverse(self, read: Read[E]) -> Traversal[E]:
-        """All results of a read, some with each `step()`."""
+        """A traversal of all results of a read; each `step()` makes one request."""
         check_one_width(read)
         return self._reader.traverse(read)
 
     def cursor_after(self, query: Query[Any], /, **values: Any) -> str:
-        """The cursor of the page that follows a place in a query, whether or not an item is there.
+        """The cursor of the page after a position in a query; there need not be an item.
 
-        `values` are the fields of the entity's primary key and of the key that is queried. With it, pages
-        of several queries can be merged, and each query continued after what was taken of it.
+        `values` are the fields of the entity's primary key and of the queried key. Use it to merge the pages
+        of several queries, and to continue each after the items taken from it.
         """
         return self._reader.cursor_after(query, values)
 
     def seal(self, state: Any, /, **of: Any) -> str:
-        """Sign where a read of several queries ended, as JSON, in a cursor like the store's.
+        """Sign a position of several queries, given as JSON values, as a cursor.
 
-        It opens only with the same `of`, which identifies the read.
+        `unseal` accepts it only with the same `of`, which identifies the read.
         """
         return self._reader.signer.seal(state, of)
 
     def unseal(self, cursor: str, /, **of: Any) -> Any:
-        """What was sealed; raises `InvalidCursor`."""
+        """The sealed state of a cursor; raises `InvalidCursor`."""
         return self._reader.signer.unseal(cursor, of)

@@ -4,9 +4,9 @@
         if event.kind == "modified" and isinstance(event.after, Order):
             print(event.before.status, "→", event.after.status)
 
-An event decodes its entities when they are first used, so an event that is skipped costs next to nothing.
-A shard is read page by page, from a position on. To get every item's changes in order, finish a shard before
-its children: `in_order` sorts shards so.
+An event decodes its entities on first use, so skipping an event costs almost nothing. A shard is read page
+by page, starting at a position. To see the changes of each item in order, read a shard to its end before its
+children; `in_order` sorts shards this way.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _TIME_TO_LIVE: Final = "dynamodb.amazonaws.com"
 
 
 class Event(Generic[E]):
-    """One change of one item, as the stream of its table has it.
+    """One change of one item.
 
-    `record` is DynamoDB's own, `shard` the id of the shard that it lay in.
+    `record` is DynamoDB's record, `shard` the id of its shard.
     """
 
     def __init__(self, table: Table, shard: str, record: Mapping[str, Any]) -> None:
@@ -56,7 +56,7 @@ class Event(Generic[E]):
 
     @property
     def id(self) -> str:
-        """The same for this change whenever it is read, and no other's: a key for idempotent writes."""
+        """A unique id, the same in every read of this change; use it as a key for idempotent writes."""
         given: str = self.record["eventID"]
         return given
 
@@ -83,7 +83,7 @@ class Event(Generic[E]):
 
     @property
     def expired(self) -> bool:
-        """Whether the item was removed because its time was over."""
+        """Whether the item was removed because it had expired."""
         return _TIME_TO_LIVE in (self.record.get("userIdentity") or {}).values()
 
     @cached_property
@@ -111,9 +111,9 @@ class Event(Generic[E]):
 
     @property
     def entity(self) -> E:
-        """The entity as the event knows it last: after the change, before it where it was removed.
+        """The entity after the change, or before it if it was removed.
 
-        Raises `UsageError` where the stream shows neither.
+        Raises `UsageError` if the stream has neither image.
         """
         found = self.after if self.after is not None else self.before
         if found is None:
@@ -125,9 +125,9 @@ class Event(Generic[E]):
 
     @cached_property
     def schema(self) -> EntitySchema | None:
-        """What declared the entity; None where none of the table's entities is like it.
+        """The schema of the entity; None if it is not an entity of the table.
 
-        It is found by the tag, or by the form of the key where the stream shows no image.
+        It is identified by the tag, or by the form of the key if the stream has no image.
         """
         image = self._change.get("NewImage") or self._change.get("OldImage")
         if image is None:
@@ -154,7 +154,7 @@ class Event(Generic[E]):
 
 
 def _repaired(image: Item) -> Item:
-    """An image whose empty maps are `{"M": {}}`: in streams of DynamoDB Local they are `{}`."""
+    """An image with empty maps as `{"M": {}}`: in streams of DynamoDB Local they are `{}`."""
     return {name: _repaired_value(value) for name, value in image.items()}
 
 
@@ -178,7 +178,7 @@ def _fits(schema: EntitySchema, keys: Item) -> bool:
     return True
 
 
-_EMPTY_PAGES: Final = 3  # in a row, after which an open shard is believed to be read
+_EMPTY_PAGES: Final = 3  # consecutive, after which an open shard counts as read
 
 
 class Shard(NamedTuple):
@@ -196,7 +196,7 @@ class Shard(NamedTuple):
 
 
 class Records(NamedTuple):
-    """A page of a shard, and the position after it: None where the shard is over."""
+    """A page of a shard, and the position after it; None at the end of a closed shard."""
 
     events: list[Event[Entity]]
     next: str | None
@@ -213,7 +213,7 @@ def specification(table: Table) -> dict[str, Any]:
 
 
 def view_of(description: Response) -> str | None:
-    """What the stream of a table shows; None where the table has none."""
+    """The view type of a table's stream; None if it has no stream."""
     enabled: Mapping[str, Any] = description.get("StreamSpecification") or {}
     return enabled.get("StreamViewType") if enabled.get("StreamEnabled") else None
 
@@ -250,7 +250,7 @@ def stream_of(table: Table) -> Steps[str]:
 
 
 def streams_of(table: Table) -> Steps[list[str]]:
-    """The ARNs of all streams of a table that can be read, those that record no more among them."""
+    """The ARNs of all readable streams of a table, including disabled ones."""
     found: list[str] = []
     request: dict[str, Any] = {"TableName": table.name}
     while True:
@@ -263,7 +263,7 @@ def streams_of(table: Table) -> Steps[list[str]]:
 
 
 def shards_of(stream: str) -> Steps[list[Shard]]:
-    """The shards of a stream, as far as they have not been dropped: a hundred to a request."""
+    """The shards of a stream that have not been dropped. Cost: a request for each hundred."""
     found: list[Shard] = []
     request: dict[str, Any] = {"StreamArn": stream}
     while True:
@@ -277,10 +277,10 @@ def shards_of(stream: str) -> Steps[list[Shard]]:
 
 
 def position(stream: str, shard: str, *, after: str | None = None) -> Steps[str]:
-    """Where to read on in a shard: after a sequence number, or at the oldest record.
+    """A position in a shard: after a sequence number, or at the oldest record.
 
-    Raises `TrimmedDataAccessException` where that record is gone, `ResourceNotFoundException` where the
-    shard is. A position can be used for 15 minutes.
+    Raises `TrimmedDataAccessException` if that record was dropped, `ResourceNotFoundException` if the shard
+    was. A position is valid for 15 minutes.
     """
     kind = {"ShardIteratorType": "TRIM_HORIZON"}
     if after is not None:
@@ -312,17 +312,16 @@ def read(table: Table, shard: str, start: str, limit: int | None = None) -> Step
 
 
 def in_order(shards: Iterable[Shard]) -> list[Shard]:
-    """Parents before their children."""
+    """The shards sorted so that parents come before their children."""
     by_id = {shard.id: shard for shard in sorted(shards)}
     lineage = {each.id: {each.parent or ""} & by_id.keys() for each in by_id.values()}
     return [by_id[each] for each in TopologicalSorter(lineage).static_order()]
 
 
 class Changes:
-    """What a stream holds at present, in progress: each step brings what one request brings.
+    """Reads all records of a stream; each `step` makes one request for records.
 
-    Shards that begin while it reads are read as well, so that nothing is missing that was there when it
-    was at its end.
+    Shards that are created meanwhile are read, too. So nothing is missing that was written before the end.
     """
 
     def __init__(self, table: Table, since: datetime | None = None) -> None:
@@ -343,14 +342,14 @@ class Changes:
         assert self._reading is not None
         shard, start = self._reading
         records = yield from read(self._table, shard.id, start)
-        # An open shard always has a next page. The service now and then gives an empty one before the end.
+        # An open shard always has a next page, and the service may return empty pages before the end.
         self._empty = 0 if records.events or shard.is_closed else self._empty + 1
         at_end = records.next is None or self._empty == _EMPTY_PAGES
         self._reading = None if at_end or records.next is None else (shard, records.next)
         return [each for each in records.events if self._is_wanted(each)]
 
     def _begin(self) -> Steps[bool]:
-        """Take up the next shard; False where there is none."""
+        """Start with the next shard; returns False if there is none."""
         if self._stream is None:
             self._stream = yield from stream_of(self._table)
         if not self._left:

@@ -1,8 +1,8 @@
-"""Tables from declarations: created where they are missing, compared where they exist.
+"""Creates tables from their declarations, and compares existing tables with them.
 
-What a `Table` and its entities declare becomes the request that creates it. `differences` only compares an
-existing table with its declaration, and says in words what differs. `add_indexes` adds the global indexes
-that it lacks, one after the other, as the service requires.
+The declarations of a `Table` and its entities become a CreateTable request. `differences` compares an existing
+table with its declaration, and describes the differences. `add_indexes` adds missing global indexes one at a
+time, as the service requires.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Throughput(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A point where a table, or one of its indexes, is not as declared; `what` says it in words."""
+    """A difference between a table or index and its declaration; `what` describes it."""
 
     table: str
     index: str | None
@@ -49,7 +49,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class IndexProgress:
-    """How much of an index is filled: its items, of those in the table."""
+    """The progress of filling an index: its items, and those of the table."""
 
     table: str
     index: str
@@ -62,7 +62,7 @@ Progress = Callable[[IndexProgress], None]
 
 
 def _check_tables(call: str, given: Sequence[Any]) -> None:
-    """Raise `UsageError` for what is no table, with what to write."""
+    """Raise `UsageError` for an argument that is not a table."""
     if not given:
         raise UsageError(f"{call}() is given no table; name each: {call}(shop)")
     for each in given:
@@ -83,7 +83,7 @@ def create_tables(
     throughput: Throughput | None = None,
     capabilities: Capabilities = DYNAMODB,
 ) -> Steps[list[str]]:
-    """Create the missing tables; all are requested before any is waited for."""
+    """Create the missing tables. All are requested before the first wait."""
     _check_tables("create_tables", tables)
     for table in tables:
         capabilities.require(_needs(table), f"table {table.name!r}")
@@ -135,8 +135,8 @@ def add_indexes(
                 continue
             if index.kind == "local":
                 raise UsageError(
-                    f"index {name!r} of table {table.name!r} is local, and a local index is made with "
-                    "its table only; declare a Global one, or make the table anew"
+                    f"index {name!r} of table {table.name!r} is local, and a local index is created "
+                    "only with its table; declare a Global one, or create the table again"
                 )
             yield from _add_index(table, name, index, throughput, progress)
             added.append(name)
@@ -197,14 +197,14 @@ def _wait_until_active(table: Table) -> Steps[Response]:
     while True:
         description = yield from _describe(table)
         if description is None:
-            raise UsageError(f"table {table.name!r} does not exist; create_tables() makes it")
+            raise UsageError(f"table {table.name!r} does not exist; create_tables() creates it")
         statuses = [each.get("IndexStatus", "ACTIVE") for each in _indexes(description).values()]
         statuses.append(description.get("TableStatus", "ACTIVE"))
         if set(statuses) == {"ACTIVE"}:
             return description
         if stuck := sorted(set(statuses) - _TRANSIENT):
             raise UsageError(
-                f"table {table.name!r} is {', '.join(stuck)}, which no waiting changes"
+                f"table {table.name!r} is {', '.join(stuck)}, which does not change by waiting; repair the table first"
             )
         yield next(pauses)
 
@@ -253,7 +253,7 @@ def _progress(table: Table, name: str, state: Response, description: Response) -
 
 
 def expiry_attribute(table: Table) -> str | None:
-    """The attribute by which the table's items expire; None where no entity declares that it does."""
+    """The attribute by which the table's items expire; None if no entity declares it."""
     expires = any("expires" in schema.by_role for schema in table.entities.values())
     return table.ttl if expires else None
 
@@ -268,13 +268,13 @@ def ensure_expiry(table: Table) -> Steps[None]:
     try:
         yield Call("UpdateTimeToLive", request)
     except ValidationException:
-        # It is on already: by another process, or by a request whose answer was lost.
+        # Another process has enabled it, or a request whose answer was lost.
         if (yield from _current_expiry(table)) != wanted:
             raise
 
 
 def expiry_difference(table: Table, *, may_lack: bool) -> Steps[str | None]:
-    """How the table's expiry is not as declared, in words; `may_lack` where it can still be turned on."""
+    """Describes how the table's expiry differs; `may_lack` ignores expiry that is not enabled."""
     wanted = expiry_attribute(table)
     if wanted is None:
         return None

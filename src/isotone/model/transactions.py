@@ -1,13 +1,13 @@
-"""Transactions: writes to several entities, of any kinds and tables, that are made together or not at all.
+"""Transactions: writes to several entities, of any kinds and tables, all or none.
 
-    with store.transaction() as t:
-        account = t.get(Account, number="1")
-        t.update(Account, Account.balance.add(-10), number="1", when=Account.balance >= 10)
-        t.create(Transfer(…))
-        t.check(Customer, Customer.blocked == False, id="c1")
+    with store.transaction() as tx:
+        account = tx.get(Account, number="1")
+        tx.update(Account, Account.balance.add(-10), number="1", when=Account.balance >= 10)
+        tx.create(Transfer(…))
+        tx.check(Customer, Customer.blocked == False, id="c1")
 
-The calls collect; `commit` sends. What was read within a transaction must be unchanged when it is
-committed. Nothing is sent where the block ends by an exception.
+The methods collect writes; `commit`, or the end of the block, sends them. Entities read in the transaction must
+be unchanged at the commit. If the block raises, nothing is sent.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from isotone.errors import Contended, TransactionCanceledException, UsageError, 
 from isotone.expressions import nodes
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
+from isotone.model.expiry import is_missing
 from isotone.model.migration import migrate_key, migrate_keys
 from isotone.model.operation import Awaits, Host, Waits, operation
 from isotone.model.steps import CONTENTION, Call, Steps
@@ -35,7 +36,6 @@ from isotone.model.writing.updates import Move, Update, Upsert
 from isotone.model.writing.write import (
     Write,
     entity_of,
-    is_missing,
     key_of,
     place_of,
     read_item,
@@ -53,10 +53,10 @@ K_co = TypeVarWithDefault("K_co", covariant=True, default=Any)
 
 
 class Transaction(Host[K_co]):
-    """Writes that are collected, then made together or not at all; made by `store.transaction()`.
+    """Collects writes, and sends all or none; created by `store.transaction()`.
 
-    `get` and `commit` are operations: they wait, are awaited or give steps, as those of the store do. The
-    other methods only collect, and need no `await`.
+    `get` and `commit` are operations: they block, are awaited or return steps, as those of the store. The other
+    methods only collect, and need no `await`.
     """
 
     def __init__(self, store: Host[K_co], clock: Clock) -> None:
@@ -75,26 +75,26 @@ class Transaction(Host[K_co]):
         when: Condition | None = None,
         otherwise: Callable[[E | None], WriteRefused] | None = None,
     ) -> None:
-        """Write an entity over whatever has its primary key.
+        """Write an entity, replacing any with its primary key.
 
-        Where `when` does not hold, the failure is what `otherwise` makes of the entity that is there.
+        If `when` does not hold, `otherwise` makes the error from the stored entity.
         """
         put = Put(entity, when)
         put.otherwise = otherwise
         self._add(put)
 
     def create(self, entity: Entity) -> None:
-        """Write an entity that must not be there yet."""
+        """Write an entity that must not exist."""
         self._add(Put(entity, None, "absence"))
 
     def replace(self, entity: Entity, *, when: Condition | None = None) -> None:
-        """Write over an entity that must be there."""
+        """Write an entity that must exist."""
         self._add(Put(entity, when, "presence"))
 
     def delete(
         self, target: type[Entity] | Entity, /, *, when: Condition | None = None, **key: Any
     ) -> None:
-        """Delete an entity, by its key's fields or itself."""
+        """Delete an entity, given itself or as its class and key."""
         self._add(Delete(target, key, when))
 
     def update(
@@ -105,13 +105,13 @@ class Transaction(Host[K_co]):
         when: Condition | None = None,
         **key: Any,
     ) -> None:
-        """Change some fields of an entity that must be there."""
+        """Change some fields of an entity that must exist."""
         self._add(Update(target, changes, key, when))
 
     def upsert(
         self, entity: type[Entity], /, *changes: Change, when: Condition | None = None, **key: Any
     ) -> None:
-        """Change some fields of an entity, which begins with its defaults where there is none."""
+        """Change some fields of an entity, or create it with its defaults."""
         self._add(Upsert(entity, changes, key, when))
 
     def move(
@@ -122,11 +122,11 @@ class Transaction(Host[K_co]):
         when: Condition | None = None,
         **key: Any,
     ) -> None:
-        """Change the primary key of an entity that must be there."""
+        """Change the primary key of an entity that must exist."""
         self._add(Move(target, changes, key, when))
 
     def check(self, target: type[Entity] | Entity, condition: Condition, /, **key: Any) -> None:
-        """Insist on a condition on an entity that the transaction does not write."""
+        """Require a condition on an entity that the transaction does not write."""
         self._add(Check(target, key, condition))
 
     def _add(self, write: Write[Any]) -> None:
@@ -164,7 +164,7 @@ class Transaction(Host[K_co]):
     def commit(self) -> Steps[None]:
         """Make all writes or none; raises `TransactionFailed` with the error of each refused write.
 
-        Cost: twice that of the writes by themselves, and a read for each that has to know its item.
+        Cost: twice that of single writes, and a read for each write that needs its item.
         """
         self._check_open()
         self._is_over = True
@@ -177,7 +177,7 @@ class Transaction(Host[K_co]):
             yield from execute_together(writes, self._clock)
 
     def _hold_what_was_read(self) -> list[Check]:
-        """Have the writes insist on what was read where they write; gives a check for each place else."""
+        """Add conditions that the entities read are unchanged: to their writes, or as checks."""
         if not self._read:
             return []
         unwritten = dict(self._read)
@@ -220,7 +220,7 @@ class Transaction(Host[K_co]):
 
 
 class _Read(NamedTuple):
-    """What a transaction has read, and relies on."""
+    """An item that the transaction has read."""
 
     entity: type[Entity]
     key: Mapping[str, Any]
@@ -248,7 +248,7 @@ _READS: Final = limits.TRANSACTION_ITEMS
 def get_together(
     targets: Sequence[tuple[type[Entity], Mapping[str, Any]]], clock: Clock
 ) -> Steps[list[Entity | None]]:
-    """Several entities as they are at one moment, in order; None for each that is not there, or has expired.
+    """Several entities at one moment, in order; None for each that does not exist or has expired.
 
     Cost: twice that of consistent reads. Raises `UsageError` for more than a hundred.
     """
@@ -270,7 +270,7 @@ def get_together(
 
 
 def _read_together(gets: Sequence[Request]) -> Steps[list[Response]]:
-    """The answers of one TransactGetItems, which the service refuses while the items are written."""
+    """The responses of one TransactGetItems, retried while other writers conflict."""
     if not gets:
         return []
     for attempt in range(1, CONTENTION.attempts + 1):
@@ -284,6 +284,6 @@ def _read_together(gets: Sequence[Request]) -> Steps[list[Response]]:
             answers: list[Response] = response["Responses"]
             return answers
     raise Contended(
-        f"others wrote the items that are read together during each of {CONTENTION.attempts} attempts; "
+        f"others wrote to the items during each of {CONTENTION.attempts} attempts to read them together; "
         "try again later"
     )

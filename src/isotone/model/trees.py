@@ -13,19 +13,19 @@ _SECTIONS: Final[dict[type, int]] = {nodes.Set: 0, nodes.Remove: 1, nodes.Add: 2
 
 
 def expressions(**trees: nodes.Node | None) -> dict[str, nodes.Node]:
-    """The members of a request that hold expressions, without those that are not there."""
+    """The members of a request that hold expressions, without those that are None."""
     return {name: tree for name, tree in trees.items() if tree is not None}
 
 
 def update_of(actions: Sequence[nodes.Action]) -> nodes.UpdateNode:
-    """One update of actions in any order: an expression has each of its sections once."""
+    """An update with the actions grouped by section; each section may occur once in an expression."""
     if len(actions) > 1:
         actions = sorted(actions, key=lambda action: _SECTIONS[type(action)])
     return nodes.UpdateNode(tuple(actions))
 
 
 def conjunction(conditions: Sequence[nodes.ConditionNode | None]) -> nodes.ConditionNode | None:
-    """All of the conditions that there are; None where there is none."""
+    """The conditions joined by AND, without those that are None; None if none is left."""
     present = [condition for condition in conditions if condition is not None]
     if not present:
         return None
@@ -44,19 +44,8 @@ def present(attribute: str) -> nodes.ConditionNode:
     return nodes.Call("attribute_exists", (nodes.Path((attribute,)),))
 
 
-def expired(attribute: str, now: float) -> nodes.ConditionNode:
-    """The attribute says a time that is past."""
-    path = nodes.Path((attribute,))
-    return nodes.Comparison("<=", path, nodes.Literal({"N": str(int(now))}))
-
-
-def unexpired(attribute: str, now: float) -> nodes.ConditionNode:
-    """The opposite, and so also true of an item without the attribute, or with NULL in its place."""
-    return nodes.Not(expired(attribute, now))
-
-
 def equal(attribute: str, value: AttributeValue | None) -> nodes.ConditionNode:
-    """The attribute is as given; None says that it is not there."""
+    """The attribute has this value; None means that the item does not have the attribute."""
     if value is None:
         return absent(attribute)
     return nodes.Comparison("=", nodes.Path((attribute,)), nodes.Literal(value))
@@ -65,5 +54,5 @@ def equal(attribute: str, value: AttributeValue | None) -> nodes.ConditionNode:
 def unchanged(
     attributes: Sequence[str], item: Mapping[str, AttributeValue] | Item
 ) -> nodes.ConditionNode | None:
-    """The attributes are as they are in the item."""
+    """The attributes have the same values as in the item."""
     return conjunction([equal(name, item.get(name)) for name in sorted(attributes)])

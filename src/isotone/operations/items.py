@@ -47,7 +47,7 @@ from isotone.values.attributes import Item, canonical_item
 
 
 class PutItem(Structure, frozen=True):
-    """Replace an item whole."""
+    """Put a whole item, replacing any with its key."""
 
     table_name: TableName
     item: AttributeMap
@@ -75,7 +75,7 @@ class GetItem(Structure, frozen=True):
 
 
 class UpdateItem(Structure, frozen=True):
-    """Change attributes of one item, which need not exist."""
+    """Change attributes of an item, or create it."""
 
     table_name: TableName
     key: AttributeMap
@@ -139,14 +139,15 @@ _WRITE_OPTIONS: Final = (
 )
 _options_of: Final = attrgetter(*_WRITE_OPTIONS)
 _NO_OPTIONS: Final = (None,) * len(_WRITE_OPTIONS)
-_reads_whole_item: Final = attrgetter(
+_get_options_of: Final = attrgetter(
     "projection_expression", "expression_attribute_names", "attributes_to_get"
 )
+_NO_GET_OPTIONS: Final = (None, None, None)
 
 
 @action("PutItem", grouped=True)
 def put_item(engine: Engine, request: PutItem) -> Answer:
-    """Replace an item whole, or make it."""
+    """Put a whole item, replacing any with its key."""
     binding, matches = _condition_of(request)
     item, size = canonical_item(request.item)
     meter = meter_for(request)
@@ -167,7 +168,7 @@ def put_item(engine: Engine, request: PutItem) -> Answer:
 
 @action("DeleteItem", grouped=True)
 def delete_item(engine: Engine, request: DeleteItem) -> Answer:
-    """Remove one item; no error where there is none."""
+    """Delete an item; not an error if it does not exist."""
     binding, matches = _condition_of(request)
     meter = meter_for(request)
     with engine.writing:
@@ -187,7 +188,7 @@ def delete_item(engine: Engine, request: DeleteItem) -> Answer:
 
 @action("UpdateItem", grouped=True)
 def update_item(engine: Engine, request: UpdateItem) -> Answer:
-    """Change attributes of one item, or make it."""
+    """Change attributes of an item, or create it."""
     _check_update(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
     update = binding.update(request.update_expression)
@@ -220,7 +221,7 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
 def get_item(engine: Engine, request: GetItem) -> Answer:
     """Read one item by its key."""
     binding, projection = None, None
-    if _reads_whole_item(request) != (None, None, None):
+    if _get_options_of(request) != _NO_GET_OPTIONS:
         binding, projection = _projection_of(request)
     with engine.reading:
         table = open_table(engine, request.table_name)
@@ -238,21 +239,21 @@ def get_item(engine: Engine, request: GetItem) -> Answer:
 
 
 def shown(record: bytes, projection: Projection | None) -> Item | msgspec.Raw:
-    """An item as an answer has it: whole, without being parsed, or what a projection leaves of it."""
+    """A stored item in an answer: its bytes, not parsed, or its projection."""
     if projection is None:
         return msgspec.Raw(body_of(record))
     return projection.project(item_of(record))
 
 
 def check_put_item(request: PutItem | DeleteItem) -> None:
-    """What PutItem and DeleteItem may combine."""
+    """Check the combination of parameters of a PutItem or DeleteItem."""
     _check_parameters(request)
     if request.return_values not in (None, "NONE", "ALL_OLD"):
         raise ValidationException("ReturnValues can only be ALL_OLD or NONE")
 
 
 def _condition_of(request: PutItem | DeleteItem) -> tuple[Binding | None, Matches | None]:
-    """The condition of a put or a delete, which most do not have, and the binding to check its keys."""
+    """The condition of a put or a delete, and the binding to check its keys; None for both without options."""
     if _options_of(request) == _NO_OPTIONS:
         return None, None
     check_put_item(request)
@@ -263,7 +264,7 @@ def _condition_of(request: PutItem | DeleteItem) -> tuple[Binding | None, Matche
 
 
 def _write_condition(request: Write, binding: Binding) -> Matches | None:
-    """The condition, in either language, as a function of the item; None where there is none."""
+    """The condition (expression or legacy) as a function of the item; None without one."""
     if request.condition_expression is not None:
         compiled = binding.condition(request.condition_expression)
     else:
@@ -285,7 +286,7 @@ def _projection_of(request: GetItem) -> tuple[Binding | None, Projection | None]
 def _returned(
     wanted: str | None, update: Update | None, outcome: Outcome
 ) -> Item | msgspec.Raw | None:
-    """What `ReturnValues` asks for; nothing where there was nothing."""
+    """The attributes that `ReturnValues` asks for; None if there are none."""
     old, new = outcome
     if wanted == "ALL_NEW":
         return new
@@ -306,7 +307,7 @@ def _add_metrics(
     request: Write,
     meter: Meter | None,
 ) -> None:
-    """Add what a write may be asked to report besides its attributes."""
+    """Add the consumed capacity and the collection metrics, if requested."""
     if meter is not None:
         answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
     if request.return_item_collection_metrics == "SIZE":

@@ -7,11 +7,11 @@
     trending.zadd({"song:2": 0.3, "song:3": 0.7})
     trending.zrange(0, 19, desc=True, withscores=True)
 
-Names, arguments and results are redis-py's, without the key that comes first there: the set is the object. Scores
-are exact decimals. A command that combines several sets takes them as objects.
+Methods have the names, arguments and results of redis-py, without its first argument, the key. Scores are exact
+decimals. A command that combines several sets takes them as objects.
 
-Costs are for a set of n members. "Reads k" is k items; a consistent read takes a unit for 4 KB of them, and one
-request returns up to 1 MB. With shards, every command that is not about single members asks each shard.
+Costs are for a set of n members. "Reads k" means k items; a consistent read takes a unit for each 4 KB, and one
+request returns up to 1 MB. With shards, every command that is not about single members queries each shard.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ Cast = Callable[[Decimal], Any]
 Cursor = str | Literal[0]
 Keys = Iterable["SortedSet[Any]"]
 Sets = Keys | Mapping["SortedSet[Any]", Number]
-"""Several sets; a mapping says by what each one's scores are multiplied."""
+"""Several sets; a mapping gives the weight of each set's scores."""
 Popped = tuple[str, str, Decimal] | None
-"""The set's name, a member and its score, or nothing."""
+"""The set's name, a member and its score; None if all sets are empty."""
 
 _PAGE: Final = 100  # members of a scan, by default
-_RANK_ATTEMPTS: Final = 20  # for a member whose score others change
-_LONGEST_POLL: Final = 0.5  # seconds between two looks at an empty set
+_RANK_ATTEMPTS: Final = 20  # while others change the member's score
+_LONGEST_POLL: Final = 0.5  # seconds between two polls of an empty set
 
 
 class SortedSet(Structure[S]):
     """A sorted set in a table.
 
-    `ranked`: ranks and counts by score take a few reads, and each change of a score a transaction.
-    `shards`: the number of partitions over which members are spread. `expires`: when the whole set expires;
-    with True, `expire` and `persist` set it. All three belong to the set: give the same wherever it is used.
+    `ranked`: ranks and counts by score take a few reads, but each change of a score is a transaction.
+    `shards`: the number of partitions of the members. `expires`: when the whole set expires; with True,
+    `expire` and `persist` set it. All three belong to the set: use the same values everywhere.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class SortedSet(Structure[S]):
             self.require("transactions")
         if ranked and expires is True:
             raise UsageError(
-                "a set with ranks cannot expire by command, because the ranking would not; give a datetime"
+                "expires=True does not work with ranked=True, because the ranking would not expire; give a datetime"
             )
         if not 1 <= shards <= MOST_SHARDS:
             raise UsageError(f"a sorted set has 1 to {MOST_SHARDS} shards, not {shards}")
@@ -105,14 +105,14 @@ class SortedSet(Structure[S]):
 
     @staticmethod
     def layout(name: str = "sorted_sets") -> Table:
-        """A table for sorted sets; any table with these keys and this index will do."""
+        """A table for sorted sets; any table with these keys and this index works."""
         return Table(name, indexes={INDEX: Local(model.Number(SCORE))})
 
     def __repr__(self) -> str:
         return f"SortedSet({self.name!r})"
 
     def queries(self) -> list[Query[SortedSetMember]]:
-        """The members in the order of their scores, in each shard: for a store to page, load or show."""
+        """A query for the members by score in each shard, for `page`, `load` or `show` of a store."""
         return list(self._members.by_score())
 
     # One member
@@ -126,7 +126,7 @@ class SortedSet(Structure[S]):
     def zmscore(self, members: Sequence[str]) -> Steps[list[Decimal | None]]:
         """The scores of several members. Reads 1 each, a hundred to a request."""
         if not members:
-            raise UsageError("zmscore wants one member or more")
+            raise UsageError("zmscore needs at least one member")
         return self._members.scores(members)
 
     @operation
@@ -146,7 +146,7 @@ class SortedSet(Structure[S]):
         """The number of members after a member, or None. Options and cost as of `zrank`."""
         return self._rank(value, withscore, score_cast_func, reverse=True)
 
-    # How many
+    # Counting
 
     @operation
     def zcard(self) -> Steps[int]:
@@ -187,7 +187,7 @@ class SortedSet(Structure[S]):
         By rank, reads up to `end`, and with ranks only the result; otherwise up to `offset + num`.
         """
         if bylex and withscores:
-            raise UsageError("withscores does not go with bylex")
+            raise UsageError("withscores cannot be combined with bylex")
         members = self._range(start, end, offset, num, desc, byscore, bylex)
         return _shaping(members, withscores, score_cast_func)
 
@@ -249,17 +249,17 @@ class SortedSet(Structure[S]):
         """As `zrangebylex`, the greatest first; the greater bound comes first, too."""
         return _shaping(self._range(max, min, start, num, desc=True, bylex=True))
 
-    # Any, and all
+    # Random members, and scans
 
     @operation
     def zrandmember(self, count: int | None = None, withscores: bool = False) -> Steps[Any]:
         """A random member, or None. Reads n; with ranks O(log n) for each.
 
-        `count`: returns a list of so many distinct members; of -count that may repeat. `withscores`: returns
-        `(member, score)` pairs.
+        `count`: returns a list of this many distinct members; a negative count returns members that may repeat.
+        `withscores`: returns `(member, score)` pairs.
         """
         if count is None and withscores:
-            raise UsageError("withscores goes with a count")
+            raise UsageError("withscores needs a count")
         size = yield from self._members.size()
         if count is not None and count < 0:
             ranks = random.choices(range(size), k=-count) if size else []
@@ -278,9 +278,9 @@ class SortedSet(Structure[S]):
         count: int | None = None,
         score_cast_func: Cast = Decimal,
     ) -> Steps[tuple[Cursor, list[tuple[str, Any]]]]:
-        """The next cursor and some members, in no order of scores; cursor 0 begins and ends.
+        """The next cursor and some members, not ordered by score; cursor 0 starts, and 0 is returned at the end.
 
-        A member that is there from the first call to the last is seen exactly once, whatever else changes.
+        A member that exists from the first call to the last is returned exactly once, whatever else changes.
         `count`: how many to read, in one request; 100 by default. `match`: drops members that do not match
         a pattern (`*`, `?`, `[a-z]`). `score_cast_func`: converts scores.
         """
@@ -290,7 +290,7 @@ class SortedSet(Structure[S]):
     def zscan_iter(
         self, match: str | None = None, count: int | None = None, score_cast_func: Cast = Decimal
     ) -> Batches[tuple[str, Any]]:
-        """All members, as `zscan` returns them. Reads n, as the caller goes on."""
+        """Iterate over all members as `zscan` does. Reads n in total, page by page."""
         cursor: Cursor = 0
 
         def scan() -> Steps[list[tuple[str, Any]]]:
@@ -321,10 +321,10 @@ class SortedSet(Structure[S]):
         lesser one. `ch`: the result counts changed members, too. `incr`: adds to the score of the only
         member; the result is the sum, or None if an option prevented it.
 
-        A hundred members change together, or none; with ranks, each by itself.
+        Up to a hundred members change in one transaction; with ranks, each in its own.
         """
         for fault, is_made in (
-            ("zadd wants one member or more", not mapping),
+            ("zadd needs at least one member", not mapping),
             ("zadd takes nx or xx, not both", nx and xx),
             ("zadd takes one of nx, gt and lt", (gt and lt) or (nx and (gt or lt))),
             ("with incr, zadd takes one member", incr and len(mapping) != 1),
@@ -352,7 +352,7 @@ class SortedSet(Structure[S]):
     def zincrby(self, amount: Number, value: str) -> Steps[Decimal]:
         """Add to the score of a member, which starts at 0; returns the sum.
 
-        One atomic write, and nothing read. With ranks, a transaction.
+        One atomic write, without a read. With ranks, a transaction.
         """
         return self._members.add(value, score_of(amount))
 
@@ -365,9 +365,9 @@ class SortedSet(Structure[S]):
 
     @operation
     def zrem(self, *values: str) -> Steps[int]:
-        """Remove members; returns how many there were. Reads and writes 1 for each."""
+        """Remove members; returns how many were removed. Reads and writes 1 for each."""
         if not values:
-            raise UsageError("zrem wants one member or more")
+            raise UsageError("zrem needs at least one member")
         return self._members.remove(values)
 
     @operation
@@ -391,16 +391,16 @@ class SortedSet(Structure[S]):
 
     @operation
     def zpopmin(self, count: int | None = None) -> Steps[list[tuple[str, Decimal]]]:
-        """Remove and return the member with the least score; nobody else gets the same.
+        """Remove and return the member with the lowest score; no two callers get the same member.
 
-        `count`: so many members. Reads 2 and writes 1 for each. If it fails after some were removed, it
+        `count`: the number of members. Reads 2 and writes 1 for each. If it fails after some were removed, it
         returns these.
         """
         return self._pop(count, reverse=False)
 
     @operation
     def zpopmax(self, count: int | None = None) -> Steps[list[tuple[str, Decimal]]]:
-        """As `zpopmin`, from the greatest score down."""
+        """As `zpopmin`, with the highest score first."""
         return self._pop(count, reverse=True)
 
     @operation
@@ -409,29 +409,28 @@ class SortedSet(Structure[S]):
     ) -> Steps[list[Any] | None]:
         """Remove and return members of the first set that has any: `[name, members]`, or None.
 
-        This set comes before `keys`. `min`, `max`: from which end; one of them is needed. `count`: at most
-        so many members.
+        This set is tried before `keys`. `min` or `max` says from which end. `count`: the most members to pop.
         """
         return self._pop_any(self._with_others(keys), count, reverse=_from_end(min, max))
 
     @operation
     def bzpopmin(self, keys: Keys = (), timeout: float = 0) -> Steps[Popped]:
-        """As `zpopmin`, when this set or one of `keys` has a member: `(name, member, score)`.
+        """Wait until this set or one of `keys` has a member, and pop it: `(name, member, score)`.
 
-        `timeout`: None after so many seconds; 0 waits forever. The pauses between looks grow to half a second.
+        `timeout`: returns None after this many seconds; 0 waits forever. Polls with pauses up to half a second.
         """
         return _single((yield from self._wait(timeout, keys, 1, reverse=False)))
 
     @operation
     def bzpopmax(self, keys: Keys = (), timeout: float = 0) -> Steps[Popped]:
-        """As `bzpopmin`, with the greatest score."""
+        """As `bzpopmin`, with the highest score."""
         return _single((yield from self._wait(timeout, keys, 1, reverse=True)))
 
     @operation
     def bzmpop(
         self, timeout: float, keys: Keys = (), min: bool = False, max: bool = False, count: int = 1
     ) -> Steps[list[Any] | None]:
-        """As `zmpop`, when one of the sets has a member; None after `timeout` seconds."""
+        """Wait until one of the sets has a member, then as `zmpop`; None after `timeout` seconds."""
         return self._wait(timeout, keys, count, reverse=_from_end(min, max))
 
     # Several sets
@@ -470,10 +469,10 @@ class SortedSet(Structure[S]):
     def zintercard(self, keys: Keys, limit: int = 0) -> Steps[int]:
         """The number of members that this set and all of `keys` share. Reads all.
 
-        `limit`: the greatest result; 0 is no limit.
+        `limit`: the greatest result; 0 means no limit.
         """
         if limit < 0:
-            raise UsageError(f"limit={limit} is below 0, which is no limit")
+            raise UsageError(f"limit={limit} is negative; give 0 for no limit")
         shared = len(intersection((yield from self._read(self._with_others(keys)))))
         return min(shared, limit) if limit else shared
 
@@ -523,9 +522,9 @@ class SortedSet(Structure[S]):
     ) -> Steps[int]:
         """Write many members in batches; returns how many. Writes 1 for each.
 
-        Faster than `zadd` in a set with ranks, because it rebuilds them at the end: until then, readers and
-        writers of ranks get `RankingIncomplete`. If it is interrupted, run it again. Not for a set that others
-        change at the same time. `progress`: called with the number of ranked members so far.
+        Faster than `zadd` in a set with ranks, because it rebuilds them once, at the end; until then, readers
+        and writers of ranks get `RankingIncomplete`. If it is interrupted, run it again. The set must not be
+        changed meanwhile. `progress` is called with the number of ranked members so far.
         """
         pairs = scores.items() if isinstance(scores, Mapping) else scores
         expiry = yield from self._members.expiry()
@@ -537,12 +536,12 @@ class SortedSet(Structure[S]):
     def rerank(self, *, progress: Progress | None = None) -> Steps[int]:
         """Rebuild the ranks from the scores; returns the number of members.
 
-        For a set that was without ranks, or whose items were written by hand. Reads all, writes an item for
-        some thirty members. Readers and writers of ranks get `RankingIncomplete` meanwhile. If it is
-        interrupted, run it again. `progress`: called with the number of ranked members so far.
+        For a set that had no ranks, or whose items were written by other means. Reads all, writes an item for
+        about thirty members. Readers and writers of ranks get `RankingIncomplete` meanwhile. If it is
+        interrupted, run it again. `progress` is called with the number of ranked members so far.
         """
         if self.ranking is None:
-            raise UsageError("a set without ranks has none to rebuild; give it ranked=True")
+            raise UsageError("this set has no ranks to rebuild; create it with ranked=True")
         _, ranked = yield from self._members.fill((), progress)
         return ranked
 
@@ -550,7 +549,7 @@ class SortedSet(Structure[S]):
     def delete(self) -> Steps[int]:
         """Remove all members; returns 1 if there were any, else 0. Reads 2 and writes 1 for each.
 
-        Of a set with ranks that has expired, it deletes the ranking.
+        If a set with ranks has expired, it deletes the ranking.
         """
         if self.ranking is not None and self._members.has_expired():
             yield from self.ranking.clear()
@@ -568,7 +567,7 @@ class SortedSet(Structure[S]):
         gt: bool = False,
         lt: bool = False,
     ) -> Steps[bool]:
-        """Let the whole set expire in so many seconds; returns whether it was set.
+        """Let the whole set expire after a time in seconds; returns whether it was set.
 
         `nx`: only if it has no expiry. `xx`: only if it has one. `gt`, `lt`: only to a later, or an earlier
         time; no expiry is later than any. For a set with `expires=True`. Reads all, writes 1 for each member.
@@ -605,7 +604,7 @@ class SortedSet(Structure[S]):
         expiry = yield from self._members.expiry()
         return -1 if expiry is None else round(expiry.timestamp() - self.now())
 
-    # Below: what commands share
+    # Shared by the commands
 
     def _rank(self, member: str, withscore: bool, cast: Cast, *, reverse: bool) -> Steps[Any]:
         for number in range(_RANK_ATTEMPTS):
@@ -635,13 +634,15 @@ class SortedSet(Structure[S]):
         part = Slice.of(offset, num)
         low, high = (end, start) if desc else (start, end)
         if byscore and bylex:
-            raise UsageError("byscore and bylex exclude each other")
+            raise UsageError("give byscore or bylex, not both")
         if byscore:
             return self._members.between(ScoreRange.of(low, high), part, reverse=desc)
         if bylex:
             return self._members.between_texts(low, high, part, reverse=desc)
         if offset is not None:
-            raise UsageError("offset and num go with byscore or bylex; a range by rank is a slice")
+            raise UsageError(
+                "offset and num need byscore or bylex; for a range by rank, change start and end"
+            )
         return self._by_rank(start, end, reverse=desc)
 
     def _by_rank(self, start: Any, end: Any, *, reverse: bool) -> Steps[list[Scored]]:
@@ -701,10 +702,10 @@ class SortedSet(Structure[S]):
         return [self, *keys]
 
     def _read(self, keys: Sets) -> Steps[list[Scores]]:
-        """The sets as they are now, with scores multiplied."""
+        """The current members of the sets, with weighted scores."""
         sets = self._checked(keys)
         if not sets:
-            raise UsageError("give one sorted set or more")
+            raise UsageError("give at least one sorted set")
         all_scores: list[Scores] = []
         for source in sets:
             scores = dict((yield from source._members.all()))
@@ -727,7 +728,7 @@ class SortedSet(Structure[S]):
     def _expire(self, expiry: datetime, nx: bool, xx: bool, gt: bool, lt: bool) -> Steps[bool]:
         self._check_expirable()
         if (nx and (xx or gt or lt)) or (gt and lt):
-            raise UsageError("nx goes with none of xx, gt and lt, and gt not with lt")
+            raise UsageError("nx cannot be combined with xx, gt or lt, nor gt with lt")
         expiry = expiry.replace(microsecond=0)  # as it is stored
         before = yield from self._members.expiry()
         if (
@@ -747,9 +748,9 @@ class SortedSet(Structure[S]):
     def _check_expirable(self) -> None:
         if not self._members.is_expirable:
             raise UsageError(
-                f"{self.name!r} was made "
+                f"{self.name!r} was created "
                 + ("to expire at a fixed time" if self._members.expires_at else "never to expire")
-                + "; make it with expires=True, in every process, to change that by commands"
+                + "; create it with expires=True, in every process, to use this command"
             )
 
 
@@ -769,12 +770,12 @@ def _whole(rank: Any) -> int:
 
 def _from_end(min: bool, max: bool) -> bool:
     if min is max:
-        raise UsageError("say which end: min=True or max=True")
+        raise UsageError("give min=True or max=True")
     return max
 
 
 def _shaped(members: Iterable[Scored], withscores: bool = False, cast: Cast = Decimal) -> list[Any]:
-    """Members as a caller gets them: alone, or with their scores."""
+    """The result of a command: the members alone, or with their scores."""
     if withscores:
         return [(member, cast(score)) for member, score in members]
     return [member for member, _ in members]

@@ -96,7 +96,7 @@ class Windows:
         length = _NAMED.get(every) if isinstance(every, str) else every
         if not isinstance(length, timedelta) and every != "all time":
             raise UsageError(
-                f"{every!r} is not a window; there are {', '.join(_NAMED)}, and timedelta"
+                f"{every!r} is not a window; use one of {', '.join(_NAMED)}, or a timedelta"
             )
         if length is not None and (length <= timedelta(0) or (length > _DAY and length % _DAY)):
             raise UsageError(

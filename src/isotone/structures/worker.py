@@ -135,7 +135,7 @@ class Worker:
         self._check_entity(entity)
         for kind in kinds:
             if kind not in KINDS:
-                raise UsageError(f"{kind!r} is not a kind of event; there are {', '.join(KINDS)}")
+                raise UsageError(f"{kind!r} is not a kind of event; use one of {', '.join(KINDS)}")
 
         def declare(function: F) -> F:
             name = getattr(function, "__name__", type(function).__name__)

@@ -277,7 +277,7 @@ def test_what_selects_something_is_not_empty() -> None:
         (["a"], "=", [], "= takes 1 operands, not 0"),
         (["a"], "=", [1, 2], "= takes 1 operands, not 2"),
         (["a"], None, [1], "without an operator takes 0 operands, not 1"),
-        (["a"], "!=", [1], "'!=' is not an operator of a key; there are =, <, "),
+        (["a"], "!=", [1], "'!=' is not an operator of a key; use one of =, <, "),
     ],
 )
 def test_what_cannot_be_asked_is_refused(

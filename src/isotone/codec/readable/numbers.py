@@ -72,7 +72,7 @@ class Natural(Directed):
             )
         return OutOfRange(
             f"{number} does not fit: this component of a key was declared for at most "
-            f"{self.maximum}; declare a larger maximum, and widen the keys that exist"
+            f"{self.maximum}; declare a larger maximum, and widen the existing keys"
         )
 
     def decode(self, text: str) -> int:
@@ -215,7 +215,7 @@ class FixedPoint(Directed):
             raise OutOfRange(
                 f"{number} does not fit: this component of a key was declared for {self._lowest} to "
                 f"{self.maximum}; declare a larger maximum{'' if self.signed else ' or a sign'}, "
-                "and widen the keys that exist"
+                "and widen the existing keys"
             )
         return self._plain(number)
 

@@ -94,7 +94,7 @@ def check_operands(operator: Operator | None, operands: tuple[Any, ...]) -> None
     expected = _OPERANDS.get(operator)
     if expected is None:
         operators = ", ".join(name for name in _OPERANDS if name)
-        raise UsageError(f"{operator!r} is not an operator of a key; there are {operators}")
+        raise UsageError(f"{operator!r} is not an operator of a key; use one of {operators}")
     if len(operands) != expected:
         name = operator or "a selection without an operator"
         raise UsageError(f"{name} takes {expected} operands, not {len(operands)}")

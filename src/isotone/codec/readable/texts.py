@@ -96,9 +96,7 @@ class _AnyText(Directed, ABC):
 
     def __post_init__(self) -> None:
         if self.case not in _CASES:
-            raise UsageError(
-                f"{self.case!r} is not a case rule; there are upper, lower and casefold"
-            )
+            raise UsageError(f"{self.case!r} is not a case rule; use upper, lower or casefold")
 
     def fold(self, value: str) -> str:
         """The value in the declared case. Raises `OutOfRange` for half of a surrogate pair."""

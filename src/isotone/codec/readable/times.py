@@ -446,5 +446,5 @@ def _text(utc: datetime, precision: Precision) -> str:
 
 def _tick(precision: str) -> int:
     if precision not in _TICKS:
-        raise UsageError(f"{precision!r} is not a precision; there are {', '.join(_TICKS)}")
+        raise UsageError(f"{precision!r} is not a precision; use one of {', '.join(_TICKS)}")
     return _TICKS[precision]

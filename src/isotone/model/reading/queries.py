@@ -24,9 +24,10 @@ from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey
 from isotone.model.declaring.schema import VERSION_ATTRIBUTE, EntitySchema
 from isotone.model.declaring.table import Table
+from isotone.model.expiry import has_expired, unexpired
 from isotone.model.reading.bounds import KeyBounds, text_of
 from isotone.model.reading.cursors import fingerprint
-from isotone.model.trees import conjunction, expressions, unexpired
+from isotone.model.trees import conjunction, expressions
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -360,11 +361,6 @@ class Selection:
 
     def _has_expired(self, item: Item, now: float) -> bool:
         return any(has_expired(item.get(name), now) for name in self._expiry)
-
-
-def has_expired(expiry: Any, now: float) -> bool:
-    """Whether an item with this value in its TimeToLive attribute has expired."""
-    return expiry is not None and "N" in expiry and float(expiry["N"]) <= now
 
 
 def _fits(schema: EntitySchema, key: BoundKey, item: Item) -> bool:

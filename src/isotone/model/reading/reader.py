@@ -27,6 +27,7 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.model.declaring.table import Table
+from isotone.model.expiry import has_expired
 from isotone.model.reading.collections import Family, FamilyQuery
 from isotone.model.reading.cost import Meter, Report, Stats, warn, waste_of
 from isotone.model.reading.cursors import Position, Signer
@@ -37,7 +38,6 @@ from isotone.model.reading.queries import (
     Scan,
     can_be_counted,
     counting,
-    has_expired,
     position,
 )
 from isotone.model.reading.snapshot import Snapshot

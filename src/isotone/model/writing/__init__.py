@@ -1,1 +1,1 @@
-"""Writes of entities with all that follows from them, each as one request or one transaction."""
+"""Writes of entities with everything derived from them, each as one request or one transaction."""

@@ -1,7 +1,7 @@
-"""Many writes without conditions: BatchWriteItem, until nothing of each batch is left.
+"""Batches of writes without conditions: BatchWriteItem, repeated until a batch is complete.
 
 The service writes as much of a batch as throughput allows and returns the rest, which is sent again after a
-pause. While keys are being widened, an entry also deletes what is stored under the previous key.
+pause. While keys are being widened, an entry also deletes the item under the previous key.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Written(NamedTuple):
-    """How far a batch is: entities written, of those given, where their number is known."""
+    """Progress of a batch: entities written, and the number given if it is known."""
 
     done: int
     total: int | None
@@ -41,7 +41,7 @@ WriteProgress = Callable[[Written], None]
 
 
 class _Entry(NamedTuple):
-    """One write of a batch, the requests that make it, and what to do once it is made."""
+    """One write of a batch: its requests, and what to do after it is written."""
 
     table: str
     place: bytes
@@ -117,7 +117,7 @@ def _check_unconditional(schema: EntitySchema) -> None:
         )
     if schema.unique:
         raise UsageError(
-            f"{schema.tag} has unique values, which a batch cannot keep so; write each by itself, or "
+            f"{schema.tag} has unique values, which a batch cannot check; write each by itself, or "
             "several in a transaction"
         )
 
@@ -162,7 +162,7 @@ def _count(pending: Mapping[str, Sequence[Any]]) -> int:
 
 
 def _send(pending: dict[str, list[Any]]) -> Steps[dict[str, list[Any]]]:
-    """What one request left undone."""
+    """Send one request; returns the unprocessed entries."""
     try:
         response = yield Call("BatchWriteItem", {"RequestItems": pending})
     except (ProvisionedThroughputExceededException, RequestLimitExceeded):

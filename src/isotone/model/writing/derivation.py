@@ -1,9 +1,8 @@
-"""What follows from a change: which index keys and computed fields, and from which values.
+"""Derives index keys and computed fields from a change.
 
-An index key must always be what a fresh put would write. So a change of any field that an index key is
-made of, or that decides whether the entity is in the index at all, brings the whole key with it. The
-values that this takes are looked up in a `Known`, which remembers what was asked of it, and stops the
-derivation at a value that it does not have.
+An index key must always equal what a new put would write. So a change of a field that is part of an index key,
+or that decides whether the entity is in the index, rewrites the whole key. The derivation looks up values in
+a `Known`, which records the fields used, and raises `Unknown` for a value that it does not have.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from isotone.values.types import Item
 
 
 class Unknown(LookupError):
-    """A value is needed that is not known without reading the item."""
+    """A value is needed that only a read of the item can tell."""
 
 
 class Known(dict[str, Any]):
-    """Values of fields by name; a field that is not among them is `Unknown`, never None."""
+    """Values of fields by name; the lookup of a missing one raises `Unknown`, and never returns None."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
         self.used: set[str] = set()
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a field, noted as used; raises `Unknown`."""
+        """The value of a field, which is recorded as used; raises `Unknown`."""
         self.used.add(name)
         try:
             return self[name]
@@ -39,14 +38,14 @@ class Known(dict[str, Any]):
 
 
 class Derived(NamedTuple):
-    """Attributes to write and to remove besides those of the changed fields."""
+    """Attributes to write and to remove, in addition to those of the changed fields."""
 
     attributes: Item
     removed: frozenset[str]
 
 
 def derive(schema: EntitySchema, known: Known, changed: set[str]) -> Derived:
-    """What follows from a change of these fields; raises `Unknown`.
+    """The index keys and computed fields to write after a change of these fields; raises `Unknown`.
 
     `known` holds the values after the change, and afterwards those of the computed fields as well.
     """
@@ -58,7 +57,7 @@ def derive(schema: EntitySchema, known: Known, changed: set[str]) -> Derived:
     keys = [key for key in affected if not _is_written_by_fields(schema, key)]
     attributes: Item = {}
     for key in keys:
-        attributes.update(schema.key_attributes(key, known, _judged(schema, key, known)))
+        attributes.update(schema.key_attributes(key, known, _condition_values(schema, key, known)))
     kept = _kept(schema)
     attributes = {name: value for name, value in attributes.items() if name not in kept}
     removed = {slot.attribute.name for key in keys for slot in key.slots} - kept
@@ -70,7 +69,7 @@ def derive(schema: EntitySchema, known: Known, changed: set[str]) -> Derived:
 
 
 def values_implied_by(condition: Condition | None) -> dict[str, Any]:
-    """The values of fields that a condition insists on."""
+    """The values of fields that a condition requires."""
     found: dict[str, Any] = {}
     if condition is None:
         return found
@@ -87,7 +86,7 @@ def values_implied_by(condition: Condition | None) -> dict[str, Any]:
 
 
 def _affected(schema: EntitySchema, changed: set[str]) -> list[BoundKey]:
-    """The index keys to write anew: those made of the fields, and those that share an attribute with them."""
+    """The index keys to rewrite: those that use the fields, and those that share an attribute with them."""
     found = [key for key in schema.indexes if _depends(schema, key) & changed]
     attributes = {slot.attribute.name for key in found for slot in key.slots}
     attributes -= _primary_attributes(schema)
@@ -100,10 +99,9 @@ def _affected(schema: EntitySchema, changed: set[str]) -> list[BoundKey]:
 
 @lru_cache(maxsize=4096)
 def _depends(schema: EntitySchema, key: BoundKey) -> frozenset[str]:
-    """The fields on which a key's derived attributes depend.
+    """The fields that a key's derived attributes depend on.
 
-    A field that an entity always has, and that is itself the key attribute, is not among them: writing
-    the field has written the key.
+    A required field that is itself the key attribute is not among them: writing the field writes the key.
     """
     names = {field.name for field in key.when.fields()} if key.when is not None else set()
     for slot in key.slots:
@@ -117,7 +115,7 @@ def _depends(schema: EntitySchema, key: BoundKey) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _is_written_by_fields(schema: EntitySchema, key: BoundKey) -> bool:
-    """Whether an index key is numbers of the entity's own, besides what the primary key has: nothing follows."""
+    """Whether the fields themselves are the index key (numbers), so nothing needs to be derived."""
     own = {field.attribute for field in schema.fields.values()}
     return all(
         slot.attribute.name in _primary_attributes(schema)
@@ -137,7 +135,7 @@ def _kept(schema: EntitySchema) -> frozenset[str]:
     return _primary_attributes(schema) | {field.attribute for field in schema.fields.values()}
 
 
-def _judged(schema: EntitySchema, key: BoundKey, known: Known) -> Item:
+def _condition_values(schema: EntitySchema, key: BoundKey, known: Known) -> Item:
     """The part of the item that decides whether the entity is in the index."""
     item: Item = {}
     if key.when is not None:
@@ -157,12 +155,12 @@ def _compute(schema: EntitySchema, name: str, known: Known) -> Any:
 
 @lru_cache(maxsize=512)
 def _watched(schema: EntitySchema) -> type[Any]:
-    """A kind of the entity that looks its values up in a `Known`."""
+    """A subclass of the entity whose fields are looked up in a `Known`."""
     fields = schema.fields.keys()
 
-    # The base is known at run time only, which type checkers do not follow.
+    # Type checkers do not accept a base class that is known only at run time.
     class Watched(schema.entity):  # type: ignore[misc, name-defined]
-        """Values that are known, looked at by a computation."""
+        """The entity as the function of a computed field sees it."""
 
         __schema__ = schema
 

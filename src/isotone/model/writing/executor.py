@@ -1,8 +1,8 @@
-"""How writes are executed: planned, sent, explained where they are refused, and retried where they must be.
+"""Executes writes: plans them, sends them, explains refusals, and retries lost races.
 
-One action is sent as a plain PutItem, UpdateItem or DeleteItem; several, of one write or of many, as one
-TransactWriteItems. Where an action is refused because the item that it was planned for has changed, the
-refusal comes with the item as it now is, and the write is planned again.
+A single action is sent as PutItem, UpdateItem or DeleteItem; several, of one write or of many, as one
+TransactWriteItems. If an action is refused because its item has changed since it was planned, the error
+contains the current item, and the write is planned again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from isotone.values.types import Item
 
 R = TypeVar("R")
 
-# The request that makes a single action, and what it returns.
+# The request for a single action, and its ReturnValues.
 _PLAIN: Final[Mapping[str, tuple[str, str]]] = {
     "Put": ("PutItem", "NONE"),
     "Update": ("UpdateItem", "ALL_NEW"),
@@ -48,14 +48,7 @@ def execute(write: Write[R], clock: Clock, *, is_prepared: bool = False) -> Step
     if not is_prepared:
         write.prepare()
     for attempt in range(1, CONTENTION.attempts + 1):
-        now = clock.now()
-        if write.reads and not write.is_seen:
-            write.saw((yield from read_item(write.schema, write.key)))
-        try:
-            plan = write.plan(now)
-        except Unknown:
-            write.saw((yield from read_item(write.schema, write.key)))
-            plan = write.plan(now)
+        plan = yield from _plan(write, clock.now())
         if len(plan) != 1 or plan[0].kind not in _PLAIN:
             try:
                 (result,) = yield from _execute_planned([write], [plan], clock)
@@ -82,14 +75,14 @@ def execute(write: Write[R], clock: Clock, *, is_prepared: bool = False) -> Step
 
 
 def execute_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[Any]]:
-    """Execute writes that are prepared, all or none; raises `TransactionFailed` if one is refused."""
+    """Execute prepared writes, all or none; raises `TransactionFailed` if one is refused."""
     return _execute_planned(writes, None, clock)
 
 
 def _execute_planned(
     writes: Sequence[Write[Any]], plans: list[list[Action]] | None, clock: Clock
 ) -> Steps[list[Any]]:
-    """Send the plans in one transaction; plan again, and retry, while a race is lost."""
+    """Send the plans in one transaction; plan again and retry after a lost race."""
     for attempt in range(1, CONTENTION.attempts + 1):
         if plans is None:
             plans = yield from _plan_all(writes, clock.now())
@@ -113,21 +106,25 @@ def _contended(writes: Sequence[Write[Any]]) -> Contended:
 
 
 def _plan_all(writes: Sequence[Write[Any]], now: float) -> Steps[list[list[Action]]]:
-    """A plan for each write; the items are read where planning needs them."""
+    """The plan of each write; raises `TransactionFailed` if one cannot be planned."""
     plans = []
     for place, write in enumerate(writes):
         try:
-            if write.reads and not write.is_seen:
-                write.saw((yield from read_item(write.schema, write.key)))
-            try:
-                plan = write.plan(now)
-            except Unknown:
-                write.saw((yield from read_item(write.schema, write.key)))
-                plan = write.plan(now)
+            plans.append((yield from _plan(write, now)))
         except WriteRefused as failure:
             raise TransactionFailed(f"nothing was written: {failure}", {place: failure}) from None
-        plans.append(plan)
     return plans
+
+
+def _plan(write: Write[Any], now: float) -> Steps[list[Action]]:
+    """The plan of a write; reads the item if planning needs it."""
+    if write.is_seen or not write.reads:
+        try:
+            return write.plan(now)
+        except Unknown:
+            pass
+    write.saw((yield from read_item(write.schema, write.key)))
+    return write.plan(now)
 
 
 def _check_distinct(writes: Sequence[Write[Any]], plans: Sequence[Sequence[Action]]) -> None:
@@ -144,7 +141,7 @@ def _check_distinct(writes: Sequence[Write[Any]], plans: Sequence[Sequence[Actio
                 raise UsageError(
                     f"entries {seen[where]} and {place} of the transaction write "
                     + (
-                        "the same value of a unique field, which only one can have; write one after the other"
+                        "the same value of a unique field; use two transactions, one after the other"
                         if uniqueness.is_marker(key)
                         else f"the same {write.schema.tag}; join them into one update, or put a "
                         "condition into when="
@@ -154,14 +151,14 @@ def _check_distinct(writes: Sequence[Write[Any]], plans: Sequence[Sequence[Actio
 
 
 class Reason(NamedTuple):
-    """Why an action was refused; a condition that did not hold comes with the item."""
+    """Why an action was refused; a failed condition comes with the current item."""
 
     is_condition: bool
     item: Item | None
 
 
 class _Refused(Exception):
-    """The service refused a transaction; a reason for each action that was to blame, else None."""
+    """The service refused a transaction: the reason for each action, None if it was not the cause."""
 
     def __init__(self, reasons: Sequence[Reason | None]) -> None:
         super().__init__()
@@ -173,7 +170,7 @@ def _note_refusals(
     plans: Sequence[Sequence[Action]],
     reasons: Sequence[Reason | None],
 ) -> None:
-    """Raise what no retry can mend; have the other refused writes look at what has changed."""
+    """Raise failures that a retry cannot fix; give the other refused writes their current items."""
     failures: dict[int, WriteRefused] = {}
     left: Iterator[Reason | None] = iter(reasons)
     for place, (write, plan) in enumerate(zip(writes, plans, strict=True)):
@@ -190,7 +187,7 @@ def _note_refusals(
 def _failure(
     write: Write[Any], plan: Sequence[Action], refused: Sequence[tuple[Action, Reason]]
 ) -> WriteRefused | None:
-    """Why a write cannot be made; None where it can be planned again."""
+    """Why a write has failed; None if it can be planned again."""
     conditions = [(action, reason.item) for action, reason in refused if reason.is_condition]
     for action, item in conditions:
         failure = action.explain(item)
@@ -198,14 +195,14 @@ def _failure(
             return failure
         if action is plan[0]:
             write.saw(item)
-            return None  # what the further actions were planned from has changed, too
+            return None  # the other actions were planned from the same item
     if conditions:
         write.is_seen = False
     return None
 
 
 def _plain_call(action: Action) -> Call:
-    """The request of an action by itself."""
+    """The request of a single action."""
     operation, returned = _PLAIN[action.kind]
     request = action.members
     request["ReturnValues"] = returned
@@ -215,7 +212,7 @@ def _plain_call(action: Action) -> Call:
 
 
 def _send(actions: Sequence[Action]) -> Steps[Item | None]:
-    """Send actions together; a single one by itself, which costs half. Returns its attributes."""
+    """Send actions in a transaction; a single one as a plain request, which costs half. Returns its attributes."""
     if not actions:
         return None
     if len(actions) == 1 and actions[0].kind in _PLAIN:
@@ -243,7 +240,7 @@ def _send_transaction(actions: Sequence[Action]) -> Steps[None]:
         if "ConditionExpression" in action.members:
             action.members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
     entries = [{action.kind: action.members} for action in actions]
-    # The token makes a request that is repeated after a lost answer execute once.
+    # With a token, a retry after a lost answer does not execute the transaction twice.
     request = {"TransactItems": entries, "ClientRequestToken": str(uuid.uuid4())}
     try:
         yield Call("TransactWriteItems", request)
@@ -257,7 +254,7 @@ def _send_transaction(actions: Sequence[Action]) -> Steps[None]:
 
 
 def reasons_of(error: TransactionCanceledException) -> list[Reason | None]:
-    """The reason of each action; None for one that was not to blame, or that no retry can mend."""
+    """The reason of each action; None for one that was not the cause, or that a retry cannot fix."""
     return [_reason(member) for member in error.members.get("CancellationReasons", ())]
 
 
@@ -269,7 +266,7 @@ def _reason(member: Mapping[str, Any]) -> Reason | None:
 
 
 def _with_reasons(error: TransactionCanceledException) -> TransactionCanceledException:
-    """The error with the messages of its reasons, of which its own message has only the codes."""
+    """The error with the messages of its reasons; AWS's message contains only their codes."""
     messages = [
         f"{reason['Code']} of entry {place}: {reason['Message']}"
         for place, reason in enumerate(error.members.get("CancellationReasons", ()))
@@ -283,5 +280,5 @@ E = TypeVar("E", ValidationException, TransactionCanceledException)
 
 def _with_hint(error: E) -> E:
     if _NO_PATH in error.message:
-        error.hint = "something on the path is missing; set the whole of it first"
+        error.hint = "a part of the path is missing; set the whole map or list first"
     return error

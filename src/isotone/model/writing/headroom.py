@@ -1,8 +1,7 @@
-"""Head-room: a number that comes near the width declared for it in a key is reported, in time to widen.
+"""Headroom: reports numbers that approach the maximum declared for them in a key.
 
-The first value of a field beyond its `alert` share of the maximum (30 % unless declared otherwise) is
-reported once per process and key: as a `HeadroomWarning`, as a `HeadroomNotice` to every listener, and in
-`headroom_notices()`, for metrics.
+The first value above the `alert` share of a field's maximum (30 % by default) is reported once per process
+and key: as a `HeadroomWarning`, as a `HeadroomNotice` to every listener, and in `headroom_notices()`.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class HeadroomWarning(UserWarning):
-    """A number in a key has used up so much of its declared width that the keys should be widened."""
+    """A number in a key approaches its declared maximum; the keys should be widened."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadroomNotice:
-    """A value that came near the maximum declared for its place in a key."""
+    """A value that approaches the maximum declared for it in a key."""
 
     entity: str
     key: str
@@ -41,7 +40,7 @@ class HeadroomNotice:
         return (
             f"{self.entity}.{self.field} has reached {self.value}, {self.share:.0%} of the {self.maximum} "
             f"that key {self.key!r} has room for; declare a larger max with was={self.maximum}, "
-            "and widen the keys that exist"
+            "and widen the existing keys"
         )
 
 
@@ -50,7 +49,7 @@ class Gauge(NamedTuple):
 
     key: str
     field: str
-    outward: Callable[[Any], Any]
+    to_codec: Callable[[Any], Any]
     codec: Measured[Any]
     alert: float
     maximum: Any
@@ -64,36 +63,36 @@ _notices: dict[tuple[str, str, str, str], HeadroomNotice] = {}
 
 
 def on_headroom(listener: Listener) -> Callable[[], None]:
-    """Call `listener` with every notice from now on; gives a function that ends it.
+    """Call `listener` with every new notice; returns a function that removes the listener.
 
-    It runs in the thread of the write, before that is sent; what it raises reaches the caller.
+    It runs in the thread of the write, before the request; its exceptions reach the caller.
     """
     _listeners.append(listener)
 
     def end() -> None:
-        with contextlib.suppress(ValueError):  # it was ended before
+        with contextlib.suppress(ValueError):  # already removed
             _listeners.remove(listener)
 
     return end
 
 
 def headroom_notices() -> list[HeadroomNotice]:
-    """What was reported in this process, for metrics."""
+    """All notices of this process, for metrics."""
     return list(_notices.values())
 
 
 def forget() -> None:
-    """Begin anew, as a new process does; for tests."""
+    """Forget all notices, for tests."""
     _notices.clear()
 
 
 def watch(schema: EntitySchema, values: Mapping[str, Any]) -> None:
-    """Report whichever of the values have come near the width of their place. O(numbers in keys)."""
+    """Report values that approach their maximum. O(numbers in keys)."""
     for gauge in _gauges(schema):
         value = values[gauge.field] if gauge.field in values else None  # noqa: SIM401 - `Known.get` raises
         if value is None:
             continue
-        share = gauge.codec.share(gauge.outward(value))
+        share = gauge.codec.share(gauge.to_codec(value))
         if share >= gauge.alert:
             _report(schema, gauge, value, share)
 

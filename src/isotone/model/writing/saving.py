@@ -1,4 +1,4 @@
-"""Writes of whole entities: `Put` (also create and replace), `Delete`, and `Check`, which only tests."""
+"""Writes of whole entities: `Put` (also create and replace), `Delete`, and `Check`, which only checks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from isotone.errors import AlreadyExists, NotFound, WriteRefused
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
+from isotone.model.expiry import alive, is_missing
 from isotone.model.trees import conjunction
 from isotone.model.writing import headroom, uniqueness
 from isotone.model.writing.write import (
@@ -20,7 +21,6 @@ from isotone.model.writing.write import (
     entity_of,
     exists,
     expected_version,
-    is_missing,
     key_in,
     key_of,
     missing,
@@ -29,7 +29,6 @@ from isotone.model.writing.write import (
     refusal,
     schema_of,
     schema_of_instance,
-    unexpired,
     values_held,
 )
 from isotone.values.types import Item
@@ -146,7 +145,7 @@ class Delete(Write[E | None]):
 
 
 class Check(Write[None]):
-    """A condition on an entity that a transaction does not write."""
+    """A condition on an entity that the transaction does not write."""
 
     def __init__(
         self,
@@ -162,7 +161,7 @@ class Check(Write[None]):
         condition = self.further
         if self.when is not None:
             own = condition_node(self.schema, self.when)
-            condition = conjunction([unexpired(self.schema, now), own, self.further])
+            condition = conjunction([alive(self.schema, now), own, self.further])
         return [action("ConditionCheck", self.schema, self._explain, condition, Key=self.key)]
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
@@ -173,7 +172,7 @@ class Check(Write[None]):
 
 
 def stamped(entity: Entity, now: float) -> dict[str, Any]:
-    """The values to write, with what the library fills in: version, times, computed fields."""
+    """The values to write, with those that the library sets: version, times, computed fields."""
     schema = entity.__schema__
     values = dict(entity.__dict__)
     roles = schema.by_role

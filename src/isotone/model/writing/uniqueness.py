@@ -1,8 +1,8 @@
-"""Unique values: a marker item for each, written in one transaction with the entity that has it.
+"""Unique values: a marker item for each, written in one transaction with its entity.
 
-DynamoDB keeps nothing unique but primary keys. So each unique value gets an item whose primary key is
-made of the value (`_unique#User#email#ann@example.com`), whose tag is `_unique`, and whose `_owner` is the
-primary key of the entity that has it. It is written, deleted and expires with the entity.
+DynamoDB enforces uniqueness only for primary keys. So each unique value gets a marker item: its primary key
+contains the value (`_unique#User#email#ann@example.com`), its tag is `_unique`, and `_owner` holds the primary
+key of the entity. It is written, deleted and expires together with the entity.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from isotone.errors import NotUnique, UsageError, WriteRefused
 from isotone.expressions import nodes
 from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
 from isotone.model.declaring.fields import Attr
-from isotone.model.trees import absent, conjunction, equal, expired
+from isotone.model.expiry import expired
+from isotone.model.trees import absent, conjunction, equal
 from isotone.model.writing.write import Action, action
 from isotone.values.json import item_from_wire
 from isotone.values.types import AttributeValue, Item
@@ -28,12 +29,12 @@ MARK: Final = "_unique"
 
 
 def fields_of(schema: EntitySchema) -> list[Attr[Any]]:
-    """The fields on which the markers of an entity depend."""
+    """The fields that the markers of an entity depend on."""
     return [each for field in schema.unique for each in (field, *field.unique_within)]
 
 
 def claims(schema: EntitySchema, values: Mapping[str, Any]) -> dict[str, Attr[Any]]:
-    """The markers that an entity of these values has, each with its field."""
+    """The markers of an entity with these values, each with its field."""
     found = {}
     for field in schema.unique:
         path = [_text(each, values.get(each.name)) for each in (*field.unique_within, field)]
@@ -53,7 +54,7 @@ def changes(
     *,
     previous_owner: Item | None = None,
 ) -> list[Action]:
-    """The actions that take the values of `after` and give up those of `before`."""
+    """The actions that claim the values of `after` and release those of `before`."""
     if not schema.unique:
         return []
     old = claims(schema, before) if before is not None else {}
@@ -74,7 +75,7 @@ def is_marker(key: Item) -> bool:
 
 
 def _text(field: Attr[Any], value: Any) -> str | None:
-    """A value in a marker's key; None has none."""
+    """A value in a marker's key; None for None, which needs no marker."""
     if value is None:
         return None
     ((code, content),) = field.encode(value).items()
@@ -85,8 +86,8 @@ def _check_size(schema: EntitySchema, field: Attr[Any], text: str) -> None:
     size = len(text.encode())
     if size > limits.PARTITION_KEY_SIZE:
         raise UsageError(
-            f"{schema.tag}: the value of {field.name!r} is too long to be kept unique; the item that "
-            f"keeps it so would have a key of {size} bytes, and DynamoDB takes {limits.PARTITION_KEY_SIZE}"
+            f"{schema.tag}: the value of {field.name!r} is too long to be unique; its marker item would "
+            f"have a key of {size} bytes, and DynamoDB allows {limits.PARTITION_KEY_SIZE}"
         )
 
 
@@ -154,7 +155,7 @@ def _described(key: Mapping[str, Any]) -> str:
 
 
 def pins(schema: EntitySchema, current: Item | None) -> nodes.ConditionNode | None:
-    """The condition that an item still has the unique values that it was seen with."""
+    """The condition that an item still has the unique values that were read."""
     if not schema.unique:
         return None
     if current is None:

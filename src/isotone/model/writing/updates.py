@@ -1,15 +1,14 @@
-"""Updates, upserts and moves: changes of some fields of one entity, with all that follows from them.
+"""Updates, upserts and moves: changes of some fields of one entity, with everything derived from them.
 
 Index keys and computed fields are derived from the values after the change (`derivation`). Often these are
-known: from the primary key, from the changes (`set`, not `add`), from equalities in `when`, or from an
-entity with a version that is given instead of its class. Then an update is one UpdateItem. Where they are
-not known, the item is read first, and the condition of the write holds whatever was used of it; a write that
-lost a race is planned again with the item that the refusal shows. So an update never leaves a stale index
-key, and costs a read only where it must.
+known: from the primary key, from the changes (`set`, not `add`), from equalities in `when`, or from a given
+entity with a version. Then an update is one UpdateItem. Otherwise the item is read first, and the values used
+become part of the write's condition; after a lost race the write is planned again with the current item. So
+an update never leaves a stale index key, and reads only if it must.
 
-An upsert of a missing entity starts with the defaults of its fields. Where only these, the key and the
-changes decide about index keys, it is one UpdateItem; elsewhere the item is read first, and then either
-updated or created. A move deletes the item under its key and puts it under another, in one transaction.
+An upsert of a missing entity starts with the defaults of its fields. If these, the key and the changes
+determine all index keys, it is one UpdateItem. Otherwise the item is read first, and then updated or created.
+A move deletes the item under its key and puts it under another, in one transaction.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ from isotone.model.declaring.changes import (
 )
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.schema import VERSION_ATTRIBUTE
+from isotone.model.expiry import alive, is_missing
 from isotone.model.trees import conjunction, equal, unchanged, update_of
 from isotone.model.writing import headroom, uniqueness
 from isotone.model.writing.derivation import Derived, Known, Unknown, derive, values_implied_by
@@ -44,7 +44,6 @@ from isotone.model.writing.write import (
     described,
     entity_of,
     exists,
-    is_missing,
     key_in,
     key_of,
     missing,
@@ -52,7 +51,6 @@ from isotone.model.writing.write import (
     read_version,
     refusal,
     schema_of,
-    unexpired,
     values_of,
 )
 from isotone.values.types import Item
@@ -67,7 +65,7 @@ E = TypeVar("E", bound="Entity")
 
 
 class _Changing(Write[R]):
-    """A write that is given as changes of an entity, or of a class and the fields of a key."""
+    """A write of changes to an entity, given as the entity or as its class and key."""
 
     may_move: ClassVar[bool] = False
     _now: float
@@ -94,7 +92,7 @@ class _Changing(Write[R]):
         self._changes = validated(self.schema, given, may_move=self.may_move)
 
     def _all_changes(self) -> list[Change]:
-        """The changes, with those that the library makes in every update."""
+        """The given changes, and those of the version and the update time."""
         changes, roles = self._changes, self.schema.by_role
         if "version" in roles:
             changes = [*changes, Add(roles["version"], 1)]
@@ -103,7 +101,7 @@ class _Changing(Write[R]):
         return changes
 
     def _callers_conditions(self) -> list[nodes.ConditionNode | None]:
-        """The version that was read, the caller's condition, and what a transaction has read."""
+        """The conditions on the version that was read, of the caller, and of the transaction."""
         schema, entity, when = self.schema, self.entity, self.when
         return [
             None if entity is None else read_version(schema, entity.__dict__),
@@ -112,7 +110,7 @@ class _Changing(Write[R]):
         ]
 
     def _existing(self) -> Item:
-        """The item as it was seen; raises `NotFound` where there is none."""
+        """The item as last read; raises `NotFound` if there is none."""
         current = self.current
         if current is None or is_missing(self.schema, current, self._now):
             raise self._not_found()
@@ -147,10 +145,10 @@ class Update(_Changing[E]):
         return self._update(changes, derived, known, current)
 
     def _known_values(self, changes: Sequence[Change]) -> dict[str, Any]:
-        """The values after the changes that are known without reading."""
+        """The values after the changes, as far as they are known without a read."""
         known = {**values_implied_by(self.when), **self._identity}
         if self.entity is not None:
-            known = {**as_read(self.entity), **known}  # the condition on its version makes them so
+            known = {**as_read(self.entity), **known}  # guaranteed by the condition on its version
         for change in changes:
             known.pop(change.field.name, None)
         return known | _new_values(self.schema, changes)
@@ -174,7 +172,7 @@ class Update(_Changing[E]):
         return [self._update(changes, derived, known, pins(schema, current, used)), *markers]
 
     def _used(self, known: Known, changes: Sequence[Change]) -> set[str]:
-        """The attributes that something was derived from, and that nothing else pins."""
+        """The attributes that were used, and that no other condition covers."""
         schema = self.schema
         implied = self._known_values(changes).keys() | schema.computations.keys()
         fields = [schema.fields[name] for name in known.used - implied]
@@ -215,7 +213,7 @@ class Update(_Changing[E]):
         )
 
     def _replace(self, item: Item, current: Item) -> Action:
-        """Put the whole item, where an older version of the entity wrote it."""
+        """Put the whole item; for one that an older version of the entity wrote."""
         headroom.watch(self.schema, self.schema.from_item(item).__dict__)
         same = pins(self.schema, current, set(current))
         return action("Put", self.schema, self._explain, self._condition(same), Item=item)
@@ -230,7 +228,7 @@ class Update(_Changing[E]):
             and not is_missing(self.schema, item, self._now)
             and self.schema.upgraded(item) is not item
         ):
-            return None  # an older version wrote it, so it has to be read first
+            return None  # written by an older version of the entity: it must be read first
         return super()._explain(item)
 
     def finish(self, attributes: Item | None) -> E:
@@ -262,7 +260,7 @@ class Upsert(Update[E]):
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
         if not self.is_seen:
-            return None  # the stored one has expired, so a new one starts
+            return None  # the stored item has expired, so a new one is created
         is_gone = is_missing(self.schema, item, self._now)
         if is_gone != is_missing(self.schema, self.current, self._now):
             return None
@@ -282,11 +280,11 @@ class Upsert(Update[E]):
             [*changes, *self._initial(changes)],
             {**derived.attributes, **schema.marks},
             derived.removed,
-            unexpired(schema, self._now),
+            alive(schema, self._now),
         )
 
     def _initial(self, changes: Sequence[Change]) -> list[Change]:
-        """The changes that give a new entity its key's fields and its defaults."""
+        """The changes that set the key's fields and the defaults of a new entity."""
         schema = self.schema
         changed = _names(changes)
         initial: list[Change] = []
@@ -302,7 +300,7 @@ class Upsert(Update[E]):
 
     @staticmethod
     def _check_initial(changes: Sequence[Change], name: str, default: Any) -> None:
-        """Read first where the database would start from nothing, and the entity has a default."""
+        """Raise `Unknown` if a change builds on a default that the database does not know."""
         for change in changes:
             if (
                 change.field.name == name
@@ -311,7 +309,7 @@ class Upsert(Update[E]):
             ):
                 raise Unknown("whether the default counts")
 
-    # Of an item that does not exist
+    # For an item that does not exist
 
     def _plan_new(self) -> list[Action]:
         schema, now = self.schema, self._now
@@ -383,11 +381,11 @@ class Move(_Changing[E]):
         return cast("E", self.schema.from_item(self._after))
 
 
-# What follows from changes
+# Derived from changes
 
 
 def rewritten(schema: EntitySchema, item: Item) -> Item:
-    """The item as a new put would write it, with the attributes that the entity does not declare."""
+    """The item as a new put would write it; attributes that the entity does not declare are kept."""
     entity = schema.from_item(item)
     for name, compute in schema.computations.items():
         entity.__dict__[name] = compute(entity)
@@ -398,7 +396,7 @@ def rewritten(schema: EntitySchema, item: Item) -> Item:
 
 
 def pins(schema: EntitySchema, current: Item, used: set[str]) -> nodes.ConditionNode | None:
-    """The condition that attributes of an item are as they were seen; its version says that of all."""
+    """The condition that the used attributes are unchanged. The version, if there is one, covers all."""
     version = schema.by_role.get("version")
     if version is not None and version.attribute in current:
         return unchanged([version.attribute], current)
@@ -412,7 +410,7 @@ def _names(changes: Sequence[Change]) -> set[str]:
 
 
 def _new_values(schema: EntitySchema, changes: Sequence[Change]) -> dict[str, Any]:
-    """The values of fields that follow from the changes alone."""
+    """The new values of fields that do not depend on the stored ones."""
     return {
         change.field.name: schema.absent(change.field)
         if isinstance(change, Remove)
@@ -423,14 +421,14 @@ def _new_values(schema: EntitySchema, changes: Sequence[Change]) -> dict[str, An
 
 
 def _applied(changes: Sequence[Change], item: Item) -> Item:
-    """The item after the changes, as the database would make them."""
+    """The item after the changes, computed as the database would."""
     update = CompiledUpdate.from_node(update_of([change.action() for change in changes]))
     update.check({})
     return update.apply(item, {})
 
 
 def _is_default(change: Change) -> bool:
-    """Whether a change says what a field starts with, in place of the field's own default."""
+    """Whether a change replaces the field's default."""
     return isinstance(change, SetDefault) and not change.path
 
 
@@ -460,7 +458,7 @@ _NEITHER_NUMBER_NOR_SET: Final = (str, bytes, list, tuple)
 def validated(
     schema: EntitySchema, changes: Sequence[Change], *, may_move: bool = False
 ) -> list[Change]:
-    """The changes with their values validated; raises `UsageError` for one that cannot be made.
+    """The changes with validated values; raises `UsageError` for an invalid change.
 
     `may_move` allows changes of the primary key.
     """
@@ -495,7 +493,7 @@ def _check_field(schema: EntitySchema, field: Attr[Any], may_move: bool) -> None
 
 
 def _check_overlap(changes: Sequence[Change]) -> None:
-    """Refuse two changes of one place, or of something inside it, as DynamoDB does."""
+    """Refuse two changes of the same or of overlapping paths, as DynamoDB does."""
     for place, one in enumerate(changes):
         for other in changes[:place]:
             shorter = min(len(one.path), len(other.path))
@@ -545,7 +543,7 @@ def _add_or_discard(schema: EntitySchema, change: Add | Discard) -> Change:
 
 
 def _removal(schema: EntitySchema, field: Attr[Any]) -> Change:
-    """No attribute in place of a value, or NULL where absence would mean the default."""
+    """The change that clears a field: removal, or NULL if a missing attribute would mean the default."""
     absent = schema.absent(field)
     if absent == set() or (absent is None and schema.is_optional(field)):
         return Remove(field)

@@ -1,10 +1,10 @@
-"""What a write is: planned as actions, refused with an explanation, planned again where a race was lost.
+"""The base of all writes: a `Write` plans actions, and explains refusals.
 
-A `Write` plans *actions*, the entries of a transaction. Some actions depend on the stored item (index keys
-made of fields that the caller does not know, unique values to release). Such a write reads the item and
-puts whatever it used into the condition of its action. `executor` sends the plans.
+An *action* is an entry of a transaction. Some actions depend on the stored item (index keys of fields that the
+caller does not know, unique values to release). Such a write reads the item, and adds the values that it used
+to the condition of its action. `executor` sends the plans, and plans again after a lost race.
 
-An item that has expired and waits to be deleted counts as missing: DynamoDB may take two days to delete it.
+An expired item that is not deleted yet counts as missing: DynamoDB may take two days to delete it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import msgspec
 
 from isotone.errors import ConditionFailed, UsageError, VersionConflict, WriteRefused
 from isotone.expressions import nodes
-from isotone.model import trees
 from isotone.model.declaring.conditions import Condition
+from isotone.model.expiry import is_missing, or_expired, unexpired
 from isotone.model.steps import Call, Steps
 from isotone.model.trees import absent, equal, present
 from isotone.values.types import AttributeValue, Item
@@ -37,8 +37,8 @@ Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 class Action(NamedTuple):
     """One entry of a transaction, or a request by itself.
 
-    `explain` takes the item that was in the way and returns the error to raise, or None where the action
-    was planned for an item that has changed, so that it can be planned again.
+    `explain` takes the current item after a refusal and returns the error to raise. It returns None if the
+    item has changed since the action was planned, so that it can be planned again.
     """
 
     kind: Kind
@@ -49,10 +49,9 @@ class Action(NamedTuple):
 class Write(ABC, Generic[R]):
     """One write, to be executed once.
 
-    `reads` tells whether the item must be known before the write can be planned. `current` is the item as
-    it was last seen, where `is_seen`. A transaction adds `further`, a condition besides the write's own,
-    and `at_target`, a condition on what is stored under the key that the item moves to. `otherwise` makes
-    the error of a condition that does not hold.
+    `reads`: the item must be read before the write can be planned. `current` is the item as last read, if
+    `is_seen`. A transaction adds conditions: `further` on the item, and `at_target` on what is stored under
+    the key that the item moves to. `otherwise` makes the error for a condition that does not hold.
     """
 
     schema: EntitySchema
@@ -72,25 +71,25 @@ class Write(ABC, Generic[R]):
 
     @property
     def target(self) -> Item | None:
-        """The other primary key that the item moves to, where that is known beforehand."""
+        """The primary key that the item moves to, if it is known before planning."""
         return None
 
     def prepare(self) -> None:
-        """Run the entity's hooks that come before the write."""
+        """Run the entity's `before_…` hook."""
 
     @abstractmethod
     def plan(self, now: float) -> list[Action]:
-        """The actions to send, that of the item itself first.
+        """The actions to send, the one on the item itself first.
 
-        Raises `Unknown` where the item is needed, which is then read.
+        Raises `Unknown` if the item must be read first.
         """
 
     @abstractmethod
     def finish(self, attributes: Item | None) -> R:
-        """The result, after success; `attributes` are those in the answer of a plain write."""
+        """The result after success; `attributes` come from the response of a plain request."""
 
     def saw(self, item: Item | None) -> None:
-        """Note the item as it is."""
+        """Note the current item."""
         self.current, self.is_seen = item, True
 
 
@@ -101,7 +100,7 @@ def action(
     condition: nodes.ConditionNode | None,
     **members: Any,
 ) -> Action:
-    """An action on a schema's table, with a condition where there is one."""
+    """An action on a schema's table, with a condition if one is given."""
     members["TableName"] = schema.table.name
     if condition is not None:
         members["ConditionExpression"] = condition
@@ -109,14 +108,14 @@ def action(
 
 
 def read_item(schema: EntitySchema, key: Item) -> Steps[Item | None]:
-    """The item as it is now. Cost: one consistent read."""
+    """The current item. Cost: one consistent read."""
     request = {"TableName": schema.table.name, "Key": key, "ConsistentRead": True}
     item: Item | None = (yield Call("GetItem", request)).get("Item")
     return item
 
 
 def place_of(schema: EntitySchema, key: Item) -> bytes:
-    """What tells an item from all others, of any table."""
+    """Identifies an item among those of all tables."""
     return msgspec.json.encode((schema.table.name, key), order="sorted")
 
 
@@ -134,7 +133,7 @@ def moment(now: float) -> datetime:
 
 
 def condition_node(schema: EntitySchema, when: Condition | None) -> nodes.ConditionNode | None:
-    """The caller's own condition; raises `UsageError` where it is on another entity."""
+    """The caller's condition; raises `UsageError` if it is on another entity."""
     if when is None:
         return None
     if not isinstance(when, Condition):
@@ -152,22 +151,16 @@ def condition_node(schema: EntitySchema, when: Condition | None) -> nodes.Condit
 
 
 def exists(schema: EntitySchema, now: float) -> nodes.ConditionNode:
-    """There is an item, and it has not expired."""
+    """The item exists, and has not expired."""
     here = present(schema.table.keys.attributes[0].name)
     if "expires" not in schema.by_role:
         return here
-    return nodes.And((here, trees.unexpired(schema.by_role["expires"].attribute, now)))
-
-
-def unexpired(schema: EntitySchema, now: float) -> nodes.ConditionNode | None:
-    """Whatever is stored has not expired; None where nothing expires."""
-    expiry = schema.by_role.get("expires")
-    return None if expiry is None else trees.unexpired(expiry.attribute, now)
+    return nodes.And((here, unexpired(schema.by_role["expires"].attribute, now)))
 
 
 def missing(schema: EntitySchema, now: float) -> nodes.ConditionNode:
-    """There is no item, or one that has expired and waits to be deleted."""
-    return _or_expired(schema, absent(schema.table.keys.attributes[0].name), now)
+    """The item does not exist, or has expired."""
+    return or_expired(schema, absent(schema.table.keys.attributes[0].name), now)
 
 
 def expected_version(
@@ -179,11 +172,11 @@ def expected_version(
     read = read_version(schema, values)
     if read is not None:
         return read
-    return _or_expired(schema, absent(schema.by_role["version"].attribute), now)
+    return or_expired(schema, absent(schema.by_role["version"].attribute), now)
 
 
 def read_version(schema: EntitySchema, values: Mapping[str, Any]) -> nodes.ConditionNode | None:
-    """The stored version is the one that was read; None where none was."""
+    """The stored version is the one that was read; None if the entity was not read."""
     field = schema.by_role.get("version")
     if field is None or not values[field.name]:
         return None
@@ -191,32 +184,13 @@ def read_version(schema: EntitySchema, values: Mapping[str, Any]) -> nodes.Condi
 
 
 def as_read(entity: Entity) -> Mapping[str, Any]:
-    """The values of an entity that was read with its version; none where it has no version."""
+    """The values of an entity that was read with its version; empty without a version."""
     values = entity.__dict__
     return {} if read_version(entity.__schema__, values) is None else values
 
 
-def is_missing(schema: EntitySchema, item: Item | None, now: float) -> bool:
-    """Whether there is no item, or one that has expired and waits to be deleted."""
-    if item is None:
-        return True
-    if "expires" not in schema.by_role:
-        return False
-    value = item.get(schema.by_role["expires"].attribute)
-    return value is not None and "N" in value and float(value["N"]) <= now
-
-
-def _or_expired(
-    schema: EntitySchema, condition: nodes.ConditionNode, now: float
-) -> nodes.ConditionNode:
-    expiry = schema.by_role.get("expires")
-    if expiry is None:
-        return condition
-    return nodes.Or((condition, trees.expired(expiry.attribute, now)))
-
-
 def refusal(write: Write[Any], item: Item | None, values: Mapping[str, Any]) -> WriteRefused | None:
-    """Why the item was in the way; None where only what the write was planned from has changed."""
+    """The error of a refused write; None if its item has changed since the write was planned."""
     schema = write.schema
     version = schema.by_role.get("version")
     if version is not None and values.get(version.name):
@@ -229,7 +203,7 @@ def refusal(write: Write[Any], item: Item | None, values: Mapping[str, Any]) -> 
             )
     elif version is not None and version.name in values and version.attribute in (item or {}):
         return VersionConflict(
-            f"{described(schema, write.key)} is new here, but already stored",
+            f"{described(schema, write.key)} has no version here, but is already stored",
             entity_of(schema, item),
         )
     if write.is_seen and item != write.current:
@@ -266,7 +240,7 @@ def schema_of(target: type[Entity] | Entity) -> EntitySchema:
 
 
 def schema_of_instance(entity: Entity) -> EntitySchema:
-    """The schema of an entity; raises `UsageError` for its class, too."""
+    """The schema of an entity; raises `UsageError` for a class."""
     schema: EntitySchema | None = getattr(type(entity), "__schema__", None)
     if schema is None:
         tag = schema_of(entity).tag
@@ -275,7 +249,7 @@ def schema_of_instance(entity: Entity) -> EntitySchema:
 
 
 def require_class(call: str, target: Any, values: Sequence[Any] = ()) -> None:
-    """Raise `UsageError` where `get` is not given a class and the fields of its key by name."""
+    """Raise `UsageError` unless `get` is given a class and its key's fields by name."""
     schema = schema_of(target)
     if isinstance(target, type) and not values:
         return
@@ -306,7 +280,7 @@ def key_of(schema: EntitySchema, target: type[Entity] | Entity, key: Mapping[str
 def entity_of(
     schema: EntitySchema, item: Item | None, *, require_all_fields: bool = False
 ) -> Entity | None:
-    """The entity of an item, of whatever class; None without an item."""
+    """The entity of an item, of the class that its tag names; None without an item."""
     if item is None:
         return None
     tag = item.get(schema.table.tag, {}).get("S", schema.tag)
@@ -320,7 +294,7 @@ def values_of(schema: EntitySchema, item: Item | None) -> dict[str, Any] | None:
 
 
 def values_held(schema: EntitySchema, item: Item | None, now: float) -> dict[str, Any] | None:
-    """The values of an item that others cannot take; an expired one holds none."""
+    """The values of an item that reserve unique values; None if it has expired."""
     return None if is_missing(schema, item, now) else values_of(schema, item)
 
 
