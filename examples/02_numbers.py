@@ -34,7 +34,7 @@ class Measurement(Entity, table=measurements):
 
 
 class Written(Entity, table=texts):
-    """The same in a string key: up to 126 digits before the point and 130 behind it."""
+    """The same in a string key: up to 126 digits before the point and 130 after it."""
 
     series: Attr[str] = field()
     value: Attr[Decimal] = field(min=-1, max=Decimal("9.99e125"), scale=130)

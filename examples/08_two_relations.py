@@ -2,8 +2,8 @@
 
 A person wants two pages: an organization with its users in alphabetical order, and an organization with
 its teams, each by one query that reads nothing else. One item collection serves both: teams before the
-organization, users behind it. The library places the prefixes, and refuses a kind that would come
-between those that are read together.
+organization, users after it. The library chooses the prefixes, and refuses a kind that would sort between
+those that are read together.
 
     python examples/08_two_relations.py [ADDRESS]
 """

@@ -173,14 +173,14 @@ def main(address: str = ":memory:") -> None:
         show(also)
         print(f"at most 40 items read: {also.stats.scanned <= 40}, {also.stats.requests} requests")
 
-        print("\nThe next ten, behind the cursor")
+        print("\nThe next ten, after the cursor")
         show(sharded.top(10, cursor=also.cursor))
 
         print("\nStore 000013 between its neighbours")
         near = sorted(board.around("000013", 1, at=early), key=lambda each: each.rank)
         print(" < ".join(f"{each.member} ({each.score} s)" for each in near))
 
-        print("\nIn the next quarter every store begins anew")
+        print("\nIn the next quarter every store starts again")
         later = early + timedelta(minutes=15)
         second = [car for car in everything if quarters.at(car.at) == quarters.at(later)]
         events = [ScoreEvent(car.store_id, car.seconds, car.cars, car.at) for car in second]

@@ -1,8 +1,8 @@
 """What those whom one follows have posted, the newest first, brought to each reader by a worker.
 
-A person reads a timeline. The key of each entry is the reader and the ticks that are left until judgement day, so
-the newest comes first by itself. Whoever posts sees the post at once; a worker, which may be another process,
-brings it to all followers. Of an author whom very many follow, readers merge the posts into theirs.
+A person reads a timeline. The key of each entry is the reader and a tick that counts down, so the newest sorts first.
+The author sees a post at once; a worker, which may be another process, delivers it to all followers. Posts of
+authors with very many followers are merged when a timeline is read.
 
     python examples/19_time_ordered_feed.py [ADDRESS]
 """
@@ -72,7 +72,7 @@ def main(address: str = ":memory:") -> None:
         clock.advance(60)
         feed.post("eve", "It is here")
         fan_out(feed)
-        print("and behind the cursor:")
+        print("and after the cursor:")
         show(feed.read("bob", 2, page.cursor))
         print("and what is new since:")
         show(feed.read_newer("bob", page.newest))

@@ -3,7 +3,7 @@
 Orders get numbers without a gap (Sequence) and wait in a queue, where each customer is a group: their next
 order is worked on when the one before is done (Queue). A worker dies after it has charged a card; the one
 that takes over does not charge it again (Idempotency), and the takings are counted once (Counter). An order
-that fails three times is put aside, and is tried anew once its card is mended. Who bought what is known
+that fails three times becomes a dead letter, and is tried again once its card works. Who bought what is known
 from both sides (Adjacency), and one process at a time writes the report (Lock). All of it is in one table.
 
     python examples/20_order_queue.py [ADDRESS]
@@ -146,9 +146,9 @@ def main(address: str = ":memory:") -> None:
         counts = desk.queue.counts()
         print(f"{counts.depth} waiting, {counts.dead} dead")
 
-        print("\nBob's card is mended")
+        print("\nBob's card works again")
         desk.refused.clear()
-        print(f"{desk.queue.redrive()} tried anew")
+        print(f"{desk.queue.redrive()} tried again")
         desk.work("second")
         print(f"{desk.queue.counts().depth} waiting, {desk.queue.counts().dead} dead")
 

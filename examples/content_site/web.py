@@ -5,7 +5,7 @@
 
 There is no login: `me` is whoever one says, so this is for one's own machine. A real site has sessions, and
 ties the token of each form to them, lest pages of other sites post in one's name. The newest posts come first,
-a page has ten, and the link to older ones goes on behind its last one whatever is posted meanwhile. Several web
+a page has ten, and the link to older ones continues after its last one, whatever is posted meanwhile. Several web
 processes accept each other's links where they have one SITE_SECRET in the environment, 16 characters or more.
 """
 

@@ -56,7 +56,7 @@ def test_20_what_fails_three_times_is_put_aside_and_tried_anew(example: Example)
         "0 waiting, 2 dead",
     ]
     mended = printed.section("Bob's card").lines
-    assert (mended[0], mended[-1]) == ("2 tried anew", "0 waiting, 0 dead")
+    assert (mended[0], mended[-1]) == ("2 tried again", "0 waiting, 0 dead")
 
 
 def test_20_it_is_known_from_both_sides_and_counted_once(example: Example) -> None:

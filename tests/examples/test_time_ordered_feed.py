@@ -33,7 +33,7 @@ def test_keys_have_the_ticks_that_are_left(example: Example) -> None:
 def test_cursors_stay_while_new_posts_arrive(example: Example) -> None:
     assert example(NAME).section("Two at a time").lines == [
         *OWN,
-        "and behind the cursor:",
+        "and after the cursor:",
         ALL[2],
         "and what is new since:",
         "09:01:00  eve   It is here",

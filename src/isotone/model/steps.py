@@ -88,25 +88,25 @@ def poll_pauses() -> Iterator[Pause]:
 
 
 class Deadline:
-    """Until when the retries of one operation may go on."""
+    """The time limit for the retries of one operation; it starts at the first retry."""
 
-    __slots__ = ("_patience", "until")
+    __slots__ = ("_seconds", "until")
 
-    def __init__(self, patience: float) -> None:
-        self._patience = patience
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self.until: float | None = None
 
     def passed_by(self, pause: Pause) -> DeadlineExceeded | None:
-        """The error to raise where a retry after the pause would begin too late."""
+        """The error to raise if a retry after the pause would start too late; None otherwise."""
         if pause.attempt == 0:
             return None
         now = time.monotonic()
         if pause.attempt == 1 or self.until is None:
-            self.until = now + self._patience
+            self.until = now + self._seconds
         if now + pause.seconds <= self.until:
             return None
         return DeadlineExceeded(
-            f"gave up after {pause.attempt} attempts: {self._patience:g} seconds for retries are used up; "
+            f"gave up after {pause.attempt} attempts: {self._seconds:g} seconds for retries are used up; "
             "try again later, or connect with a longer deadline="
         )
 

@@ -347,13 +347,13 @@ class Store(Operations[Waits], Waits):
         reader: Reader,
         clock: Clock,
         close: Callable[[], None],
-        patience: float = 60.0,
+        deadline: float = 60.0,
         capabilities: Capabilities = DYNAMODB,
     ) -> None:
         super().__init__(reader, clock, capabilities)
         self.backend = backend
         self.calls = Calls(reader, clock, capabilities)
-        self.patience = patience
+        self.deadline = deadline
         self._close = close
 
     def run(self, steps: Steps[R]) -> R:
@@ -361,7 +361,7 @@ class Store(Operations[Waits], Waits):
 
         Errors of the backend are raised inside the operation, at its request.
         """
-        execute, deadline = self.backend.execute, Deadline(self.patience)
+        execute, deadline = self.backend.execute, Deadline(self.deadline)
         try:
             step = next(steps)
             while True:
@@ -428,18 +428,18 @@ class AsyncStore(Operations[Awaits], Awaits):
         reader: Reader,
         clock: Clock,
         close: Callable[[], None],
-        patience: float = 60.0,
+        deadline: float = 60.0,
         capabilities: Capabilities = DYNAMODB,
     ) -> None:
         super().__init__(reader, clock, capabilities)
         self.backend = backend
         self.calls = Calls(reader, clock, capabilities)
-        self.patience = patience
+        self.deadline = deadline
         self._close = close
 
     async def run(self, steps: Steps[R]) -> R:
         """Run the steps of an operation to their end; see `Store.run`."""
-        execute, deadline = self.backend.execute, Deadline(self.patience)
+        execute, deadline = self.backend.execute, Deadline(self.deadline)
         try:
             step = next(steps)
             while True:

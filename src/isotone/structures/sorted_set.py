@@ -85,7 +85,7 @@ class SortedSet(Structure[S]):
             self.require("transactions")
         if ranked and expires is True:
             raise UsageError(
-                "expires=True does not work with ranked=True, because the ranking would not expire; give a datetime"
+                "a set with ranks cannot take expires=True, because the ranks would not expire; give a datetime"
             )
         if not 1 <= shards <= MOST_SHARDS:
             raise UsageError(f"a sorted set has 1 to {MOST_SHARDS} shards, not {shards}")
