@@ -75,7 +75,7 @@ def lookup(path: ResolvedPath) -> Callable[[Item], AttributeValue | None]:
         for element in rest:
             if value is None:
                 return None
-            if type(element) is str:
+            if isinstance(element, str):
                 value = value["M"].get(element) if "M" in value else None
             else:
                 elements = value.get("L", ())
