@@ -93,7 +93,7 @@ def migrate_keys(writes: Sequence[Write[Any]], clock: Clock) -> Steps[None]:
 
 
 def migrate_key(schema: EntitySchema, key: Item, clock: Clock) -> Steps[None]:
-    """Move an item to this key, where it is still stored under the previous one."""
+    """Move an item to this key, if it is still stored under the previous one."""
     previous = previous_key(schema, key)
     if previous is None:
         return
@@ -104,7 +104,7 @@ def migrate_key(schema: EntitySchema, key: Item, clock: Clock) -> Steps[None]:
 
 
 class _Rewrite(Write[bool]):
-    """Write an item that was seen under some key as a put would now; False where it was deleted.
+    """Rewrite an item as a put would now; returns False if it was deleted.
 
     It changes no value, so neither the version nor a time.
     """
@@ -192,7 +192,7 @@ def has_two_widths(read: Read[Any]) -> bool:
 
 
 def check_one_width(read: Read[Any]) -> None:
-    """Refuse a read that goes piece by piece through keys of two widths."""
+    """Refuse a read page by page while keys have two widths."""
     if has_two_widths(read):
         raise UsageError(
             f"{read.name} is being widened, so its keys have two widths and no common order; until "
@@ -320,7 +320,7 @@ def _page(schema: EntitySchema, position: Item | None) -> dict[str, Any]:
 
 
 def _load(schema: EntitySchema) -> Steps[tuple[Widened, Item | None]]:
-    """The saved counts and position; those of a new start where nothing is saved."""
+    """The saved counts and position; those of a new start if nothing is saved."""
     if not _can_save(schema):
         return Widened(), None
     item = yield from read_item(schema, _key(schema))

@@ -116,7 +116,7 @@ _ABOUT_TABLES: Final = frozenset({"DescribeTable", "DeleteTable", "UpdateTable"}
 
 
 def with_hint(error: IsotoneError, call: Call) -> IsotoneError:
-    """The error in AWS's words, with a hint where these leave a newcomer alone."""
+    """The error with AWS's message, and a hint if that message does not say what to do."""
     names = _table_names(call.request)
     if call.operation in _ABOUT_TABLES or not names:
         return error

@@ -36,7 +36,7 @@ from isotone.expressions.nodes import (
     UpdateNode,
 )
 from isotone.expressions.projection import Projection
-from isotone.expressions.refusals import WRONG_TYPE
+from isotone.expressions.refusals import KEY_UNSUPPORTED, WRONG_TYPE
 from isotone.expressions.update import Update
 from isotone.operations import members
 from isotone.operations.fitting import INVALID
@@ -165,7 +165,7 @@ def key_conditions(conditions: Mapping[str, members.Condition] | None) -> KeyCon
     nodes = tuple(_filter(name, condition) for name, condition in conditions.items())
     if not _INDEXABLE.issuperset(each.comparison_operator for each in conditions.values()):
         raise ValidationException(
-            "Query key condition not supported"
+            KEY_UNSUPPORTED
             if len(conditions) == 1
             else "Attempted conditional constraint is not an indexable operation"
         )

@@ -91,7 +91,7 @@ class Feed(Structure[S]):
         if threshold < 0 or backfill < 0:
             raise UsageError(f"threshold and backfill are 0 or more: {threshold}, {backfill}")
         if not 0 <= lag <= MAX_TICK / TICKS:
-            raise UsageError(f"lag={lag} is no number of seconds that a post can be late")
+            raise UsageError(f"lag={lag} is not valid; give seconds from 0 to {MAX_TICK / TICKS:g}")
         self.name = name
         self.threshold = threshold
         self.timelines = timelines or _timelines_of(self.table)

@@ -365,7 +365,7 @@ def field(
     datetime as seconds since the epoch, to the microsecond. `zone`: the zone of existing texts that have
     none. `unique`: no two entities of the kind have the same value; with a tuple of fields, no two that also
     agree in those fields. An existing item claims its value when `store.move` moves it to its own key.
-    `was`: the former `max`, while keys are being widened (`store.widen`).
+    `was`: the previous `max`, while keys are being widened (`store.widen`).
     """
     return Attr(
         Options(

@@ -1,4 +1,4 @@
-"""Cursors: the place where a page ended, as a text that clients may hold.
+"""Cursors: the end of a page as a signed text that clients can keep.
 
     base64url( signature, 16 bytes · JSON: fingerprint of the query, direction, key, expiry )
 

@@ -240,7 +240,7 @@ class Query(Read[E_co]):
         return replace(self, backward=not self.backward)
 
     def _check_order(self) -> None:
-        """Raise `UsageError` where the key has values in a form by which they do not sort."""
+        """Raise `UsageError` if the key holds values in a form that does not sort."""
         free = self.bounds.free
         if free is not None and not all(key.sorts_by(free) for key in self.keys):
             name = free.field.name

@@ -119,7 +119,7 @@ class Reader:
         return cast(E, schema.from_item(item, require_all_fields=True))
 
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
-        """Exactly `size` results, fewer only at the end or where the query's bounds are reached."""
+        """Exactly `size` results; fewer only at the end, or at the query's own limits."""
         _check(read)
         _check_unlimited(read, "a page has a size")
         if type(size) is not int or size < 1:
@@ -373,7 +373,7 @@ def _turned(read: Read[E]) -> Read[E]:
 def _neighbours(
     read: Read[Any], found: list[Found], at: Position, end: Item | None
 ) -> tuple[Position | None, Position | None]:
-    """The positions of the page after this one and of the one before; None where there is none."""
+    """The positions of the next and the previous page; None if there is none."""
     far = None if end is None else Position(at.direction, end)
     near: Position | None = None
     if isinstance(read, Query) and (at.key is not None or at.direction == "back"):
@@ -388,7 +388,7 @@ def _neighbours(
 def _collect(
     read: Read[Any], wanted: int | None, start: Item | None, meter: Meter, clock: Clock
 ) -> Steps[tuple[list[Found], Item | None]]:
-    """The wanted number of results after a place, and the place where reading ended.
+    """The wanted number of results after a position, and the position after them.
 
     The place is None at the end of the data.
     """
