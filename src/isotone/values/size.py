@@ -19,13 +19,18 @@ ELEMENT_OVERHEAD: Final = 1  # each element of a list or a map
 
 def item_size(item: Item) -> int:
     """The size of an item: its names and its values."""
-    return sum(text_size(name) + value_size(value) for name, value in item.items())
+    size = 0
+    for name, value in item.items():  # a plain loop: maps may have many members, and writes measure all
+        (code,) = value
+        size += len(name) if name.isascii() else len(name.encode())
+        size += 1 if code in _ONE_BYTE else _SIZES[code](value[code])
+    return size
 
 
 def value_size(value: AttributeValue) -> int:
     """The size of one value, without a name."""
-    ((code, content),) = value.items()
-    return _SIZES[code](content)
+    (code,) = value
+    return 1 if code in _ONE_BYTE else _SIZES[code](value[code])
 
 
 def text_size(text: str) -> int:
@@ -64,12 +69,11 @@ def _map_size(members: Item) -> int:
     return COLLECTION_OVERHEAD + item_size(members) + ELEMENT_OVERHEAD * len(members)
 
 
+_ONE_BYTE: Final = frozenset({"BOOL", "NULL"})
 _SIZES: Final[dict[str, Callable[[Any], int]]] = {
     "S": text_size,
     "N": number_size,
     "B": binary_size,
-    "BOOL": lambda _: 1,
-    "NULL": lambda _: 1,
     "SS": lambda members: sum(map(text_size, members)),
     "NS": lambda members: sum(map(number_size, members)),
     "BS": lambda members: sum(map(binary_size, members)),

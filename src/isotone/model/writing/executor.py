@@ -32,8 +32,8 @@ from isotone.values.types import Item
 R = TypeVar("R")
 
 # The request for a single action, and its ReturnValues.
-_PLAIN: Final[Mapping[str, tuple[str, str]]] = {
-    "Put": ("PutItem", "NONE"),
+_PLAIN: Final[Mapping[str, tuple[str, str | None]]] = {
+    "Put": ("PutItem", None),
     "Update": ("UpdateItem", "ALL_NEW"),
     "Delete": ("DeleteItem", "ALL_OLD"),
 }
@@ -205,7 +205,8 @@ def _plain_call(action: Action) -> Call:
     """The request of a single action."""
     operation, returned = _PLAIN[action.kind]
     request = action.members
-    request["ReturnValues"] = returned
+    if returned is not None:
+        request["ReturnValues"] = returned
     if "ConditionExpression" in request:
         request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
     return Call(operation, request)
