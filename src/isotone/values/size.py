@@ -20,7 +20,10 @@ ELEMENT_OVERHEAD: Final = 1  # each element of a list or a map
 def item_size(item: Item) -> int:
     """The size of an item: its names and its values."""
     size = 0
-    for name, value in item.items():  # a plain loop: maps may have many members, and writes measure all
+    for (
+        name,
+        value,
+    ) in item.items():  # a plain loop: maps may have many members, and writes measure all
         (code,) = value
         size += len(name) if name.isascii() else len(name.encode())
         size += 1 if code in _ONE_BYTE else _SIZES[code](value[code])
