@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
 class Change:
     """One change of one field, or of a place inside it."""
 
+    # Abstract for type checkers alone, without ABCMeta, which would slow down each isinstance.
+
     field: Attr[Any]
     path: PathElements
 
+    @abstractmethod
     def action(self) -> nodes.Action:
         """The change as an action of an update expression."""
-        raise NotImplementedError
 
     @property
     def known(self) -> Any:

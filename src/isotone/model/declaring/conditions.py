@@ -7,6 +7,7 @@ conditional writes turn conditions into the expression trees of `isotone.express
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar
@@ -37,9 +38,9 @@ class Operand(Generic[T]):
             "field.is_in(values) for the other way round"
         )
 
+    @abstractmethod
     def _compare(self, operator: str, *values: Any) -> Condition:
         """The condition that compares it with values; raises `UsageError` for wrong ones."""
-        raise NotImplementedError
 
     def __eq__(self, other: T) -> Condition:  # type: ignore[override] # makes a condition
         return self._compare("=", other)
@@ -94,6 +95,7 @@ def check_choices(operand: Operand[Any], values: Any) -> tuple[Any, ...]:
 class Condition:
     """A test that an item passes or fails; join conditions with `&`, `|` and `~`."""
 
+    # Abstract for type checkers alone, without ABCMeta, which would slow down each isinstance.
     __slots__ = ()
 
     def __and__(self, other: Condition) -> Condition:
@@ -111,17 +113,17 @@ class Condition:
             "join conditions with & | ~ (not with `and`, `or`, `not`), each in parentheses"
         )
 
+    @abstractmethod
     def node(self) -> nodes.ConditionNode:
         """The condition as an expression tree."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fields(self) -> Iterator[Attr[Any]]:
         """The fields that the condition is about."""
-        raise NotImplementedError
 
+    @abstractmethod
     def __repr__(self) -> str:
         """The condition as a program writes it, without the name of the class."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
