@@ -85,3 +85,14 @@ def test_transient_errors_are_recognised(error: Exception) -> None:
 @pytest.mark.parametrize("error", [FINAL[0], FINAL[1], ValueError("x")])
 def test_lasting_errors_are_not_transient(error: Exception) -> None:
     assert not is_transient(error)
+
+
+def test_attempts_are_counted() -> None:
+    attempts = Retries(attempts=3, base=1.0, random=lambda: 1.0).begin()
+    assert [attempts.delay(THROTTLED[0]) for _ in range(3)] == [1.0, 2.0, None]
+
+
+def test_attempts_end_at_the_deadline() -> None:
+    retries = Retries(base=1.0, within=0.5, random=lambda: 1.0)
+    assert retries.begin().delay(THROTTLED[0]) is None
+    assert retries.begin(time.monotonic() + 60).delay(THROTTLED[0]) == 1.0

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-import time
 from collections.abc import Awaitable, Callable
 
 from isotone.backends.endpoint import Endpoint, Timeouts
@@ -52,13 +51,12 @@ class AsyncRemote(Native):
         if self._streams is not None and operation in STREAM_OPERATIONS:
             return await self._streams.execute(operation, request, deadline)
         body = encode_request(operation, request)
-        attempt, until = 0, deadline or time.monotonic() + self._retries.within
+        attempts = self._retries.begin(deadline)
         while True:
-            attempt += 1
             try:
                 return self._conversation.answer(await self._send(operation, body))
             except (ApiError, ConnectionFailed) as error:
-                delay = self._retries.delay(attempt, error, until)
+                delay = attempts.delay(error)
                 if delay is None:
                     raise
             await self._sleep(delay)

@@ -84,10 +84,8 @@ class Database(Native):
         """Execute one request, JSON to JSON; raises `ApiError` where the service answers an error."""
         try:
             answer = self._service.execute(operation, body)
-        except IsotoneError:
-            raise
-        except BaseException:
-            self.engine.abandon()
+        except BaseException as error:
+            self._roll_back_after(error)
             raise
         if operation in _WAKING:
             self._wake_if_wanted()
@@ -102,10 +100,8 @@ class Database(Native):
         """
         try:
             answer = self._service.call(operation, request)
-        except IsotoneError:
-            raise
-        except BaseException:
-            self.engine.abandon()
+        except BaseException as error:
+            self._roll_back_after(error)
             raise
         if operation in _WAKING:
             self._wake_if_wanted()
@@ -175,14 +171,16 @@ class Database(Native):
 
     @contextmanager
     def _unbroken(self) -> Iterator[None]:
-        """Roll back after an unexpected exception, such as `KeyboardInterrupt`."""
         try:
             yield
-        except IsotoneError:
+        except BaseException as error:
+            self._roll_back_after(error)
             raise
-        except BaseException:
+
+    def _roll_back_after(self, error: BaseException) -> None:
+        """Roll back after an unexpected exception, such as `KeyboardInterrupt`."""
+        if not isinstance(error, IsotoneError):
             self.engine.abandon()
-            raise
 
     def _wake_if_wanted(self) -> None:
         if not maintenance.is_wanted(self.engine):

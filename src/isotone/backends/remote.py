@@ -56,13 +56,12 @@ class Remote(Native):
         if self._streams is not None and operation in STREAM_OPERATIONS:
             return self._streams.execute(operation, request, deadline)
         body = encode_request(operation, request)
-        attempt, until = 0, deadline or time.monotonic() + self._retries.within
+        attempts = self._retries.begin(deadline)
         while True:
-            attempt += 1
             try:
                 return self._conversation.answer(self._send(operation, body))
             except (ApiError, ConnectionFailed) as error:
-                delay = self._retries.delay(attempt, error, until)
+                delay = attempts.delay(error)
                 if delay is None:
                     raise
             self._sleep(delay)

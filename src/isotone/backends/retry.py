@@ -1,4 +1,6 @@
-"""Retries of failed requests: which errors are retried, and after what delay.
+"""Retries of failed requests: which errors are retried, after what delay, and when to give up.
+
+The transports share this: each sends a request, asks `Attempts` after a failure, and waits in its own way.
 
 The delay is random between zero and a bound that doubles with every attempt ("full jitter"), so that clients
 that were throttled together do not retry together.
@@ -96,3 +98,29 @@ class Retries:
         if deadline is not None and time.monotonic() + delay > deadline:
             return None
         return delay
+
+    def begin(self, deadline: float | None = None) -> Attempts:
+        """The attempts of a request that is sent now; its time ends at `deadline`, or after `within`."""
+        return Attempts(self, deadline or time.monotonic() + self.within)
+
+
+class Attempts:
+    """Counts the failed attempts of one request.
+
+    >>> attempts = Retries(attempts=2, random=lambda: 1.0).begin()
+    >>> lost = ConnectionFailed("the connection broke")
+    >>> attempts.delay(lost), attempts.delay(lost)
+    (0.05, None)
+    """
+
+    __slots__ = ("_deadline", "_failed", "_retries")
+
+    def __init__(self, retries: Retries, deadline: float) -> None:
+        self._retries = retries
+        self._deadline = deadline
+        self._failed = 0
+
+    def delay(self, error: Exception) -> float | None:
+        """Seconds to wait before the next attempt; None if there is none, and the error is to be raised."""
+        self._failed += 1
+        return self._retries.delay(self._failed, error, self._deadline)
