@@ -409,7 +409,7 @@ def in_order(part: Attr[Any] | Component) -> Component:
 
 
 def raw(part: Attr[Any] | Component) -> Component:
-    """A text as it is, and an int without leading zeros: for keys that were made by hand.
+    """A text as it is, and an int without leading zeros: for existing keys.
 
     A text that contains the separator is refused, unless it is the last part. Keys do not sort by such a
     number, nor by such a text if another part follows: conditions on them may use `==`, and on texts
