@@ -42,6 +42,7 @@ class Keyspace:
         "_sort",
         "_text_names",
         "_text_sort",
+        "length",
         "names",
         "partition_names",
         "schema",
@@ -53,6 +54,7 @@ class Keyspace:
         self.partition_names = tuple(part.name for part in schema.partition)
         self.sort_names = tuple(part.name for part in schema.sort)
         self.names = self.partition_names + self.sort_names
+        self.length = len(self.names)
         self._partition = [_component(part, limits.PARTITION_KEY_SIZE) for part in schema.partition]
         self._sort = [_component(part, limits.SORT_KEY_SIZE) for part in schema.sort]
         self._components = self._partition + self._sort

@@ -67,9 +67,10 @@ class Entity:
             cls.__schema__ = schema
 
     def __init__(self, **values: Any) -> None:
-        schema: EntitySchema | None = getattr(self, "__schema__", None)
-        if schema is None:
-            raise declaration.no_table(type(self))
+        try:
+            schema = self.__schema__
+        except AttributeError:
+            raise declaration.no_table(type(self)) from None
         self.__dict__.update(schema.validator.all(values))
         if schema.computations:
             self._compute()

@@ -123,7 +123,7 @@ class _Rewrite(Write[bool]):
         as_seen = pins(schema, current, set(current))
         if key == self.key:
             return [action("Put", schema, lambda _: None, as_seen, Item=item)]
-        vacant = absent(schema.table.keys.attributes[0].name)
+        vacant = absent(schema.table.keys.partition[0].name)
         values = schema.from_item(item).__dict__
         return [
             action("Delete", schema, lambda _: None, as_seen, Key=self.key),

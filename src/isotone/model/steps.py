@@ -19,7 +19,9 @@ import random
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar, final
+
+from msgspec import Struct
 
 from isotone.backends.interface import Request, Response
 from isotone.errors import (
@@ -32,14 +34,15 @@ from isotone.errors import (
 R = TypeVar("R")
 
 
-class Call(NamedTuple):
+class Call(Struct, frozen=True, gc=False):
     """One request to the backend."""
 
     operation: str
     request: Request
 
 
-class Pause(NamedTuple):
+@final
+class Pause(Struct, frozen=True, gc=False):
     """Seconds to wait before the next request.
 
     `attempt` counts failed attempts since the last progress: 1, 2, … for a pause before a retry, which

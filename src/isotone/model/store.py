@@ -361,18 +361,21 @@ class Store(Operations[Waits], Waits):
 
         Errors of the backend are raised inside the operation, at its request.
         """
-        execute, deadline = self.backend.execute, Deadline(self.deadline)
+        execute = self.backend.execute
+        deadline: Deadline | None = None
+        until: float | None = None
         try:
             step = next(steps)
             while True:
-                if isinstance(step, Pause):
-                    late = deadline.passed_by(step)
+                if type(step) is Pause:
+                    deadline = deadline or Deadline(self.deadline)
+                    late, until = deadline.passed_by(step), deadline.until
                     if late is None:
                         time.sleep(step.seconds)
                     step = steps.send({}) if late is None else steps.throw(late)
                     continue
                 try:
-                    response = execute(step.operation, step.request, deadline.until)
+                    response = execute(step.operation, step.request, until)
                 except IsotoneError as error:
                     step = steps.throw(with_hint(error, step))
                 else:
@@ -439,18 +442,21 @@ class AsyncStore(Operations[Awaits], Awaits):
 
     async def run(self, steps: Steps[R]) -> R:
         """Run the steps of an operation to their end; see `Store.run`."""
-        execute, deadline = self.backend.execute, Deadline(self.deadline)
+        execute = self.backend.execute
+        deadline: Deadline | None = None
+        until: float | None = None
         try:
             step = next(steps)
             while True:
-                if isinstance(step, Pause):
-                    late = deadline.passed_by(step)
+                if type(step) is Pause:
+                    deadline = deadline or Deadline(self.deadline)
+                    late, until = deadline.passed_by(step), deadline.until
                     if late is None:
                         await asyncio.sleep(step.seconds)
                     step = steps.send({}) if late is None else steps.throw(late)
                     continue
                 try:
-                    response = await execute(step.operation, step.request, deadline.until)
+                    response = await execute(step.operation, step.request, until)
                 except IsotoneError as error:
                     step = steps.throw(with_hint(error, step))
                 else:

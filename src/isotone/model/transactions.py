@@ -230,7 +230,7 @@ class _Read(NamedTuple):
         """The condition that it is unchanged."""
         schema = self.entity.__schema__
         if self.item is None:
-            return absent(schema.table.keys.attributes[0].name)
+            return absent(schema.table.keys.partition[0].name)
         version = schema.by_role.get("version")
         names = self.item if version is None else {version.attribute}
         return cast("nodes.ConditionNode", unchanged(sorted(names), self.item))

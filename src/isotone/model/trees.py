@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from isotone.expressions import nodes
 from isotone.values.types import AttributeValue, Item
@@ -26,7 +26,7 @@ def update_of(actions: Sequence[nodes.Action]) -> nodes.UpdateNode:
 
 def conjunction(conditions: Sequence[nodes.ConditionNode | None]) -> nodes.ConditionNode | None:
     """The conditions joined by AND, without those that are None; None if none is left."""
-    present = [condition for condition in conditions if condition is not None]
+    present: list[Any] = [*filter(None, conditions)]
     if not present:
         return None
     return present[0] if len(present) == 1 else nodes.And(tuple(present))

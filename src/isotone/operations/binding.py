@@ -8,13 +8,12 @@ this process, a tree that carries its values as literals. Of texts, no placehold
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
-
-from msgspec import Struct
 
 from isotone import limits
 from isotone.engine.table import Table
@@ -50,14 +49,14 @@ class Binding:
     def __init__(self, names: Mapping[str, str] | None, values: Mapping[str, Any] | None) -> None:
         self._placeholders = names is not None or values is not None
         self._names = names
-        self._compiled: list[Compiled] = []
+        self._compiled: tuple[Compiled, ...] = ()
         self._nested = False
         self._size = 0
         self.values: dict[str, AttributeValue] = {}
         if self._placeholders:
             check_placeholders(names, values)
         if values is not None:
-            self._add(values)
+            self._add(values.items())
 
     def condition(
         self, expression: Any, parameter: str = "ConditionExpression"
@@ -81,7 +80,7 @@ class Binding:
         if expression is None:
             return None
         compiled = projection(self._source(expression), self._names)
-        self._compiled.append(compiled)
+        self._compiled += (compiled,)
         self._nested = self._nested or bool(compiled.nested_attributes)
         return compiled
 
@@ -102,23 +101,23 @@ class Binding:
         """What to compile: a text, or a tree whose literals have become values of this request."""
         if type(expression) is str:
             return expression
-        if not isinstance(expression, Struct):
-            raise SerializationException
         if self._placeholders:
             raise UsageError(
                 "an expression that is a tree carries its names and values itself: leave out "
                 "ExpressionAttributeNames and ExpressionAttributeValues"
             )
         known = len(self.values)
-        tree: Any = expression
-        lifted = lift(tree, self.values)
-        if len(self.values) > known:
-            self._add(dict(islice(self.values.items(), known, None)))
+        try:
+            lifted = lift(expression, self.values)
+        except KeyError:  # not a tree
+            raise SerializationException from None
+        if lifted is not expression:
+            self._add(islice(self.values.items(), known, None))
         return lifted
 
-    def _add(self, values: Mapping[str, Any]) -> None:
+    def _add(self, values: Iterable[tuple[str, Any]]) -> None:
         """Add values in normal form."""
-        for name, value in values.items():
+        for name, value in values:
             try:
                 self.values[name], size = canonical_value(value)
             except ValidationException as error:
@@ -134,7 +133,7 @@ class Binding:
 
     def _checked(self, compiled: WithValues) -> WithValues:
         """An expression with its values checked: the service is done with one before the next."""
-        self._compiled.append(compiled)
+        self._compiled += (compiled,)
         self._nested = self._nested or bool(compiled.nested_attributes)
         compiled.check(self.values)
         return compiled
@@ -144,8 +143,8 @@ def bound(compiled: Condition | None, values: Values) -> Matches | None:
     """A condition as a function of the item alone."""
     if compiled is None:
         return None
-    matches = compiled.matches
-    return lambda item: matches(item, values)
+    matches: Callable[..., bool] = compiled.matches
+    return partial(matches, values=values)
 
 
 # Which parameters may stand together
@@ -165,12 +164,16 @@ def checker(parameters: Parameters) -> Callable[[Structure], None]:
     """The check of one action's parameters. Costs next to nothing where they can be combined."""
     placeholders = ("expression_attribute_names", "expression_attribute_values")
     kinds = placeholders if parameters.with_values else placeholders[:1]
-    is_plain = _absence((*parameters.legacy, *kinds))
+    plain = (*parameters.legacy, *kinds)
+    options: Callable[[Structure], Any] = attrgetter(*plain)
+    no_options = (None,) * len(plain) if len(plain) > 1 else None
     without_legacy = _absence(parameters.legacy)
     without_expressions = _absence(parameters.with_values or parameters.expressions)
 
     def check(request: Structure) -> None:
-        if not is_plain(request) and (without_expressions(request) or not without_legacy(request)):
+        if options(request) != no_options and (
+            without_expressions(request) or not without_legacy(request)
+        ):
             _check(request, parameters)
 
     return check

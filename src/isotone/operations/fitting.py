@@ -64,7 +64,7 @@ _UPDATE: Final = Refusals(
 
 def requested_key(keyspace: Keyspace, key: dict[str, Any]) -> tuple[bytes, Item]:
     """The physical key and the canonical attributes of a request's `Key`."""
-    if len(key) == len(keyspace.names) and keyspace.is_plain(key):
+    if len(key) == keyspace.length and keyspace.is_plain(key):
         return keyspace.key(key), key
     canonical, _ = canonical_item(key)
     parts = keyspace.schema.parts

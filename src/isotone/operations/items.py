@@ -162,7 +162,8 @@ def put_item(engine: Engine, request: PutItem) -> Answer:
         answer: dict[str, Any] = {}
         if old is not None and request.return_values == "ALL_OLD":
             answer["Attributes"] = msgspec.Raw(body_of(old))
-        _add_metrics(answer, engine, table, item, request, meter)
+        if meter is not None or request.return_item_collection_metrics is not None:
+            _add_metrics(answer, engine, table, item, request, meter)
     return answer
 
 
@@ -182,7 +183,8 @@ def delete_item(engine: Engine, request: DeleteItem) -> Answer:
         answer: dict[str, Any] = {}
         if old is not None and request.return_values == "ALL_OLD":
             answer["Attributes"] = msgspec.Raw(body_of(old))
-        _add_metrics(answer, engine, table, change.key_item, request, meter)
+        if meter is not None or request.return_item_collection_metrics is not None:
+            _add_metrics(answer, engine, table, change.key_item, request, meter)
     return answer
 
 
@@ -213,7 +215,8 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
         attributes = _returned(request.return_values, update, outcome)
         if attributes:
             answer["Attributes"] = attributes
-        _add_metrics(answer, engine, table, change.key_item, request, meter)
+        if meter is not None or request.return_item_collection_metrics is not None:
+            _add_metrics(answer, engine, table, change.key_item, request, meter)
     return answer
 
 

@@ -49,6 +49,8 @@ def number_size(text: str) -> int:
     """
     if text == "0":
         return 1
+    if text[-1] != "0" and text.isdigit():  # most numbers
+        return 1 + (len(text) + 1) // 2
     negative = text[0] == "-"
     whole, _, fraction = (text[1:] if negative else text).partition(".")
     pairs = (len(whole) + 1) // 2 + (len(fraction) + 1) // 2

@@ -168,8 +168,12 @@ class StringSlot:
 
     def to_codec(self, place: int, value: Any) -> Any:
         """A field's value as its codec takes it."""
-        to_codec = self._encoders[place][1]
+        to_codec = self.converter(place)
         return value if to_codec is None else to_codec(value)
+
+    def converter(self, place: int) -> Callable[[Any], Any] | None:
+        """How a field's value becomes what its codec takes; None if it is taken as it is."""
+        return self._encoders[place][1]
 
 
 class NativeSlot:

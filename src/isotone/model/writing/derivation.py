@@ -7,10 +7,13 @@ a `Known`, which records the fields used, and raises `Unknown` for a value that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final
 
+from msgspec import Struct
+
+from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import All, Comparison, Condition, FunctionTest
 from isotone.model.declaring.keys import BoundKey, NativeSlot
 from isotone.model.declaring.schema import EntitySchema
@@ -37,20 +40,24 @@ class Known(dict[str, Any]):
             raise Unknown(name) from None
 
 
-class Derived(NamedTuple):
+class Derived(Struct, frozen=True):
     """Attributes to write and to remove, in addition to those of the changed fields."""
 
     attributes: Item
     removed: frozenset[str]
 
 
-def derive(schema: EntitySchema, known: Known, changed: set[str]) -> Derived:
-    """The index keys and computed fields to write after a change of these fields; raises `Unknown`.
+_NOTHING: Final = Derived({}, frozenset())
+
+
+def derive(schema: EntitySchema, known: Known, changes: Sequence[Change] | None) -> Derived:
+    """The index keys and computed fields to write after changes, or after any (None); raises `Unknown`.
 
     `known` holds the values after the change, and afterwards those of the computed fields as well.
     """
     if not (schema.indexes or schema.computations):
-        return Derived({}, frozenset())
+        return _NOTHING
+    changed = schema.fields.keys() if changes is None else {change.field.name for change in changes}
     for name in schema.computations:
         known[name] = _compute(schema, name, known)
     affected = _affected(schema, changed | schema.computations.keys())

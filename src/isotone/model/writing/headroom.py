@@ -10,7 +10,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isotone.codec.readable import Measured
@@ -49,7 +49,7 @@ class Gauge(NamedTuple):
 
     key: str
     field: str
-    to_codec: Callable[[Any], Any]
+    to_codec: Callable[[Any], Any] | None
     codec: Measured[Any]
     alert: float
     maximum: Any
@@ -92,7 +92,8 @@ def watch(schema: EntitySchema, values: Mapping[str, Any]) -> None:
         value = values[gauge.field] if gauge.field in values else None  # noqa: SIM401 - `Known.get` raises
         if value is None:
             continue
-        share = gauge.codec.share(gauge.to_codec(value))
+        convert = gauge.to_codec
+        share = gauge.codec.share(value if convert is None else convert(value))
         if share >= gauge.alert:
             _report(schema, gauge, value, share)
 
@@ -116,7 +117,7 @@ def _gauges(schema: EntitySchema) -> tuple[Gauge, ...]:
         Gauge(
             key.name,
             component.field.name,
-            partial(slot.to_codec, place),
+            slot.converter(place),
             codec,
             component.field.options.alert,
             component.field.options.max,

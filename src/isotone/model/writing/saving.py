@@ -79,7 +79,9 @@ class Put(Write[E]):
         return conjunction(
             [
                 None if self.expected == "anything" else self._expectation(now),
-                expected_version(schema, self.entity.__dict__, now),
+                expected_version(schema, self.entity.__dict__, now)
+                if "version" in schema.by_role
+                else None,
                 None if when is None else condition_node(schema, when),
                 self.further,
                 uniqueness.pins(schema, self.current) if self.reads else None,

@@ -159,6 +159,6 @@ def pins(schema: EntitySchema, current: Item | None) -> nodes.ConditionNode | No
     if not schema.unique:
         return None
     if current is None:
-        return absent(schema.table.keys.attributes[0].name)
+        return absent(schema.table.keys.partition[0].name)
     names = {field.attribute for field in fields_of(schema)}
     return conjunction([equal(name, current.get(name)) for name in sorted(names)])

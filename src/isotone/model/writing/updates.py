@@ -81,11 +81,15 @@ class _Changing(Write[R]):
         self.schema = schema_of(target)
         self.entity = None if isinstance(target, type) else target
         self.when = when
-        self._key = key_of(self.schema, target, key)
+        self._identity: Mapping[str, Any]
+        if self.entity is None:
+            self._key, self._identity = self.schema.identify(key), key
+        else:
+            values = self.entity.__dict__
+            self._key = key_of(self.schema, self.entity, key)
+            self._identity = {name: values[name] for name in self.schema.identity}
         self._given = changes
         self._changes: list[Change] = []
-        values = key if self.entity is None else self.entity.__dict__
-        self._identity = {name: values[name] for name in self.schema.identity}
 
     def prepare(self) -> None:
         given = self.schema.entity.before_update(self._given)
@@ -136,22 +140,27 @@ class Update(_Changing[E]):
     # Without reading
 
     def _plan_unread(self, changes: Sequence[Change]) -> Action:
-        if _touches_unique_values(self.schema, changes):
+        if self.schema.unique and _touches_unique_values(self.schema, changes):
             raise Unknown("the unique values to release")
         known = Known(self._known_values(changes))
-        derived = derive(self.schema, known, _names(changes))
+        derived = derive(self.schema, known, changes)
         version = self.schema.version
         current = equal(VERSION_ATTRIBUTE, {"N": str(version)}) if version > 1 else None
         return self._update(changes, derived, known, current)
 
     def _known_values(self, changes: Sequence[Change]) -> dict[str, Any]:
         """The values after the changes, as far as they are known without a read."""
-        known = {**values_implied_by(self.when), **self._identity}
+        known = {} if self.when is None else values_implied_by(self.when)
+        known |= self._identity
         if self.entity is not None:
             known = {**as_read(self.entity), **known}  # guaranteed by the condition on its version
         for change in changes:
-            known.pop(change.field.name, None)
-        return known | _new_values(self.schema, changes)
+            name = change.field.name
+            if change.is_known:
+                known[name] = _new_value(self.schema, change)
+            else:
+                known.pop(name, None)
+        return known
 
     # From the item
 
@@ -161,7 +170,7 @@ class Update(_Changing[E]):
         after = _applied(changes, item)
         self._after = rewritten(schema, after)
         known = Known(schema.from_item(after).__dict__)
-        derived = derive(schema, known, _names(changes))
+        derived = derive(schema, known, changes)
         markers: list[Action] = []
         if _touches_unique_values(schema, changes):
             before = values_of(schema, current)
@@ -209,7 +218,7 @@ class Update(_Changing[E]):
             actions += [nodes.Remove(nodes.Path((name,))) for name in sorted(removed)]
         update = update_of(actions)
         return action(
-            "Update", self.schema, self._explain, condition, Key=self.key, UpdateExpression=update
+            "Update", self.schema, self._explain, condition, Key=self._key, UpdateExpression=update
         )
 
     def _replace(self, item: Item, current: Item) -> Action:
@@ -233,7 +242,9 @@ class Update(_Changing[E]):
 
     def finish(self, attributes: Item | None) -> E:
         item = attributes or self._after
-        return cast("E", None if item is None else self.schema.from_item(item))
+        entity: Any = None if item is None else self.schema.from_item(item)
+        result: E = entity
+        return result
 
 
 class Upsert(Update[E]):
@@ -274,7 +285,7 @@ class Upsert(Update[E]):
             raise Unknown("whether there is an item")
         changes = self._all_changes()
         known = Known(self._known_values(changes))
-        derived = derive(schema, known, set(schema.fields))
+        derived = derive(schema, known, None)
         headroom.watch(schema, known)
         return self._update_action(
             [*changes, *self._initial(changes)],
@@ -349,7 +360,8 @@ class Move(_Changing[E]):
         unknown |= schema.computations.keys()
         if any(field.name in unknown for field in schema.primary.fields):
             return None
-        key = schema.primary_key({**self._identity, **_new_values(schema, self._changes)})
+        new = {each.field.name: _new_value(schema, each) for each in self._changes if each.is_known}
+        key = schema.primary_key({**self._identity, **new})
         return None if key == self.key else key
 
     def plan(self, now: float) -> list[Action]:
@@ -409,15 +421,9 @@ def _names(changes: Sequence[Change]) -> set[str]:
     return {change.field.name for change in changes}
 
 
-def _new_values(schema: EntitySchema, changes: Sequence[Change]) -> dict[str, Any]:
-    """The new values of fields that do not depend on the stored ones."""
-    return {
-        change.field.name: schema.absent(change.field)
-        if isinstance(change, Remove)
-        else change.known
-        for change in changes
-        if change.is_known
-    }
+def _new_value(schema: EntitySchema, change: Change) -> Any:
+    """The new value of a field, which does not depend on the stored one."""
+    return schema.absent(change.field) if isinstance(change, Remove) else change.known
 
 
 def _applied(changes: Sequence[Change], item: Item) -> Item:
@@ -467,7 +473,7 @@ def validated(
             f"no change was given; write one such as {schema.tag}.{next(iter(schema.fields))}.set(…)"
         )
     for change in changes:
-        if not isinstance(change, Change):
+        if type(change) not in _VALIDATE:
             field = next(iter(schema.fields))
             raise UsageError(
                 f"{change!r} is not a change; write one such as {schema.tag}.{field}.set(…)"

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -34,7 +34,7 @@ R = TypeVar("R")
 Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 
 
-class Action(NamedTuple):
+class Action(msgspec.Struct, frozen=True):
     """One entry of a transaction, or a request by itself.
 
     `explain` takes the current item after a refusal and returns the error to raise. It returns None if the
@@ -152,7 +152,7 @@ def condition_node(schema: EntitySchema, when: Condition | None) -> nodes.Condit
 
 def exists(schema: EntitySchema, now: float) -> nodes.ConditionNode:
     """The item exists, and has not expired."""
-    here = present(schema.table.keys.attributes[0].name)
+    here = present(schema.table.keys.partition[0].name)
     if "expires" not in schema.by_role:
         return here
     return nodes.And((here, unexpired(schema.by_role["expires"].attribute, now)))
@@ -160,7 +160,7 @@ def exists(schema: EntitySchema, now: float) -> nodes.ConditionNode:
 
 def missing(schema: EntitySchema, now: float) -> nodes.ConditionNode:
     """The item does not exist, or has expired."""
-    return or_expired(schema, absent(schema.table.keys.attributes[0].name), now)
+    return or_expired(schema, absent(schema.table.keys.partition[0].name), now)
 
 
 def expected_version(
@@ -231,21 +231,21 @@ def _version_text(item: Item | None, stored: AttributeValue | None) -> str:
 
 def schema_of(target: type[Entity] | Entity) -> EntitySchema:
     """The schema of an entity or its class; raises `UsageError` for anything else."""
-    schema: EntitySchema | None = getattr(target, "__schema__", None)
-    if schema is None:
+    try:
+        return target.__schema__
+    except AttributeError:
         raise UsageError(
             f"{target!r} is not an entity of a table; declare one: class Order(Entity, table=…)"
-        )
-    return schema
+        ) from None
 
 
 def schema_of_instance(entity: Entity) -> EntitySchema:
     """The schema of an entity; raises `UsageError` for a class."""
-    schema: EntitySchema | None = getattr(type(entity), "__schema__", None)
-    if schema is None:
+    try:
+        return type(entity).__schema__
+    except AttributeError:
         tag = schema_of(entity).tag
-        raise UsageError(f"{tag} is a class; give an entity of it: {tag}(…)")
-    return schema
+        raise UsageError(f"{tag} is a class; give an entity of it: {tag}(…)") from None
 
 
 def require_class(call: str, target: Any, values: Sequence[Any] = ()) -> None:
