@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -312,3 +314,46 @@ def test_what_json_cannot_say_is_refused(db: isotone.Database, odd: Any) -> None
         db.execute("PutItem", {"TableName": "plain", "Item": {**KEY, odd: {"S": "x"}}})
     assert refused.value.code == "SerializationException"
     assert db.execute("Scan", {"TableName": "plain"})["Count"] == 0
+
+
+FIRST_REQUESTS = """
+import sys, threading
+import msgspec
+from isotone.operations import decoding
+from isotone.operations.members import Structure
+
+DEPTH, THREADS = 5, 4
+request = {}
+for level in range(DEPTH):
+    request = {"Inner": [request]}
+body = msgspec.json.encode(request)
+
+def nested():
+    shape = msgspec.defstruct("Innermost", [], bases=(Structure,))
+    for level in range(DEPTH):
+        shape = msgspec.defstruct(f"Level{level}", [("inner", list[shape])], bases=(Structure,))
+    return shape
+
+def work(ask):
+    for shape in shapes:
+        together.wait()
+        ask(shape)
+
+sys.setswitchinterval(1e-6)
+together = threading.Barrier(THREADS)
+for ask in (
+    lambda shape: decoding.decode(shape, body),
+    lambda shape: decoding.convert(shape, request),
+):
+    shapes = [nested() for _ in range(20)]
+    threads = [threading.Thread(target=work, args=(ask,)) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_first_requests_may_come_from_several_threads() -> None:
+    """A structure is compiled when it is first used. msgspec crashes if two threads do that at once."""
+    subprocess.run([sys.executable, "-c", FIRST_REQUESTS], check=True, timeout=60)

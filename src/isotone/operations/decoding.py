@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from threading import Lock
 from types import UnionType
 from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -22,6 +23,8 @@ from isotone.operations.members import Structure
 Request = TypeVar("Request", bound=Structure)
 
 _REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+# msgspec ends the process (SIGSEGV) if a thread uses a structure that another one is compiling.
+_COMPILING: Final = Lock()
 
 
 def decode(shape: type[Request], body: bytes) -> Request:
@@ -36,7 +39,8 @@ def decode(shape: type[Request], body: bytes) -> Request:
 @cache
 def decoder(shape: type[Request]) -> msgspec.json.Decoder[Request]:
     """The compiled fast decoder of a request structure."""
-    return msgspec.json.Decoder(shape)
+    with _COMPILING:
+        return msgspec.json.Decoder(shape)
 
 
 def convert(shape: type[Request], request: Mapping[str, Any]) -> Request:
@@ -92,6 +96,14 @@ def _check_last(document: dict[str, Any], grammar: Record) -> None:
 @cache
 def accepting_trees(shape: type[Request]) -> type[Request]:
     """The same structure, with members for expressions, here or further inside, that accept trees."""
+    with _COMPILING:
+        accepting = _accepting_trees(shape)
+        msgspec.json.Decoder(accepting)  # compiles it; otherwise `msgspec.convert` would, unlocked
+    return accepting
+
+
+@cache
+def _accepting_trees(shape: type[Request]) -> type[Request]:
     hints = get_type_hints(shape, include_extras=True)
     changed = {
         name: Any if name.endswith("_expression") else _with_trees(hint)
@@ -108,7 +120,7 @@ def accepting_trees(shape: type[Request]) -> type[Request]:
 
 def _with_trees(hint: Any) -> Any:
     if isinstance(hint, type) and issubclass(hint, Structure):
-        return accepting_trees(hint)
+        return _accepting_trees(hint)
     arguments = get_args(hint)
     changed = tuple(map(_with_trees, arguments))
     if changed == arguments:
