@@ -324,10 +324,10 @@ SPOILED = {
     "which does not exist": lambda e, s, r: e.store.put(
         s.tree, stream_records.record_key(9, 1), b""
     ),
-    "is not of shard": lambda e, s, r: e.store.put(
+    "is outside the sequence numbers": lambda e, s, r: e.store.put(
         s.tree, stream_records.record_key(r[0], 99), b""
     ),
-    "do not divide the hashes": lambda e, s, r: streams.close(
+    "do not cover all hashes": lambda e, s, r: streams.close(
         e, s, streams.open_shards(e, s)[0], 0.0
     ),
 }

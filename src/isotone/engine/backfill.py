@@ -1,7 +1,7 @@
-"""Filling a new index from the items that are already there, a slice at a time.
+"""Filling a new index from the existing items, a slice at a time.
 
 From the moment an index is recorded, every write keeps it up to date; the backfill walks the table in
-key order and adds what is missing. Each slice is a transaction of its own, so that other work continues
+key order and adds the missing entries. Each slice is a separate transaction, so other work continues
 between slices. The progress is in the store, so any process that has the file open can continue.
 """
 
@@ -16,7 +16,7 @@ from isotone.engine.items import move_entry
 from isotone.engine.layout import item_of
 from isotone.engine.table import Index, Table
 
-SLICE = 250  # items looked at in one transaction
+SLICE = 250  # items read in one transaction
 
 
 class _Progress(msgspec.Struct, array_like=True):
@@ -29,31 +29,31 @@ _decode = msgspec.msgpack.Decoder(_Progress).decode
 
 
 def begin(engine: Engine, table: str, tree: str) -> None:
-    """Make the tree of a new index, to be filled from a table."""
+    """Create the tree of a new index, and record that it must be filled."""
     engine.store.create_tree(tree)
     engine.store.put(PROGRESS, tree.encode(), _encode(_Progress(table)))
 
 
 def drop(engine: Engine, tree: str) -> None:
-    """Drop a tree of a table, also one that is still being filled."""
+    """Drop a tree of a table, even while it is being filled."""
     engine.store.drop_tree(tree)
     engine.counts.drop(tree)
     engine.store.delete(PROGRESS, tree.encode())
 
 
 def is_filling(engine: Engine, tree: str) -> bool:
-    """Whether an index still lacks entries of items that were there before it."""
+    """Whether an index still lacks entries of items that are older than it."""
     return engine.store.get(PROGRESS, tree.encode()) is not None
 
 
 def pending(engine: Engine) -> bool:
-    """Whether there is anything left to fill."""
+    """Whether any index is still being filled."""
     with engine.reading:
         return next(engine.store.range(PROGRESS, b"", None), None) is not None
 
 
 def step(engine: Engine) -> bool:
-    """Fill one slice of one index; False where there was nothing to do. Looks at 250 items."""
+    """Fill one slice of one index; False if there is nothing to do. Reads up to 250 items."""
     if not pending(engine):
         return False
     with engine.writing:

@@ -1,4 +1,4 @@
-"""What the engine knows of its trees and keeps in memory: the tables, and how much each tree holds."""
+"""What the engine caches of its store: the tables, and the counts of each tree."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _decode = msgspec.json.Decoder(TableSchema).decode
 class Catalog:
     """The tables by name, read from the store and kept ready for use.
 
-    The record in the store is the truth. Each change gives the catalog a new random version, which no
-    other process can give it too. A process that reads another version than its own, because another
-    process made a change or its own change was undone, reads the tables again.
+    The record in the store is authoritative. Each change gives the catalog a new random version. A
+    process that reads a version other than its own reads the tables again: another process made a
+    change, or its own change was undone.
     """
 
     __slots__ = ("_store", "_version", "tables")
@@ -58,13 +58,13 @@ class Catalog:
         del self.tables[name]
 
     def new_tree(self, kind: str) -> str:
-        """A tree name that was never used before, so that no stale reader mistakes one for another."""
+        """A tree name that was never used before, so that stale readers cannot confuse two trees."""
         number = int(self._store.get(CATALOG, _TREES) or b"0") + 1
         self._store.put(CATALOG, _TREES, str(number).encode())
         return f"{kind}{number}"
 
     def refresh(self) -> None:
-        """Read the tables again if the store has another version of them. O(1) where it has not."""
+        """Read the tables again if the store has another version of them. O(1) if it has not."""
         version = self._store.get(CATALOG, _VERSION) or b""
         if version == self._version:
             return
@@ -81,7 +81,7 @@ class Counts:
     """Items and bytes of every tree, kept in the same transaction as the items.
 
     Changes are collected here and written once, just before the transaction commits: a group of a hundred
-    writes to one table pays for one update of its count.
+    writes to one table costs one update of its count.
     """
 
     __slots__ = ("_changed", "_known", "_store")
@@ -92,7 +92,7 @@ class Counts:
         self._changed: dict[str, list[int]] = {}
 
     def add(self, tree: str, items: int, size: int) -> None:
-        """Note a change; it is part of the open transaction."""
+        """Record a change, as part of the open transaction."""
         try:
             known = self._known[tree]
         except KeyError:
@@ -113,7 +113,7 @@ class Counts:
         self._store.delete(COUNTS, tree.encode())
 
     def flush(self) -> None:
-        """Write what has changed; called before the commit."""
+        """Write the changed counts; called before the commit."""
         for tree in self._changed:
             self._store.put(COUNTS, tree.encode(), _COUNT.pack(*self._changed[tree]))
         self._changed.clear()
@@ -124,7 +124,7 @@ class Counts:
         return bool(self._changed)
 
     def forget(self) -> None:
-        """Forget what may be old: another process has written, or a transaction was undone."""
+        """Forget counts that may be outdated: another process has written, or a transaction was undone."""
         self._known.clear()
         self._changed.clear()
 

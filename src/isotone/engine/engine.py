@@ -3,8 +3,8 @@
 Rules that every caller keeps:
 
 - Work happens inside `with engine.reading:` or `with engine.writing:`. Both hold the lock and first
-  notice what other processes changed. `writing` nests: the outermost block is the transaction, and
-  what is inside it reaches the disk together (that is group commit).
+  check for changes by other processes. `writing` nests: the outermost block is the transaction, and
+  everything inside it is committed together (group commit).
 - An action checks everything before its first write. So an `ApiError` leaves nothing to undo, and any
   other exception undoes the outermost block.
 """
@@ -24,8 +24,8 @@ from isotone.engine.catalog import CATALOG, COUNTS, Catalog, Counts
 from isotone.errors import ApiError, IsotoneError
 from isotone.storage.interface import Store
 
-PROGRESS = "progress"  # how far each backfill has come
-TOKENS = "tokens"  # answered transaction tokens
+PROGRESS = "progress"  # the position of each backfill
+TOKENS = "tokens"  # tokens of answered transactions
 STREAMS = "streams"  # the streams and their shards
 SYSTEM_TREES = (CATALOG, COUNTS, PROGRESS, TOKENS, STREAMS)
 
@@ -33,8 +33,8 @@ SYSTEM_TREES = (CATALOG, COUNTS, PROGRESS, TOKENS, STREAMS)
 class Engine:
     """One open database. Closing it closes its store.
 
-    After a fork the child's engine is as the parent's was between two requests: a store in memory goes
-    on as a copy, a file must be opened again.
+    After a fork the child's engine is in the state between two requests: a store in memory continues
+    as a copy, a file must be opened again.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Engine:
         _OPEN.add(self)
 
     def refresh(self) -> None:
-        """Drop what is kept in memory if another process has made it stale."""
+        """Drop cached state if another process has made it stale."""
         if self.store.changed_elsewhere() or self.outdated:
             self.forget()
 
@@ -71,11 +71,11 @@ class Engine:
         self.outdated = False
 
     def abandon(self) -> None:
-        """Undo what this thread has left open, if anything, after an unforeseen exception.
+        """Undo the transaction that this thread left open, if any, after an unexpected exception.
 
         A signal handler can raise (`KeyboardInterrupt`) before the first line of an `__exit__`, or in
-        the middle of one. Then the block has ended, but the transaction has not. The lock tells: it is
-        released only when all else is in order.
+        the middle of one. Then the block has ended, but the transaction has not. The lock shows it:
+        it is released last.
         """
         if not self.lock._is_owned():  # type: ignore[attr-defined] # not in the stubs
             return
@@ -89,7 +89,7 @@ class Engine:
 
     @contextmanager
     def rolled_back(self) -> Iterator[None]:
-        """Undo everything that is written inside the block, in time proportional to what was written."""
+        """Undo all writes inside the block, in time proportional to their number."""
         with self.lock:
             transaction = self.store.transaction()
             transaction.__enter__()
@@ -104,7 +104,7 @@ class Engine:
     def close(self) -> None:
         with self.lock:
             self.store.close()
-            # From now on nothing is answered from what is kept in memory.
+            # From now on no request may be answered from cached state.
             self.outdated = True
             self.reading = _Reading(self)
 
@@ -113,7 +113,7 @@ _OPEN: WeakSet[Engine] = WeakSet()
 
 
 def _lock_all() -> None:
-    """Wait until no request is running: a child must inherit neither that nor the locks."""
+    """Wait until no request is running: a child must not inherit a running request or a held lock."""
     for engine in sorted(_OPEN, key=id):
         engine.lock.acquire()
         _held.append(engine)
@@ -133,15 +133,15 @@ def _make_system_trees(store: Store) -> None:
     if set(SYSTEM_TREES) <= set(store.trees()):
         return
     with store.transaction():
-        missing = set(SYSTEM_TREES) - set(store.trees())  # another process may have been faster
+        missing = set(SYSTEM_TREES) - set(store.trees())  # another process may have created them
         for tree in sorted(missing):
             store.create_tree(tree)
 
 
 class _Reading:
-    """`with engine.reading:` the lock, and a view of one moment, not older than the last commit.
+    """`with engine.reading:` the lock, and a snapshot that includes the last commit.
 
-    The catalog and the items are of the same moment: no other process can drop a table in between. Where
+    The catalog and the items are of the same moment: no other process can drop a table in between. If
     no other process can write, the lock alone is enough.
     """
 

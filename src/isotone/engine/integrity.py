@@ -1,6 +1,6 @@
-"""The consistency check: each item where its key says, each index complete, counts and streams true.
+"""The consistency check: items are stored under their keys, and indexes, counts and streams are right.
 
-Reads everything once, entry by entry: memory stays flat on a file of any size.
+It reads every entry once and keeps none, so it needs little memory for a file of any size.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from isotone.engine.table import Table
 from isotone.values.size import item_size
 
 Progress = Callable[[str, int], None]
-"""Called with a table's name and the items looked at so far."""
+"""Called with a table's name and the number of items checked so far."""
 
 _EVERY = 10_000
 
 
 def check(engine: Engine, progress: Progress | None = None) -> list[str]:
-    """What is wrong, in words; empty where nothing is. Reads every item and every index entry.
+    """The problems, one message each; empty if there are none. Reads every item and every index entry.
 
-    Sees one moment, so that other processes may go on writing meanwhile.
+    Reads a snapshot, so other processes may continue to write.
     """
     with engine.reading:
         problems = list(engine.store.check())
@@ -58,16 +58,16 @@ def _check_table(engine: Engine, table: Table, progress: Progress | None) -> Ite
         item = item_of(record)
         where = f"table {table.name}, item {table.schema.key_of(item)}"
         if item_size(item) != size_of(record):
-            yield f"{where}: its recorded size is {size_of(record)}, its size {item_size(item)}"
+            yield f"{where}: its recorded size is {size_of(record)}, but it has {item_size(item)} bytes"
         if table.keyspace.key(item) != key:
-            yield f"{where}: lies at another place than its key says"
+            yield f"{where}: it is stored under a key that is not its own"
         for index in complete:
             entry = index.entry(item, key, record)
             if entry is None:
                 continue
             expected[index.tree] += 1
             if engine.store.get(index.tree, entry.key) != entry.record:
-                yield f"{where}: its entry in {index.tree} is missing or old"
+                yield f"{where}: its entry in {index.tree} is missing or outdated"
         if progress is not None and items % _EVERY == 0:
             progress(table.name, items)
     yield from _check_counts(engine, table, items, size, expected)
@@ -80,22 +80,22 @@ def _check_counts(
 ) -> Iterator[str]:
     if engine.counts.of(table.tree) != (items, size):
         yield (
-            f"table {table.name}: its count says {engine.counts.of(table.tree)}, "
+            f"table {table.name}: its count is {engine.counts.of(table.tree)}, "
             f"but there are {items} items of {size} bytes"
         )
     for tree, count in expected.items():
         there = sum(1 for _ in engine.store.range(tree, b"", None))
         if there != count:
-            yield f"table {table.name}: index {tree} has {there} entries, but {count} items belong in it"
+            yield f"table {table.name}: index {tree} has {there} entries instead of {count}"
         if engine.counts.of(tree)[0] != there:
             yield (
-                f"table {table.name}: the count of index {tree} says "
-                f"{engine.counts.of(tree)[0]}, but there are {there} entries"
+                f"table {table.name}: the count of index {tree} is "
+                f"{engine.counts.of(tree)[0]}, but it has {there} entries"
             )
 
 
 def _check_streams(engine: Engine) -> Iterator[str]:
-    """Whether open shards divide the hashes, and each record is in its shard."""
+    """The problems of a stream: its open shards cover all hashes once, and each record is in its shard."""
     there = set(engine.store.trees())
     for stream in streams.known(engine):
         where = f"stream {stream.label} of table {stream.table}"
@@ -109,18 +109,18 @@ def _check_shards(engine: Engine, stream: Stream) -> Iterator[str]:
     opened = streams.open_shards(engine, stream)
     if stream.disabled is not None:
         if opened:
-            yield f"is disabled, but {len(opened)} shards are open"
+            yield f"it is disabled, but {len(opened)} shards are open"
         return
     bounds = [0, *(shard.high for shard in opened)]
     if bounds != [*(shard.low for shard in opened), HASHES]:
-        yield "its open shards do not divide the hashes"
+        yield "its open shards do not cover all hashes exactly once"
     table = engine.catalog.tables.get(stream.table)
     recording = None if table is None else table.stream
     expected = streams.recording(stream, opened)
     if recording is None or (recording.shards, recording.lows) != (expected.shards, expected.lows):
-        yield "its table does not know its open shards"
+        yield "its table lists other shards than the open ones"
     elif recording != expected:
-        yield "is enabled, but its table writes to another"
+        yield "it is enabled, but its table writes to another stream"
 
 
 def _check_records(engine: Engine, stream: Stream) -> Iterator[str]:
@@ -133,9 +133,9 @@ def _check_records(engine: Engine, stream: Stream) -> Iterator[str]:
         if shard is None:
             yield f"record {sequence} is in shard {number}, which does not exist"
         elif not shard.first <= sequence <= (shard.last or latest) or sequence <= shard.trimmed:
-            yield f"record {sequence} is not of shard {number}'s time"
+            yield f"record {sequence} is outside the sequence numbers of shard {number}"
         elif not _is_of(shard, keyspace.key(msgspec.json.decode(unpack(value).keys))):
-            yield f"record {sequence} is in shard {number}, but its key belongs in another"
+            yield f"record {sequence} is in shard {number}, but its key belongs in another shard"
 
 
 def _is_of(shard: Shard, key: bytes) -> bool:

@@ -12,13 +12,13 @@ from isotone.values.attributes import Item
 
 
 class Meter(Protocol):
-    """Counts what writes cost, where a request asks for that."""
+    """Counts the cost of writes, if a request asks for it."""
 
     def write(self, old_size: int, new_size: int) -> None:
-        """An item of one size, or 0, was replaced by one of another."""
+        """Called with an item's sizes before and after; 0 if there was none."""
 
     def write_entry(self, index: SecondaryIndex, before: Entry | None, after: Entry | None) -> None:
-        """An entry of an index was replaced by another."""
+        """Called with an index entry before and after."""
 
 
 def put(
@@ -31,9 +31,9 @@ def put(
     size: int,
     meter: Meter | None = None,
 ) -> None:
-    """Set the item at a key. It has been checked.
+    """Set the item at a key. The caller has validated it.
 
-    `old` is the record that lies there now, `old_item` the same parsed, if the caller has it.
+    `old` is the current record, `old_item` the same parsed, if the caller has it.
     """
     record = pack(item, size)
     engine.store.put(table.tree, key, record)
@@ -88,7 +88,7 @@ def _move_entries(
             after = index.entry(item, key, record)
         if old_item is not None and old is not None:
             before = index.old_entry(old_item, key, old, item or {}, after)
-            # The backfill may not have come this far.
+            # The backfill may not have reached this item.
             if before and not index.filled and engine.store.get(index.tree, before.key) is None:
                 before = None
         if before != after:
@@ -104,7 +104,7 @@ def _move_entries(
 
 
 def _alike(before: Entry | None, after: Entry | None) -> bool:
-    """Whether entries differ in nothing but the order of their attributes, which costs no unit."""
+    """Whether entries differ only in the order of their attributes, which costs no unit."""
     return (
         before is not None
         and after is not None
@@ -115,7 +115,7 @@ def _alike(before: Entry | None, after: Entry | None) -> bool:
 
 
 def move_entry(engine: Engine, index: Index, before: Entry | None, after: Entry | None) -> None:
-    """Replace one index entry by another, either of which may be missing."""
+    """Replace an index entry with another; either may be missing."""
     items = size = 0
     if before is not None:
         items, size = -1, -size_of(before.record)
@@ -128,7 +128,7 @@ def move_entry(engine: Engine, index: Index, before: Entry | None, after: Entry 
 
 
 def _resize_collection(engine: Engine, table: Table, item: Item, change: int) -> None:
-    """Keep the bytes of an item collection, which a table with local indexes reports."""
+    """Update the size of an item collection, which a table with local indexes reports."""
     assert table.collections is not None
     prefix = table.keyspace.prefix([item[table.schema.keys.partition[0].name]])
     size = collection_size(engine, table, prefix) + change
@@ -139,7 +139,7 @@ def _resize_collection(engine: Engine, table: Table, item: Item, change: int) ->
 
 
 def collection_size(engine: Engine, table: Table, prefix: bytes) -> int:
-    """The bytes of the items under one partition key, of a table with local indexes."""
+    """The size of the items with a partition key, in a table with local indexes."""
     assert table.collections is not None
     stored = engine.store.get(table.collections, prefix)
     return 0 if stored is None else int.from_bytes(stored, "big")

@@ -1,15 +1,15 @@
-"""The physical layout: at which key an item or an index entry lies, and in which bytes.
+"""The physical layout: the keys of items and index entries, and the bytes of their records.
 
     table entry   hash(partition) · partition · sort
     index entry   hash(partition parts) · partition parts · sort parts · table partition · table sort
 
 Each component is encoded so that it delimits itself and sorts like its value (`codec`). So a Scan comes
 in hash order, a parallel segment is a range of hashes, an item collection is one contiguous range, and
-entries with equal index keys lie side by side.
+entries with equal index keys are neighbours.
 
 A record is four bytes of size, then the item's DynamoDB JSON. The size is the item's by DynamoDB's
-accounting, kept so that reading it costs nothing. The JSON is canonical and is spliced into responses as
-it is: an item that no expression touches is never parsed.
+accounting, stored so that it need not be computed again. The JSON is canonical and is spliced into
+responses unchanged: an item that no expression touches is never parsed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Keyspace:
         self._text_sort = schema.sort[0].name if is_text and schema.sort else None
 
     def is_plain(self, item: Mapping[str, AttributeValue]) -> bool:
-        """Whether the key is short strings only, as most are: then it fits. Values may be unchecked."""
+        """Whether the key is short strings only, as most keys are, and so must fit. Values may be unchecked."""
         try:
             for name in self._text_names:
                 value = item[name]
@@ -97,7 +97,7 @@ class Keyspace:
         return partition_prefix(head) + tail
 
     def prefix(self, partition: Sequence[AttributeValue]) -> bytes:
-        """What every key of one item collection begins with."""
+        """The prefix of all keys of an item collection."""
         components = zip(partition, self._partition, strict=True)
         return partition_prefix(
             b"".join([encode(value[kind]) for value, (_, kind, encode, _) in components])
@@ -152,7 +152,7 @@ def pack(item: Item, size: int) -> bytes:
 
 
 def size_of(record: bytes | None) -> int:
-    """The item's size by DynamoDB's accounting; 0 where there is none."""
+    """The item's size by DynamoDB's accounting; 0 if there is no record."""
     return 0 if record is None else unpack_size(record)[0]
 
 

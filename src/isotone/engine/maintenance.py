@@ -1,7 +1,7 @@
-"""Background work: filling indexes, deleting expired items, streams, and forgetting old tokens.
+"""Background work: filling indexes, deleting expired items, maintaining streams, dropping old tokens.
 
-Expiry is as on the service: an item may be read for a while after its time; the attribute must be a
-number of seconds; one that lies more than five years back is taken for a mistake and left alone.
+Items expire as on the service: an item may still be read for a while after its expiry; the attribute must be
+a number of seconds; an item that expired more than five years ago is taken for a mistake and not deleted.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from isotone.engine.layout import body_of
 from isotone.engine.table import Table
 
 EXPIRY_SLICE = 100  # expired items of a table that are deleted in one transaction
-EXPIRY_INTERVAL = 1.0  # seconds between looks for expired items
-IDLE_INTERVAL = 5.0  # seconds between looks for work that another process left
+EXPIRY_INTERVAL = 1.0  # seconds between checks for expired items
+IDLE_INTERVAL = 5.0  # seconds between checks for work that another process left
 
 
 def is_wanted(engine: Engine) -> bool:
@@ -26,7 +26,7 @@ def is_wanted(engine: Engine) -> bool:
 
 
 def step(engine: Engine) -> float:
-    """Do one slice of what is due; the seconds after which to call again."""
+    """Do one slice of the work that is due; returns the seconds after which to call again."""
     if backfill.step(engine):
         return 0.0
     if sweep(engine) >= EXPIRY_SLICE:
@@ -38,13 +38,13 @@ def step(engine: Engine) -> float:
 
 
 def finish(engine: Engine) -> None:
-    """Do all that is due now, and return when it is done."""
+    """Do all work that is due now."""
     while step(engine) == 0.0:
         pass
 
 
 def sweep(engine: Engine) -> int:
-    """Delete up to 100 expired items of each table; how many there were."""
+    """Delete up to 100 expired items of each table, and return how many were deleted."""
     with engine.reading:
         tables = [table for table in _expiring(engine) if _expired(engine, table, 1)]
     return sum(_sweep(engine, table.name) for table in tables)

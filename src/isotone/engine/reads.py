@@ -1,8 +1,8 @@
-"""Reading in order: what a Query or Scan reads from, and one page of it.
+"""Reading in order: the source of a Query or Scan, and one page of it.
 
-The service's rules: a page ends after `Limit` items have been read, or when what it has read passes
-1 MB, both counted before the filter. A page that ended early says where (`last`); one that came to the
-end of the range does not.
+The service's rules: a page ends after `Limit` items have been read, or when it has read more
+than 1 MB, both counted before the filter. A page that ended early has the position (`last`); a page that
+reached the end of the range does not.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from isotone.values.attributes import Item
 
 Entries = Iterable[tuple[bytes, bytes]]
 
-_FIRST_CHUNK = 8  # records read before their size is looked at
+_FIRST_CHUNK = 8  # records read before their size is known
 
 
 class Source:
-    """One table, or one index of it, as something that can be read in order.
+    """A table, or one of its indexes, that can be read in order.
 
-    `key_names` are the attributes that tell one entry from all others: the index's keys, then the table's.
+    `key_names` are the attributes that identify an entry: the index's keys, then the table's.
     """
 
     __slots__ = ("engine", "index", "key_names", "keyspace", "table", "tree")
@@ -50,12 +50,12 @@ class Source:
         self.key_names = entries.key_names
 
     def last_key(self, record: bytes) -> Item:
-        """The `LastEvaluatedKey` that stands for a record."""
+        """The `LastEvaluatedKey` of a record."""
         item = item_of(record)
         return {name: item[name] for name in self.key_names}
 
     def position(self, start: Item) -> bytes:
-        """The key of the entry that a `LastEvaluatedKey` stands for."""
+        """The key of the entry that a `LastEvaluatedKey` names."""
         key = self.table.keyspace.key(start)
         return key if self.index is None else self.index.key(start, key)
 
@@ -74,7 +74,7 @@ class Source:
         return self.engine.store.range(self.tree, low, high, reverse=reverse)
 
     def whole_item(self, record: bytes) -> bytes:
-        """The table's record of the item that an index entry is of. One item read."""
+        """The table's record of the item of an index entry. Reads one item."""
         key = self.table.keyspace.key(item_of(record))
         return self.engine.store.get(self.table.tree, key) or record
 
@@ -87,7 +87,7 @@ def segment_bounds(segment: int | None, total: int | None) -> Bounds:
 
 
 class Page(msgspec.Struct):
-    """The outcome of reading a range. `size` is what was read; `last` the record it stopped at."""
+    """The result of reading a range. `size` is the bytes read, `last` the record at which it stopped."""
 
     items: list[msgspec.Raw] = []
     count: int = 0
@@ -97,7 +97,7 @@ class Page(msgspec.Struct):
 
 
 class Reader(msgspec.Struct, frozen=True, gc=False):
-    """What becomes of the entries of a page.
+    """How to convert the entries of a page.
 
     `expand` turns an entry's record into the item's own (for a local index that lacks attributes);
     `matches` is the filter, `project` cuts the item down, `counting` keeps no items at all.
@@ -110,7 +110,7 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
     counting: bool = False
 
     def page(self, entries: Entries) -> Page:
-        """Read one page. Parses only what its filter or projection looks at."""
+        """Read one page. Parses an item only if the filter or projection needs it."""
         records, size = _read(iter(entries), self.limit)
         scanned = len(records)
         is_full = scanned == self.limit or size > limits.QUERY_PAGE
@@ -121,7 +121,7 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
         return Page([] if self.counting else items, len(items), scanned, size, last)
 
     def _items(self, records: list[bytes]) -> list[msgspec.Raw]:
-        """The items that pass the filter, as the answer has them."""
+        """The items that pass the filter, in the form of the response."""
         if self.expand is not None:
             records = [self.expand(record) for record in records]
         if self.matches is None:
@@ -138,13 +138,13 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
 
 
 def _read(entries: Iterator[tuple[bytes, bytes]], limit: int | None) -> tuple[list[bytes], int]:
-    """The records of one page, and how many bytes they are.
+    """The records of one page, and their size in bytes.
 
-    Reads in chunks; a chunk has as many records as fit if they are as large as those before.
+    Reads in chunks; a chunk has as many records as fit if they are as large as those read so far.
     """
     records: list[bytes] = []
     size = 0
-    wanted = limit or limits.QUERY_PAGE  # no more fit, as no record is empty
+    wanted = limit or limits.QUERY_PAGE  # more cannot fit, because no record is empty
     chunk = min(wanted, _FIRST_CHUNK)
     while chunk:
         read = [record for _, record in islice(entries, chunk)]

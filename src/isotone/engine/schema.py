@@ -1,4 +1,4 @@
-"""What a table is: its keys, its indexes, and the settings that an API call can change.
+"""The definition of a table: its keys, its indexes, and the settings that an API call can change.
 
 These structs are the catalog's record of a table, stored as JSON in the file. How the API describes a
 table is in `operations/descriptions.py`.
@@ -27,7 +27,7 @@ class KeyPart(msgspec.Struct, frozen=True):
 
 
 class KeySchema(msgspec.Struct, frozen=True):
-    """The key of a table or an index: what groups items, and what orders them inside a group.
+    """The key of a table or an index: attributes that group items, and attributes that order them in a group.
 
     A table and a local index have one partition attribute and at most one sort attribute; a global
     index has up to four of each.
@@ -53,7 +53,7 @@ class Projection(msgspec.Struct, frozen=True):
 
 
 class Throughput(msgspec.Struct, frozen=True):
-    """Provisioned units a second, and the record of their changes."""
+    """Provisioned units per second, and when they were last changed."""
 
     read: int = 0
     write: int = 0
@@ -76,7 +76,7 @@ class IndexSchema(msgspec.Struct, frozen=True):
 
 
 class TimeToLive(msgspec.Struct, frozen=True):
-    """The attribute that holds an item's expiry, and the index that finds the expired."""
+    """The attribute that holds an item's expiry, and the index that finds expired items."""
 
     attribute: str
     tree: str
@@ -84,10 +84,10 @@ class TimeToLive(msgspec.Struct, frozen=True):
 
 
 class StreamSchema(msgspec.Struct, frozen=True):
-    """A table's latest stream, as far as a write must know it (`streams` knows the rest).
+    """A table's latest stream: the part that writes need (`streams` has the rest).
 
-    `shards` are those that take records, in the order of their hashes, and `lows` where each begins;
-    a stream that was disabled has none.
+    `shards` are the open ones, in the order of their hashes, and `lows` where each begins;
+    a disabled stream has none.
     """
 
     label: str
@@ -98,7 +98,7 @@ class StreamSchema(msgspec.Struct, frozen=True):
 
 
 class TableSchema(msgspec.Struct, frozen=True):
-    """One table. A change makes a new struct, so that a reader never sees half of one."""
+    """One table. A change creates a new struct, so a reader never sees half of a change."""
 
     name: str
     id: str

@@ -1,15 +1,15 @@
-"""The records of streams: how they lie in the store, how a change leaves one, how a shard is read.
+"""The records of streams: their bytes in the store, how a change writes one, how a shard is read.
 
     key     shard number (4 bytes) · sequence number (8 bytes)
     value   time in ms (8) · event (1) · size (4) · length of keys (4) · length of new image (4)
             · keys · new image · old image, each as DynamoDB JSON; an image that is not kept is empty
 
-A record is read without parsing what is in it: keys and images are spliced into answers as they are.
+A record is read without parsing its content: keys and images are spliced into responses unchanged.
 
-The service's rules: a write that changes nothing leaves no record, and neither the order of attributes
-nor that of the members of a set makes a difference. A record has the images that the stream's view type
-names. A page has at most 1,000 records and 1 MB; after the end of a closed shard nothing follows, in an
-open shard there is always a next page, which may be empty.
+The service's rules: a write that changes nothing writes no record; the order of attributes and of set
+members does not count as a change. A record has the images that the stream's view type
+names. A page has at most 1,000 records and 1 MB; after the last page of a closed shard there is no next page; an
+open shard always has one, which may be empty.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _KEEPS_OLD: Final[frozenset[StreamView]] = frozenset({"OLD_IMAGE", "NEW_AND_OLD_
 
 
 class Record(NamedTuple):
-    """One record. `size` is what its keys and images take by DynamoDB's accounting."""
+    """One record. `size` is that of its keys and images by DynamoDB's accounting."""
 
     time: int
     event: int
@@ -50,12 +50,12 @@ class Record(NamedTuple):
 
 
 def record_key(shard: int, sequence: int) -> bytes:
-    """Where the record of a sequence number lies."""
+    """The store's key of a record."""
     return _KEY.pack(shard, sequence)
 
 
 def position_of(key: bytes) -> tuple[int, int]:
-    """The shard and the sequence number in a key."""
+    """The shard and the sequence number of a key."""
     shard, sequence = _KEY.unpack(key)
     return shard, sequence
 
@@ -67,7 +67,7 @@ def pack(record: Record) -> bytes:
 
 
 def unpack(value: bytes) -> Record:
-    """The record in its bytes."""
+    """The record in these bytes."""
     time, event, size, keys_length, new_length = _HEAD.unpack_from(value)
     new_at = _HEAD.size + keys_length
     old_at = new_at + new_length
@@ -84,8 +84,8 @@ def time_of(value: bytes) -> int:
 def next_sequence(engine: Engine, tree: str) -> int:
     """Take the next sequence number of a stream, in the open transaction.
 
-    The numbers taken are counted where the items of tables are: written once a transaction, however
-    many there are, and undone with it.
+    The counter is stored with the counts of tables: written once per transaction, however many
+    numbers it takes, and undone with it.
     """
     engine.counts.add(tree, 1, 0)
     return last_sequence(engine, tree)
@@ -106,7 +106,7 @@ def record_change(
     *,
     expired: bool = False,
 ) -> None:
-    """Record that the record `old` of an item was replaced by `new`, either of which may be missing.
+    """Record that an item's record `old` was replaced with `new`; either may be missing.
 
     Part of the transaction of the change. `item` is `new`, parsed, if the caller has it. Costs one more
     write.
@@ -139,14 +139,14 @@ def _event(old: bytes | None, new: bytes | None, *, expired: bool) -> int:
 
 
 def _alike(old: bytes, new: bytes, item: Item) -> bool:
-    """Whether two records are of equal items. Only one of the same length can be, and is parsed."""
+    """Whether two records have equal items. Parses them only if they have the same length."""
     if old == new:
         return True
     return len(old) == len(new) and equal({"M": item_of(old)}, {"M": item})
 
 
 class Page(NamedTuple):
-    """Records with their sequence numbers, and where the next page begins, if there can be one."""
+    """Records with their sequence numbers, and the start of the next page, if there can be one."""
 
     records: list[tuple[int, Record]]
     next: int | None
@@ -155,7 +155,7 @@ class Page(NamedTuple):
 def read_page(
     engine: Engine, tree: str, shard: int, start: int, limit: int | None, *, closed: bool
 ) -> Page:
-    """The records of a shard from a sequence number on. Reads at most one record that it leaves."""
+    """The records of a shard from a sequence number on. Reads at most one record that it does not return."""
     most = limit or limits.STREAM_RECORDS
     records: list[tuple[int, Record]] = []
     size = 0

@@ -1,14 +1,14 @@
-"""DynamoDB Streams: which streams there are, their shards, and what keeps them in order.
+"""DynamoDB Streams: the streams, their shards, and how shards are split and removed.
 
-A stream records what changed in a table, for 24 hours (`stream_records`). It is known by its table and its
-label, the instant at which it was enabled, and stays after it was disabled or its table deleted.
+A stream records the changes of a table for 24 hours (`stream_records`). It is identified by its table and its
+label, the instant at which it was enabled. It remains when it is disabled or its table is deleted.
 
-Its shards divide the hashes of partition keys among them, so that all changes of one item are in one
+Each shard has a range of the hashes of partition keys, so all changes of one item are in one
 shard, in order. Sequence numbers count the records of one stream, over all shards; closing a shard takes
-one too, so that a child begins after everything in its parent.
+a number, too, so a child begins after everything in its parent.
 
-As on the service, a shard is closed after some hours and one child takes over, or, where a stream has
-taken many records, two children with half of the hashes each. So a reader must finish a shard before it
+As on the service, a shard is closed after some hours and replaced by one child or, if the stream has received
+many records, by two children with half of the hashes each. A reader must finish a shard before it
 reads its children.
 """
 
@@ -34,17 +34,15 @@ from isotone.engine.stream_records import (
 )
 
 HASHES: Final = 1 << 16  # a shard is a range of the first two bytes of a key
-SHARD_LIFETIME: Final = 4 * 3600  # seconds for which a shard takes records
-SHARD_RECORDS: Final = (
-    100_000  # records a shard, on average, after which a stream's shards are split
-)
-OPEN_SHARDS: Final = 16  # shards that are not split any more
+SHARD_LIFETIME: Final = 4 * 3600  # seconds for which a shard stays open
+SHARD_RECORDS: Final = 100_000  # average records per shard above which a stream's shards are split
+OPEN_SHARDS: Final = 16  # a stream with this many open shards does not split them
 SLICE: Final = 500  # records dropped in one transaction
 _FIRST_SHARDS: Final = 4
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """One stream; times are in seconds, `disabled` is None while it records."""
+    """One stream; times are in seconds, `disabled` is None while the stream is enabled."""
 
     table: str
     label: str
@@ -58,7 +56,7 @@ class Stream(msgspec.Struct, frozen=True):
 class Shard(msgspec.Struct, frozen=True):
     """Records whose hash is in `low <= hash < high`, with sequence numbers from `first` on.
 
-    A closed shard has `last`, which is above all of its records, and the time at which it was `closed`.
+    A closed shard has `last`, a sequence number after all its records, and the time at which it was `closed`.
     Records up to `trimmed` have been dropped.
     """
 
@@ -83,7 +81,7 @@ _shard = msgspec.json.Decoder(Shard).decode
 
 
 def enable(engine: Engine, schema: TableSchema, view: StreamView) -> TableSchema:
-    """Begin a new stream for a table; the caller saves the schema that comes back."""
+    """Start a new stream for a table; the caller saves the returned schema."""
     now, label = _new_label(engine, schema.name)
     tree = engine.catalog.new_tree("s")
     engine.store.create_tree(tree)
@@ -96,7 +94,7 @@ def enable(engine: Engine, schema: TableSchema, view: StreamView) -> TableSchema
 
 
 def disable(engine: Engine, schema: TableSchema) -> TableSchema:
-    """End a table's stream, which stays readable; the caller saves the schema that comes back."""
+    """Disable a table's stream, which remains readable; the caller saves the returned schema."""
     assert schema.stream is not None
     stream = find(engine, schema.name, schema.stream.label)
     assert stream is not None
@@ -122,7 +120,7 @@ def known(engine: Engine, table: str | None = None) -> Iterator[Stream]:
 
 
 def recording(stream: Stream, opened: list[Shard]) -> StreamSchema:
-    """What a table's schema says of its stream when these shards take the records."""
+    """The entry in a table's schema for a stream with these open shards."""
     return StreamSchema(
         stream.label,
         stream.view,
@@ -133,7 +131,7 @@ def recording(stream: Stream, opened: list[Shard]) -> StreamSchema:
 
 
 def _drop(engine: Engine, stream: Stream) -> None:
-    """Forget a stream that has no shards any more."""
+    """Remove a stream that has no shards left."""
     engine.store.delete(STREAMS, _stream_key(stream.table, stream.label))
     engine.store.drop_tree(stream.tree)
     engine.counts.drop(stream.tree)
@@ -168,7 +166,7 @@ def shards(engine: Engine, stream: Stream) -> list[Shard]:
 
 
 def open_shards(engine: Engine, stream: Stream) -> list[Shard]:
-    """The shards that still take records, in the order of their hashes."""
+    """The open shards, in the order of their hashes."""
     opened = [shard for shard in shards(engine, stream) if shard.last is None]
     return sorted(opened, key=lambda shard: shard.low)
 
@@ -192,13 +190,13 @@ def _open(
 
 
 def close(engine: Engine, stream: Stream, shard: Shard, now: float) -> None:
-    """Let a shard take no more records."""
+    """Close a shard for new records."""
     last = next_sequence(engine, stream.tree)
     _save(engine, stream, msgspec.structs.replace(shard, last=last, closed=now))
 
 
 def _split(engine: Engine, stream: Stream, shard: Shard, parts: int, now: float) -> list[Shard]:
-    """Close a shard and divide its hashes among so many children."""
+    """Close a shard and divide its hashes among a number of children."""
     close(engine, stream, shard, now)
     bounds = [shard.low + (shard.high - shard.low) * part // parts for part in range(parts + 1)]
     return [_open(engine, stream, hashes, now, shard.id) for hashes in pairwise(bounds)]
@@ -209,7 +207,7 @@ def _save(engine: Engine, stream: Stream, shard: Shard) -> None:
 
 
 def _shard_id(stream: Stream, number: int, now: float) -> str:
-    """An id as the service makes them: the time in milliseconds, then a hash."""
+    """An id in the service's form: the time in milliseconds, then a hash."""
     name = f"{stream.table}/{stream.label}/{number}".encode()
     return f"shardId-{int(now * 1000):020d}-{blake2b(name, digest_size=4).hexdigest()}"
 
@@ -218,7 +216,7 @@ def _shard_key(stream: Stream, number: int) -> bytes:
     return b"h" + stream.tree.encode() + b"\x00" + number.to_bytes(4, "big")
 
 
-# Upkeep: new shards for old ones, and the end of records that are a day old
+# Maintenance: replace shards, and drop records after a day
 
 
 def exist(engine: Engine) -> bool:
@@ -228,7 +226,7 @@ def exist(engine: Engine) -> bool:
 
 
 def maintain(engine: Engine) -> bool:
-    """Do a slice of what is due; False where nothing was."""
+    """Do a slice of the work that is due; False if there was none."""
     with engine.reading:
         due = any(_is_due(engine, stream) for stream in known(engine))
     if not due:
@@ -269,7 +267,7 @@ def _roll(engine: Engine, stream: Stream) -> bool:
 
 
 def _parts(engine: Engine, stream: Stream, opened: list[Shard]) -> int:
-    """How many children each open shard should have now; 0 where it may stay open."""
+    """How many children should replace each open shard now; 0 if it may stay open."""
     if not opened:
         return 0
     begun = min(shard.first for shard in opened)
@@ -281,7 +279,7 @@ def _parts(engine: Engine, stream: Stream, opened: list[Shard]) -> int:
 
 
 def _trim(engine: Engine, stream: Stream, shard: Shard) -> bool:
-    """Drop records that are too old, and a closed shard that has no others."""
+    """Drop records that are too old, and closed shards without any others."""
     old = _old(engine, stream, shard, SLICE)
     for key in old:
         engine.store.delete(stream.tree, key)
@@ -296,7 +294,7 @@ def _trim(engine: Engine, stream: Stream, shard: Shard) -> bool:
 
 
 def _old(engine: Engine, stream: Stream, shard: Shard, most: int) -> list[bytes]:
-    """The keys of the oldest records, as far as they are too old."""
+    """The keys of the records that are too old, the oldest first."""
     before = _horizon(engine) * 1000
     oldest = islice(_entries(engine, stream, shard), most)
     return [key for key, _ in takewhile(lambda entry: time_of(entry[1]) <= before, oldest)]

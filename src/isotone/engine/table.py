@@ -1,4 +1,4 @@
-"""A table and its indexes at work: the schema with everything that is derived from it.
+"""A table and its indexes at run time: the schema, and what is derived from it.
 
 An index is sparse: an item without the index's key attributes has no entry. The expiry index of a table
 with a TimeToLive attribute is one more index, which only the sweep of expired items reads.
@@ -26,14 +26,14 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Index(Protocol):
-    """Anything that keeps one entry for each item that belongs in it."""
+    """An index of any kind: one entry for each item that belongs in it."""
 
     tree: str
     filled: bool
     """Whether every item that belongs in it has its entry; False until its backfill has ended."""
 
     def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
-        """The entry of an item that lies at `key` as `record`, or None where it has none."""
+        """The entry of an item that lies at `key` as `record`, or None if it has none."""
 
     def old_entry(
         self, old_item: Item, key: bytes, old: bytes, item: Item, entry: Entry | None
@@ -85,11 +85,11 @@ class SecondaryIndex:
             return None
         if entry is None or not is_same_key:
             return self.entry(old_item, key, old)
-        # Most writes leave the keys of an index alone: then the entry stays where it is.
+        # Most writes do not change the keys of an index, so the entry keeps its key.
         return Entry(entry.key, old if self._kept is None else self._projected_record(old_item))
 
     def key(self, item: Item, key: bytes) -> bytes:
-        """The key of the entry of an item that fits, and lies at `key` in its table."""
+        """The key of the entry of an item that fits and is stored at `key` in its table."""
         return self.keyspace.key(item) + key[HASH_SIZE:]
 
     def _projected_record(self, item: Item) -> bytes:
@@ -97,7 +97,7 @@ class SecondaryIndex:
         return pack(projected, item_size(projected))
 
     def _projected(self, item: Item) -> Item:
-        # In one order, whatever the item's: an entry that says the same must be the same.
+        # In a fixed order, so that equal entries have equal bytes.
         return {name: item[name] for name in self._names if name in item}
 
     def covers(self, names: frozenset[str]) -> bool:
@@ -109,7 +109,7 @@ class SecondaryIndex:
         return [] if self._kept is None else sorted(names - self._kept)
 
     def entry_size(self, item: Item, size: int) -> int:
-        """How many bytes the entry of an item of some size takes; 0 where there is none."""
+        """The size of the entry of an item of some size; 0 if it has none."""
         if not self.keyspace.fits(item):
             return 0
         return size if self._kept is None else item_size(self._projected(item))
@@ -141,7 +141,7 @@ class ExpiryIndex:
 
 
 def projected_names(index: IndexSchema, table: TableSchema) -> frozenset[str] | None:
-    """The attributes that an index's entries carry; None means all."""
+    """The attributes that an index's entries carry; None for all."""
     if index.projection.kind == "ALL":
         return None
     names = frozenset(index.keys.names) | frozenset(table.keys.names)
@@ -184,7 +184,7 @@ class Table:
         return next((index for index in self.secondary if index.name == name), None)
 
     def weight(self, item: Item, size: int) -> int:
-        """What counts against the limit of an item's size: the item and its entries in local indexes."""
+        """The size that counts against the limit of an item: the item and its entries in local indexes."""
         return size + sum(index.entry_size(item, size) for index in self.local)
 
     @property

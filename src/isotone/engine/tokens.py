@@ -1,4 +1,4 @@
-"""Transaction tokens: a request that is sent again within ten minutes is answered, not repeated."""
+"""Transaction tokens: a request sent again within ten minutes is answered without executing it again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SLICE = 100
 
 
 def recall(engine: Engine, token: str, request: bytes) -> bool | None:
-    """Whether a token was used for this same request; None where it was not used at all."""
+    """Whether a token was used for the same request; None if it was not used."""
     stored = engine.store.get(TOKENS, b"t" + token.encode())
     if stored is None or int.from_bytes(stored[:_TIME], "big") < _now(engine):
         return None
@@ -21,14 +21,14 @@ def recall(engine: Engine, token: str, request: bytes) -> bool | None:
 
 
 def remember(engine: Engine, token: str, request: bytes) -> None:
-    """Note, in the transaction of the request itself, that it was executed."""
+    """Record, in the transaction of the request, that it was executed."""
     until = (_now(engine) + limits.TOKEN_LIFETIME * 1000).to_bytes(_TIME, "big")
     engine.store.put(TOKENS, b"t" + token.encode(), until + _digest(request))
     engine.store.put(TOKENS, b"e" + until + token.encode(), b"")
 
 
 def forget_old(engine: Engine) -> None:
-    """Drop tokens whose time has passed."""
+    """Drop expired tokens."""
     high = b"e" + _now(engine).to_bytes(_TIME, "big")
     with engine.reading:
         if next(engine.store.range(TOKENS, b"e", high), None) is None:
@@ -42,7 +42,7 @@ def _forget(engine: Engine, expiry_key: bytes) -> None:
     engine.store.delete(TOKENS, expiry_key)
     until, token_key = expiry_key[1 : 1 + _TIME], b"t" + expiry_key[1 + _TIME :]
     stored = engine.store.get(TOKENS, token_key)
-    if stored is not None and stored[:_TIME] == until:  # else it was used again since
+    if stored is not None and stored[:_TIME] == until:  # otherwise it was used again since
         engine.store.delete(TOKENS, token_key)
 
 

@@ -1,4 +1,4 @@
-"""The actions of the API: each is a function from its request to its answer, registered by name."""
+"""The actions of the API: functions from a request to its response, registered by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Run = TypeVar("Run", bound=Callable[[Engine, Any], Answer])
 class Action:
     """One action: the structure of its request, and the function that executes it.
 
-    `grouped` actions are small writes: a server collects those that wait and commits them together.
+    `grouped` actions are small writes: a server collects waiting ones and commits them together.
     """
 
     name: str

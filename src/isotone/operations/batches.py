@@ -68,7 +68,7 @@ class DeleteRequest(Structure, frozen=True):
 
 
 class WriteRequest(Structure, frozen=True):
-    """One write of a batch: exactly one of the two members is there."""
+    """One write of a batch: exactly one of the two members is present."""
 
     put_request: PutRequest | None = None
     delete_request: DeleteRequest | None = None
@@ -97,7 +97,7 @@ _DUPLICATES: Final = "Provided list of item keys contains duplicates"
 
 @action("BatchGetItem")
 def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer:
-    """Read items of several tables by their keys, until 16 MB are full."""
+    """Read items of several tables by their keys, up to 16 MB."""
     for entry in request.request_items.values():
         _check_keys(entry)
         if entry.attributes_to_get is not None:
@@ -144,7 +144,7 @@ def _projection(entry: KeysAndAttributes) -> Projection | None:
 
 
 def _keys(engine: Engine, name: str, entry: KeysAndAttributes) -> tuple[Table, list[bytes]]:
-    """The table of an entry, and where the items that it names lie."""
+    """The table of an entry, and the physical keys of its items."""
     table = open_table(engine, name)
     keys = [requested_key(table.keyspace, key)[0] for key in entry.keys]
     if len(set(keys)) < len(keys):
@@ -153,7 +153,7 @@ def _keys(engine: Engine, name: str, entry: KeysAndAttributes) -> tuple[Table, l
 
 
 def _unprocessed(entry: KeysAndAttributes, first: int) -> dict[str, Any]:
-    """An entry without the keys before the first that was not processed."""
+    """An entry with the keys from the first unprocessed one on."""
     left = msgspec.to_builtins(msgspec.structs.replace(entry, keys=entry.keys[first:]))
     return {name: value for name, value in left.items() if value is not None}
 
@@ -162,7 +162,7 @@ def _unprocessed(entry: KeysAndAttributes, first: int) -> dict[str, Any]:
 def batch_write_item(engine: Engine, request: BatchWriteItem) -> Answer:
     """Put and delete items of several tables.
 
-    Nothing limits throughput here, so nothing is ever left unprocessed.
+    Throughput is not limited, so no item is ever left unprocessed.
     """
     for writes in request.request_items.values():
         for write in writes:

@@ -1,9 +1,9 @@
-"""The expressions of a request: which parameters may stand together, and the expressions compiled,
-checked, and tied to the request's values.
+"""The expressions of a request: checks which parameters can be combined, compiles the expressions, and binds
+them to the request's values.
 
-A request speaks one of two languages: expressions, or the legacy parameters that they replaced. An
-expression is a text with placeholders, whose names and values the request gives; or, from a caller in
-this process, a tree that carries its values as literals. Of texts, no placeholder may be left over.
+A request uses either expressions or the legacy parameters that they replaced. An expression is a text with
+placeholders, which the request defines; or, from a caller in this process, a tree with its values as
+literals. With texts, every placeholder that the request defines must be used.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Binding:
     def condition(
         self, expression: Any, parameter: str = "ConditionExpression"
     ) -> Condition | None:
-        """A condition or filter, or None where there is none."""
+        """A condition or filter, or None if there is none."""
         if expression is None:
             return None
         return self._checked(condition(self._source(expression), self._names, parameter))
@@ -85,7 +85,7 @@ class Binding:
         return compiled
 
     def check(self) -> None:
-        """Refuse placeholders that nothing uses."""
+        """Refuse placeholders that no expression uses."""
         if self._placeholders:
             check_all_used(self._compiled, self._names, self.values)
 
@@ -98,12 +98,12 @@ class Binding:
             check_scalar_keys(self._compiled, index.schema.keys.names, "IndexKey")
 
     def _source(self, expression: Any) -> Any:
-        """What to compile: a text, or a tree whose literals have become values of this request."""
+        """What to compile: a text, or a tree with its literals added to the values of this request."""
         if type(expression) is str:
             return expression
         if self._placeholders:
             raise UsageError(
-                "an expression that is a tree carries its names and values itself: leave out "
+                "an expression tree contains its names and values: leave out "
                 "ExpressionAttributeNames and ExpressionAttributeValues"
             )
         known = len(self.values)
@@ -132,7 +132,7 @@ class Binding:
             )
 
     def _checked(self, compiled: WithValues) -> WithValues:
-        """An expression with its values checked: the service is done with one before the next."""
+        """An expression with its values checked: the service checks one completely before the next."""
         self._compiled += (compiled,)
         self._nested = self._nested or bool(compiled.nested_attributes)
         compiled.check(self.values)
@@ -147,12 +147,12 @@ def bound(compiled: Condition | None, values: Values) -> Matches | None:
     return partial(matches, values=values)
 
 
-# Which parameters may stand together
+# Which parameters can be combined
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The parameters of one action that are an expression, may hold values, or are legacy."""
+    """The parameters of one action that are expressions, may contain values, or are legacy."""
 
     expressions: tuple[str, ...]
     with_values: tuple[str, ...] = ()
@@ -161,7 +161,7 @@ class Parameters:
 
 
 def checker(parameters: Parameters) -> Callable[[Structure], None]:
-    """The check of one action's parameters. Costs next to nothing where they can be combined."""
+    """The check of one action's parameters. Fast if they can be combined."""
     placeholders = ("expression_attribute_names", "expression_attribute_values")
     kinds = placeholders if parameters.with_values else placeholders[:1]
     plain = (*parameters.legacy, *kinds)
@@ -180,7 +180,7 @@ def checker(parameters: Parameters) -> Callable[[Structure], None]:
 
 
 def _absence(names: tuple[str, ...]) -> Callable[[Structure], bool]:
-    """Whether a request has none of some members."""
+    """Whether a request has none of these members."""
     if not names:
         return lambda request: True
     members: Callable[[Structure], Any] = attrgetter(*names)
@@ -189,7 +189,7 @@ def _absence(names: tuple[str, ...]) -> Callable[[Structure], bool]:
 
 
 def given(request: Structure, names: Sequence[str]) -> list[str]:
-    """Those of some members that a request has."""
+    """The members among these that a request has."""
     return [name for name in names if getattr(request, name) is not None]
 
 
@@ -210,7 +210,7 @@ def _check(request: Structure, parameters: Parameters) -> None:
 
 
 def _conflicting(legacy: Sequence[str], expressions: Sequence[str]) -> list[str]:
-    # AWS's exception: KeyConditions may stand beside expressions other than its own successor.
+    # AWS's exception: KeyConditions can be combined with any expression but KeyConditionExpression.
     keys_apart = "key_condition_expression" not in expressions
     return [name for name in legacy if not (keys_apart and name == "key_conditions")]
 
@@ -233,7 +233,7 @@ def _check_values(request: Any, with_values: Sequence[str]) -> None:
 
 
 def _check_conditional_operator(request: Structure, filters: Sequence[str]) -> None:
-    # That it joins two conditions or more is checked after the conditions themselves (`legacy`).
+    # `legacy` checks that it joins at least two conditions, after the conditions themselves.
     if not any(getattr(request, name) for name in filters):
         raise ValidationException("ConditionalOperator cannot be used without Filter or Expected")
 

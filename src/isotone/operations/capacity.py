@@ -1,6 +1,6 @@
-"""What a request consumed, and how large item collections are: members that many answers share.
+"""Consumed capacity and the sizes of item collections: members that many responses share.
 
-A `Meter` exists only where the request asks for its consumption; all others carry None instead.
+A `Meter` exists only if the request asks for its consumption; otherwise it is None.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Meter:
         self._indexes: dict[tuple[str, str], float] = {}
 
     def read(self, size: int, *, consistent: bool, index: SecondaryIndex | None = None) -> None:
-        """Charge one read of so many bytes to the table or to an index."""
+        """Charge one read of a number of bytes to the table or to an index."""
         self._charge(read_units(size, consistent) * self._factor, index)
 
     def write(self, old_size: int, new_size: int) -> None:
@@ -45,7 +45,7 @@ class Meter:
         self._charge(write_units(max(old_size, new_size)) * self._factor, None)
 
     def write_entry(self, index: SecondaryIndex, before: Entry | None, after: Entry | None) -> None:
-        """Charge the change of an index entry: two writes where it moves, one where it stays."""
+        """Charge the change of an index entry: two writes if its key changes, otherwise one."""
         if before is not None and after is not None and before.key == after.key:
             units = write_units(max(size_of(before.record), size_of(after.record)))
         else:
@@ -60,7 +60,7 @@ class Meter:
             self._indexes[key] = self._indexes.get(key, 0.0) + units
 
     def report(self, mode: str) -> dict[str, Any]:
-        """The request's `ConsumedCapacity`, as `ReturnConsumedCapacity` wants it."""
+        """The `ConsumedCapacity` that `ReturnConsumedCapacity` asks for."""
         total = self._table + sum(self._indexes.values())
         report: dict[str, Any] = {"TableName": self._name, **self._units(total)}
         if mode == "INDEXES":
@@ -79,7 +79,7 @@ class Meter:
 
 
 class Metered(Protocol):
-    """A request that may ask what it consumed."""
+    """A request that may ask for its consumed capacity."""
 
     @property
     def table_name(self) -> str: ...
@@ -88,13 +88,13 @@ class Metered(Protocol):
 
 
 def meter_for(request: Metered) -> Meter | None:
-    """A meter where the request asks for its consumption."""
+    """A meter if the request asks for its consumption."""
     mode = request.return_consumed_capacity
     return None if mode is None or mode == "NONE" else Meter(request.table_name)
 
 
 def add_capacity(answer: dict[str, Any], mode: str | None, meters: Iterable[Meter]) -> None:
-    """Add the `ConsumedCapacity` of several tables where it was asked for."""
+    """Add the `ConsumedCapacity` of several tables, if requested."""
     if mode is not None and mode != "NONE":
         answer["ConsumedCapacity"] = [meter.report(mode) for meter in meters]
 

@@ -1,6 +1,6 @@
-"""Which constraints of its shape a request breaks, in the service's sentences.
+"""The constraints that a request violates, in the service's words.
 
-The service checks all constraints before anything else, counts every one that is broken and lists the
+The service checks all constraints before anything else, counts the violations and lists the
 first ten, each with the value as Java prints it and the path of the member.
 """
 
@@ -29,7 +29,7 @@ _VALUE_CLASS: Final = "com.amazonaws.dynamodb.v20120810.AttributeValue"
 
 
 def refusal(document: Any, shape: Record) -> ValidationException | None:
-    """The error for every broken constraint of a document that `serialization` has passed."""
+    """The error for every violated constraint of a document that `serialization` has accepted."""
     problems = list(_record(document, shape, ""))
     if not problems:
         return None
@@ -38,7 +38,7 @@ def refusal(document: Any, shape: Record) -> ValidationException | None:
 
 
 def violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
-    """A sentence for each constraint that `value`, or something in it, breaks."""
+    """A sentence for each constraint that `value`, or a value inside it, violates."""
     if value is None:
         yield problem("null", path, _NULL)
         return
@@ -51,7 +51,7 @@ def violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
 
 
 def problem(value: str, path: str, sentence: str) -> str:
-    """One entry of the list: the value, its path, and the constraint that it breaks."""
+    """One entry of the list: the value, its path, and the constraint that it violates."""
     return f"Value {value} at '{path}' failed to satisfy constraint: {sentence}"
 
 

@@ -1,8 +1,8 @@
-"""From a request, as JSON or as a mapping, to its structure, or to the error that the service answers.
+"""Decodes a request, from JSON or a mapping, into its structure, or raises the error of the service.
 
-msgspec decodes a good request in one pass. Only one that it refuses is read again, slowly: its types are
-checked (`serialization`), then all its constraints (`constraints`), then the table name of a
-control-plane call. What passes these is a good request after all, in a form that the service forgives.
+msgspec decodes a valid request in one pass. Only a request that it refuses is read again, slowly: its types
+are checked (`serialization`), then all its constraints (`constraints`), then the table name of a
+control-plane call. A request that passes these checks is valid after all, in a form that the service accepts.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def decoder(shape: type[Request]) -> msgspec.json.Decoder[Request]:
 
 
 def convert(shape: type[Request], request: Mapping[str, Any]) -> Request:
-    """The request in a mapping, whose expressions may be trees; raises as `decode` does."""
+    """The request in a mapping, whose expressions may be trees; raises the same errors as `decode`."""
     accepting: type[Request] = accepting_trees(shape)
     try:
         converted: Request = msgspec.convert(request, accepting)
@@ -54,7 +54,7 @@ def convert(shape: type[Request], request: Mapping[str, Any]) -> Request:
 
 
 def explain(shape: type[Structure], request: bytes | Mapping[str, Any]) -> ApiError | None:
-    """What the service would say of a request before it looks at any table; None if nothing."""
+    """The error that the service would raise before it reads any table; None if it would not."""
     try:
         _forgiven(shape, request)
     except ApiError as error:
@@ -65,13 +65,13 @@ def explain(shape: type[Structure], request: bytes | Mapping[str, Any]) -> ApiEr
 def _converted(document: Any, shape: type[Request]) -> Request:
     try:
         converted: Request = msgspec.convert(document, shape)
-    except _REFUSED:  # something that JSON does not have
+    except _REFUSED:  # a value that JSON cannot represent
         raise SerializationException from None
     return converted
 
 
 def _forgiven(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dict[str, Any]:
-    """The document of a request that only looked wrong."""
+    """The document of a request that msgspec refused but the service accepts."""
     grammar = shape_of(shape)
     given = serialization.parse(request) if isinstance(request, bytes) else request
     if not isinstance(given, Mapping):
@@ -95,7 +95,7 @@ def _check_last(document: dict[str, Any], grammar: Record) -> None:
 
 @cache
 def accepting_trees(shape: type[Request]) -> type[Request]:
-    """The same structure, with members for expressions, here or further inside, that accept trees."""
+    """The same structure, in which all members for expressions, at any depth, accept trees."""
     with _COMPILING:
         accepting = _accepting_trees(shape)
         msgspec.json.Decoder(accepting)  # compiles it; otherwise `msgspec.convert` would, unlocked

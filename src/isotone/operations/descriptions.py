@@ -9,7 +9,7 @@ from isotone.engine.engine import Engine
 from isotone.engine.schema import IndexSchema, KeySchema, Projection, TableSchema, Throughput
 from isotone.operations.names import table_arn
 
-_ON_DEMAND_WARMTH = (12_000, 4_000)  # units a second that a new on-demand table bears at once
+_ON_DEMAND_WARMTH = (12_000, 4_000)  # units per second that a new on-demand table supports at once
 
 
 def table_description(
@@ -66,7 +66,7 @@ def _index_description(
         "IndexArn": f"{table_arn(engine, table.name)}/index/{index.name}",
     }
     if index.kind == "global":
-        # An index that is made with its table shares the table's state until both are there.
+        # An index created with its table shares the table's state until both are active.
         described["IndexStatus"] = "CREATING" if table_status == "CREATING" else index.status
         described["ProvisionedThroughput"] = _throughput(index.throughput)
         described["WarmThroughput"] = _warmth(index.settings, index)
@@ -117,7 +117,7 @@ def _warmth(settings: dict[str, Any], of: TableSchema | IndexSchema) -> dict[str
 
 
 def _settings(schema: TableSchema, arn: str) -> dict[str, Any]:
-    """The recorded settings, in the form in which they are described."""
+    """The recorded settings, in the form of a description."""
     described: dict[str, Any] = {}
     if schema.stream is not None:
         if schema.stream.shards:

@@ -1,4 +1,4 @@
-"""The database's two doors: `execute` takes and returns JSON, `call` plain dicts."""
+"""The database's two entry points: `execute` takes and returns JSON, `call` plain dicts."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ log = logging.getLogger("isotone")
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
-# An expression that is neither a text nor a tree is found where it is compiled.
+# An expression that is neither a text nor a tree is refused when it is compiled.
 _EXPLAINED: Final = (ValidationException, ResourceNotFoundException, SerializationException)
 _GROUPED: Final = frozenset(name for name, action in ACTIONS.items() if action.grouped)
 
 
 class Service:
-    """A database as its clients see it. Every method may be called from any thread."""
+    """The database for its clients. Every method may be called from any thread."""
 
     __slots__ = ("engine",)
 
@@ -50,22 +50,22 @@ class Service:
         self.engine = engine
 
     def execute(self, operation: str, body: bytes) -> bytes:
-        """Execute one request, JSON to JSON; raises `ApiError` as the service would answer it."""
+        """Execute one request, JSON to JSON; raises the service's error as an `ApiError`."""
         action = ACTIONS.get(operation)
         if action is None:
             raise UnknownOperationException
         try:
             return _encode(action.run(self.engine, decode(action.request, body)))
         except (ValidationException, ResourceNotFoundException) as error:
-            # The service checks the whole of a request before it looks at any table.
+            # The service validates a whole request before it reads any table.
             raise explain(action.request, body) or error from None
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Execute one request of a caller in this process: the same as `execute`, without JSON.
 
         Expressions may be trees (`isotone.expressions.nodes`) that carry their values as literals; then
-        there are no ExpressionAttributeNames and no ExpressionAttributeValues. The answer belongs to the
-        caller, who may change it.
+        there are no ExpressionAttributeNames and no ExpressionAttributeValues. The caller owns the
+        response and may change it.
         """
         action = ACTIONS.get(operation)
         if action is None:
@@ -78,31 +78,31 @@ class Service:
             if error.members:
                 error.members = _decode(_encode(error.members))
             raise error from None
-        except UnicodeEncodeError:  # half a surrogate pair, which no JSON can say
+        except UnicodeEncodeError:  # half a surrogate pair, which JSON cannot represent
             raise SerializationException from None
         if not answer:
             return {}
-        # An answer shares nothing with the engine. Items are stored as JSON: one pass decodes them all.
+        # A response shares nothing with the engine. Items are stored as JSON: one pass decodes them all.
         own: dict[str, Any] = _decode(_encode(answer))
         if operation == "BatchGetItem":
             _restore_expressions(own["UnprocessedKeys"], request["RequestItems"])
         return own
 
     def is_write(self, operation: str) -> bool:
-        """Whether requests of this action gain from being committed together."""
+        """Whether requests of this action should be committed together."""
         return operation in _GROUPED
 
     def execute_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         """Execute requests in one transaction, so that all of them wait for the disk once.
 
-        Each is answered as if it had come alone. None is answered before all are on the disk.
+        Each gets the response that it would get alone. None is answered before all are on the disk.
         """
         if len(requests) > 1:
             try:
                 with self.engine.writing:
                     return [self._answer(*request) for request in requests]
             except StorageBusy as error:
-                # One by one, each would wait as long again for the same lock.
+                # One by one, each would wait for the same lock again.
                 return [InternalServerError(str(error))] * len(requests)
             except Exception:
                 # The whole group was undone. Run one by one, each request gets its own answer.
@@ -111,7 +111,7 @@ class Service:
         return [self._answer_alone(*request) for request in requests]
 
     def maintain(self) -> float:
-        """Do a slice of background work; the seconds after which to call again."""
+        """Do a slice of background work; returns the seconds after which to call again."""
         return maintenance.step(self.engine)
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ class Service:
 
 
 def _restore_expressions(unprocessed: dict[str, Any], requested: Mapping[str, Any]) -> None:
-    """Give back the expressions of a request as they came: some may be trees."""
+    """Return the expressions of a request unchanged: some may be trees."""
     for name, entry in unprocessed.items():
         if "ProjectionExpression" in entry:
             entry["ProjectionExpression"] = requested[name]["ProjectionExpression"]

@@ -1,6 +1,6 @@
-"""Whether items, keys and key conditions fit a table, and AWS's sentences where they do not.
+"""Checks that items, keys and key conditions fit a table, and raises AWS's errors if they do not.
 
-The engine only says whether something fits. This module finds out why not, on the slow path.
+The engine only reports whether something fits. This module finds the reason, on the slow path.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _INDEX_SIZES: Final = {"HASH": "hashkey", "RANGE": "rangekey"}
 
 
 class Refusals(NamedTuple):
-    """What is said of an attribute that cannot be an index's key (wrong type, empty, too long), and of
-    an item that is too large.
+    """The sentences for an attribute that cannot be the key of an index (wrong type, empty, too long), and
+    for an item that is too large.
     """
 
     type: str
@@ -78,14 +78,14 @@ def requested_key(keyspace: Keyspace, key: dict[str, Any]) -> tuple[bytes, Item]
 
 
 def check_item(table: Table, item: Item, size: int) -> None:
-    """Refuse an item that cannot lie in this table or in one of its indexes."""
+    """Refuse an item that does not fit this table or one of its indexes."""
     if not (table.keyspace.is_plain(item) or table.keyspace.fits(item)):
         raise _unfit(table.keyspace, item)
     _check(table, item, size, _PUT)
 
 
 def check_updated(table: Table, item: Item, size: int) -> None:
-    """Refuse what an update made of an item, if it cannot lie in this table or in an index."""
+    """Refuse an updated item that does not fit this table or one of its indexes."""
     _check(table, item, size, _UPDATE)
 
 
@@ -100,7 +100,7 @@ def _check(table: Table, item: Item, size: int, refusals: Refusals) -> None:
 
 
 def _unfit(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> ValidationException:
-    """What is wrong with an item that does not fit the key of a table."""
+    """The error for an item that does not fit the key of a table."""
     for part in keyspace.schema.parts:
         value = item.get(part.name)
         if value is None:
@@ -114,7 +114,7 @@ def _unfit(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> Validation
 
 
 def unfit_values(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> ValidationException:
-    """What is wrong with key attributes of the right types: one of them is empty or too long."""
+    """The error for key attributes of the right types, one of which is empty or too long."""
     for part, kind, limit in _limited_parts(keyspace.schema):
         if not item[part.name][part.type]:
             return _empty(part)
@@ -136,7 +136,7 @@ def _empty(part: KeyPart) -> ValidationException:
 
 
 def _check_index(index: SecondaryIndex, item: Item, refusals: Refusals) -> None:
-    """Refuse an item with an attribute that cannot be the key of an index. One may be missing."""
+    """Refuse an item with an attribute that cannot be the key of an index. A missing attribute is allowed."""
     for part, kind, limit in _limited_parts(index.schema.keys):
         value = item.get(part.name)
         if value is None:
@@ -163,7 +163,7 @@ def _check_index(index: SecondaryIndex, item: Item, refusals: Refusals) -> None:
 
 
 def check_key_condition(keyspace: Keyspace, keys: KeyRange) -> None:
-    """Refuse a key condition whose values are not of the key's types, or empty."""
+    """Refuse a key condition with values that are empty or of other types than the key's."""
     parts = keyspace.schema.parts
     equal = keys.partition + keys.equal
     for part, value in zip(parts, equal, strict=False):

@@ -1,8 +1,8 @@
 """The request structures as a tree that the slow path can walk.
 
 A request structure is the only description of a request. msgspec compiles it to the fast decoder, `shape_of` to
-this tree. So the two agree on what a request may be, and `serialization` and `constraints` only say it
-in AWS's words.
+this tree. So the two accept the same requests, and `serialization` and `constraints` only add AWS's
+errors.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ARN_LENGTH: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One rule on a member, and the sentence that says it."""
+    """One rule on a member, and its sentence in an error."""
 
     sentence: str
     holds: Callable[[Any], bool]
@@ -46,7 +46,7 @@ Constraints: TypeAlias = tuple[Constraint, ...]
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """Text, a number or a flag; `java` is the type that the service names in its errors."""
+    """Text, a number or a flag; `java` is the type name in the service's errors."""
 
     java: str
     constraints: Constraints = ()
@@ -78,7 +78,7 @@ class Mapping:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a structure; one that is `checked_last` has sentences of its own."""
+    """A member of a structure; those that are `checked_last` have their own sentences."""
 
     name: str
     shape: Shape
@@ -100,7 +100,7 @@ Shape: TypeAlias = Scalar | Value | Sequence | Mapping | Record
 
 @cache
 def shape_of(structure: type[Structure]) -> Record:
-    """The tree of a request structure; made once for each."""
+    """The tree of a request structure; cached."""
     hints = get_type_hints(structure, include_extras=True)
     members = {}
     for field in msgspec.structs.fields(structure):
@@ -113,7 +113,7 @@ def shape_of(structure: type[Structure]) -> Record:
 
 
 def text_constraints(meta: msgspec.Meta) -> Constraints:
-    """The rules of a text, in the order in which the service reports them broken."""
+    """The rules of a text, in the order in which the service reports violations."""
     rules = []
     if meta.pattern is not None:
         rules.append(_pattern(meta.pattern.removeprefix("^").removesuffix(r"\Z")))
@@ -205,7 +205,7 @@ def _length(meta: msgspec.Meta) -> Constraints:
 
 
 def _range(meta: msgspec.Meta) -> Constraints:
-    """A bound of the Java type itself is not a rule: values beyond it are clamped."""
+    """A bound that is the limit of the Java type is not a rule: larger values are clamped."""
     rules = []
     low, high = meta.ge, meta.le
     if low is not None and low > -(2**31):

@@ -242,7 +242,7 @@ def get_item(engine: Engine, request: GetItem) -> Answer:
 
 
 def shown(record: bytes, projection: Projection | None) -> Item | msgspec.Raw:
-    """A stored item in an answer: its bytes, not parsed, or its projection."""
+    """A stored item in a response: its unparsed bytes, or its projection."""
     if projection is None:
         return msgspec.Raw(body_of(record))
     return projection.project(item_of(record))

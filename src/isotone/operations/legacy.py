@@ -1,7 +1,7 @@
-"""The legacy parameters, which expressions replaced, translated into the trees of expressions.
+"""Translates the legacy parameters, which expressions replaced, into expression trees.
 
 AttributesToGet, Expected, QueryFilter, ScanFilter, KeyConditions and AttributeUpdates have no paths: a
-name is an attribute's name, dots and brackets included. Their values are checked here, condition by
+name is an attribute's name, including dots and brackets. Their values are checked here, condition by
 condition, in the service's words; `expressions` evaluates them.
 """
 
@@ -68,7 +68,7 @@ Apply = Callable[[Item, Any], Item]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A ComparisonOperator: how many values of which types it takes, and the tree it stands for."""
+    """A ComparisonOperator: the number and types of its values, and its expression tree."""
 
     build: Build
     fewest: int = 1
@@ -85,14 +85,14 @@ def _called(function: str) -> Build:
 
 
 def _in(path: Path, *choices: Literal) -> ConditionNode:
-    # The limit on IN in expressions does not hold here.
+    # The limit on IN in expressions does not apply here.
     starts = range(0, len(choices), limits.IN_OPERANDS)
     parts = tuple(In(path, choices[start : start + limits.IN_OPERANDS]) for start in starts)
     return parts[0] if len(parts) == 1 else Or(parts)
 
 
 def _not_contains(path: Path, value: Literal) -> ConditionNode:
-    # An attribute that is missing does not satisfy it, unlike NE.
+    # A missing attribute does not satisfy it, unlike NE.
     return And((Call("attribute_exists", (path,)), Not(Call("contains", (path, value)))))
 
 
@@ -175,7 +175,7 @@ def key_conditions(conditions: Mapping[str, members.Condition] | None) -> KeyCon
 def checked_values(
     operator: str, values: Sequence[AttributeValue] | None
 ) -> tuple[AttributeValue, ...]:
-    """The values of a comparison in normal form, once their number and types have been checked."""
+    """The values of a comparison in normal form, after checking their number and types."""
     checked = tuple(canonical_value(value)[0] for value in values or ())
     rule = OPERATORS[operator]
     if not rule.fewest <= len(checked) <= rule.most:
@@ -293,7 +293,7 @@ def _action(name: str, update: members.AttributeValueUpdate) -> Action:
 
 @dataclass(frozen=True, slots=True)
 class _UpdateAction:
-    """An Action of AttributeUpdates that has a value: the types it takes, and what it stands for."""
+    """An Action of AttributeUpdates with a value: the types it takes, and its expression tree."""
 
     build: Callable[[Path, Literal], Action]
     words: str

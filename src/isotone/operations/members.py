@@ -1,7 +1,7 @@
-"""What requests are made of: structures, and the types of members with AWS's constraints.
+"""The building blocks of requests: structures, and the types of members with AWS's constraints.
 
 Attributes are in snake case (`request.table_name` is `TableName`); an absent member is None. A constraint
-is in the annotation: msgspec enforces it while it decodes, and `grammar` reads it to explain a refusal.
+is part of the annotation: msgspec enforces it while decoding, and `grammar` reads it to explain a refusal.
 The values of an enum are in the order in which the service prints them.
 """
 
@@ -21,10 +21,10 @@ def member_name(attribute: str) -> str:
 
 
 class Structure(Struct, frozen=True, gc=False, rename=member_name):
-    """A structure of the API: unknown members are ignored, null means absent, as the service has it."""
+    """A structure of the API: unknown members are ignored and null means absent, as on the service."""
 
 
-# An attribute value stays as JSON gave it; `values.canonical_item` checks it.
+# An attribute value stays as in the JSON; `values.canonical_item` checks it.
 AttributeValue: TypeAlias = dict[str, Any]
 AttributeName: TypeAlias = Annotated[str, Meta(max_length=65535)]
 AttributeMap: TypeAlias = dict[AttributeName, AttributeValue]
@@ -34,7 +34,7 @@ AttributeNames: TypeAlias = Annotated[list[AttributeName], Meta(min_length=1)]
 TableName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=1024, extra={"checked": "name"})
 ]
-# Control-plane calls check the name after everything else, with sentences of their own.
+# Control-plane calls check the name last, and have their own sentences.
 ControlTableName: TypeAlias = Annotated[
     str,
     Meta(pattern=r"^([a-zA-Z0-9_.-]{3,255}\Z|arn:)", max_length=1024, extra={"checked": "last"}),
@@ -102,7 +102,7 @@ TagKey = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class Tag(Structure, frozen=True):
-    """A name and a value that the user gives a table."""
+    """A name and a value that a user attaches to a table."""
 
     key: TagKey
     value: Annotated[str, Meta(max_length=256)]

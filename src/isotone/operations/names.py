@@ -1,4 +1,4 @@
-"""Names and ARNs, and the tables that they stand for.
+"""Names and ARNs, and the tables that they identify.
 
 Control-plane and data-plane calls refuse a bad name, and a table that does not exist, with different
 sentences.
@@ -41,7 +41,7 @@ def table_name(text: str, path: str = "tableName") -> str:
 
 
 def check_control_name(member: str, text: str | None) -> None:
-    """Refuse a missing, short, long or malformed name as CreateTable and its kin do."""
+    """Refuse a missing, short, long or malformed name, as control-plane calls do."""
     if text is None:
         raise ValidationException(
             f"The parameter '{member}' is required but was not present in the request"
@@ -54,7 +54,7 @@ def check_control_name(member: str, text: str | None) -> None:
 
 
 def open_table(engine: Engine, name: str) -> Table:
-    """The table of a data-plane request, which names it or gives its ARN."""
+    """The table of a data-plane request, by its name or its ARN."""
     try:
         return engine.catalog.tables[name]
     except KeyError:
@@ -65,7 +65,7 @@ def open_table(engine: Engine, name: str) -> Table:
 
 
 def described_table(engine: Engine, name: str) -> Table:
-    """The table of a control-plane request, whose refusal names the table."""
+    """The table of a control-plane request; its error names the table."""
     plain = table_name(name)
     table = engine.catalog.tables.get(plain)
     if table is None:
@@ -74,7 +74,7 @@ def described_table(engine: Engine, name: str) -> Table:
 
 
 def table_of_arn(engine: Engine, arn: str) -> Table:
-    """The table that a resource's ARN stands for (tags are kept by ARN)."""
+    """The table with a resource's ARN (tags are stored by ARN)."""
     table = engine.catalog.tables.get(arn.rpartition("/")[2])
     if table is None or table_arn(engine, table.name) != arn:
         raise ResourceNotFoundException(

@@ -134,7 +134,7 @@ def query(engine: Engine, request: Query) -> Answer:
             start = _query_start(source, request.exclusive_start_key, wanted, bounds)
         selection = Selection(source, request, filters, projection, binding)
         reverse = request.scan_index_forward is False
-        # The entries have no name here, so that their cursor is closed before the lock is released.
+        # No variable refers to the entries, so their cursor is closed before the lock is released.
         page = selection.reader.page(source.entries(bounds, start, reverse=reverse))
         return selection.answer(page)
 
@@ -160,7 +160,7 @@ def scan(engine: Engine, request: Scan) -> Answer:
 
 
 def _source(engine: Engine, request: Query | Scan, binding: Binding) -> Source:
-    """What a request reads from, which must be able to answer it."""
+    """The table or index that a request reads, which must support the request."""
     table = open_table(engine, request.table_name)
     binding.check_keys(table)
     index = None if request.index_name is None else _index(table, request.index_name)
@@ -216,12 +216,12 @@ def _within(key: bytes, bounds: Bounds) -> bool:
 
 
 def _position(source: Source, requested: dict[str, Any]) -> bytes:
-    """The physical key that an `ExclusiveStartKey` stands for."""
+    """The physical key that an `ExclusiveStartKey` names."""
     start, _ = canonical_item(requested)
     table = source.table.keyspace
     types = {part.name: part.type for part in table.schema.parts + source.keyspace.schema.parts}
     if start.keys() != types.keys() or any(kind not in start[name] for name, kind in types.items()):
-        # The service gives the reason only where the table's own key is meant.
+        # The service gives the reason only for the table's own key.
         raise ValidationException(
             _INVALID_START if source.index else f"{_INVALID_START}: {MISMATCH}"
         )
@@ -231,7 +231,7 @@ def _position(source: Source, requested: dict[str, Any]) -> bytes:
 
 
 def _refuse_key_filter(source: Source, attributes: frozenset[str], request: Query) -> None:
-    """A filter on the key that the Query reads by is refused: a key condition says it better."""
+    """Refuse a filter on the key of the Query, which belongs in the key condition."""
     for name in source.keyspace.names:
         if name in attributes:
             kind = "Filter Expression" if request.filter_expression is not None else "QueryFilter"
@@ -241,7 +241,7 @@ def _refuse_key_filter(source: Source, attributes: frozenset[str], request: Quer
 
 
 def _projection_of(request: Query | Scan, binding: Binding) -> Projection | None:
-    """What the request cuts items down to, or None for all that there is."""
+    """The projection of the request; None for whole items."""
     if request.projection_expression is not None:
         return binding.projection(request.projection_expression)
     if request.attributes_to_get is not None:
@@ -251,7 +251,7 @@ def _projection_of(request: Query | Scan, binding: Binding) -> Projection | None
 
 
 class Selection:
-    """How each entry of a source becomes an item of the answer."""
+    """How each entry of a source becomes an item of the response."""
 
     def __init__(
         self,
@@ -276,7 +276,7 @@ class Selection:
         )
 
     def answer(self, page: Page) -> dict[str, Any]:
-        """The answer's members for a page."""
+        """The response's members for a page."""
         answer: dict[str, Any] = {}
         if self.request.select != "COUNT":
             answer["Items"] = page.items
@@ -292,7 +292,7 @@ class Selection:
         return answer
 
     def _expander(self, projection: Projection | None) -> Callable[[bytes], bytes] | None:
-        """For a local index that lacks wanted attributes: the way to the table's own item."""
+        """For a local index that lacks requested attributes: a function that reads the table's item."""
         index = self.source.index
         if index is None or index.kind == "global":
             return None
@@ -319,7 +319,7 @@ def _check_projected(
     filters: Condition | None,
     projection: Projection | None,
 ) -> None:
-    """Refuse attributes that an index lacks. A local index fetches them, but not for a filter."""
+    """Refuse attributes that an index lacks. A local index fetches them from the table, but not for a filter."""
     unseen = [] if filters is None else index.missing(filters.attributes)
     if unseen:
         raise ValidationException(
@@ -341,7 +341,7 @@ def _check_projected(
 
 
 def _check_choice(request: Query | Scan) -> None:
-    """Refuse a Select that contradicts the attributes asked for; the service does so after expressions."""
+    """Refuse a Select that contradicts the requested attributes; the service checks it after expressions."""
     select = request.select
     if select is None:
         return

@@ -1,7 +1,7 @@
-"""From JSON to a document of the right types, as the service's own parser does it.
+"""Converts JSON to a document of the right types, like the service's own parser.
 
-A null is an absent member, a decimal in the place of an integer loses its fraction, and a number beyond
-the Java type is clamped to it. Any other wrong type is refused; the first in the body is reported.
+A null is an absent member, a decimal for an integer loses its fraction, and a number outside the range of
+the Java type is clamped. Any other wrong type is refused; the first in the body is reported.
 Constraints come later (`constraints`).
 """
 
@@ -64,12 +64,12 @@ def _scalar(document: Any, shape: Scalar) -> Any:
 
 
 def _token(document: Any) -> str:
-    """What the service's parser calls a JSON scalar."""
+    """The service's name for a JSON scalar."""
     if isinstance(document, bool):
         return "TRUE_VALUE" if document else "FALSE_VALUE"
     try:
         return {int: "NUMBER_VALUE", float: "DECIMAL_VALUE", str: "STRING_VALUE"}[type(document)]
-    except KeyError:  # what was never JSON
+    except KeyError:  # a value that did not come from JSON
         raise SerializationException from None
 
 
@@ -103,7 +103,7 @@ def _mapping(document: Any, shape: Mapping) -> Any:
         raise SerializationException(f"Unrecognized collection type {java_type(shape)}")
     if not isinstance(document, dict):
         raise SerializationException(_FIELD)
-    if not all(isinstance(name, str) for name in document):  # a mapping that was never JSON
+    if not all(isinstance(name, str) for name in document):  # a mapping that did not come from JSON
         raise SerializationException
     return {
         name: conform(value, shape.value)
@@ -125,7 +125,7 @@ def _record(document: Any, shape: Record) -> Any:
 
 
 def _is_tree(name: str, value: Any) -> bool:
-    """Whether a member is an expression as a tree, which only callers in this process can give."""
+    """Whether a member is an expression tree, which only callers in this process can pass."""
     return isinstance(value, msgspec.Struct) and name.endswith("Expression")
 
 

@@ -1,4 +1,4 @@
-"""The actions on what surrounds a table: expiry, tags, and the account's limits and endpoints."""
+"""The actions on a table's expiry and tags, and on the account's limits and endpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from isotone.operations.names import described_table, table_of_arn
 
 
 class TimeToLiveSpecification(Structure, frozen=True):
-    """Which attribute says when an item expires."""
+    """The attribute with an item's expiry."""
 
     enabled: Flag
     attribute_name: Annotated[str, Meta(min_length=1, max_length=255)]
@@ -48,7 +48,7 @@ class TagResource(Structure, frozen=True):
 
 
 class UntagResource(Structure, frozen=True):
-    """Take tags away."""
+    """Remove tags."""
 
     resource_arn: ResourceArn
     tag_keys: list[TagKey]
@@ -177,7 +177,7 @@ def _check_arn(arn: str) -> None:
 
 @action("DescribeLimits")
 def describe_limits(_engine: Engine, request: DescribeLimits) -> Answer:
-    """The quotas of an account, as a new one has them."""
+    """The quotas of a new account."""
     return {
         "AccountMaxReadCapacityUnits": 80_000,
         "AccountMaxWriteCapacityUnits": 80_000,

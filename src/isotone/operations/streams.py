@@ -1,8 +1,8 @@
-"""The actions of DynamoDB Streams, which is a service of its own to the SDKs.
+"""The actions of DynamoDB Streams, which is a separate service to the SDKs.
 
-GetShardIterator gives an iterator: the sequence number that a reader has come to. A client takes it as it
-is: the stream's ARN, a version, and a text with a checksum that only we read, so that no other text passes
-for one. GetRecords reads from an iterator on and gives the next one.
+GetShardIterator returns an iterator, which contains the position of a reader. It is opaque to clients: the
+stream's ARN, a version, and a text with a checksum, so that other texts are refused. GetRecords reads from an
+iterator on and returns the next one.
 """
 
 from __future__ import annotations
@@ -92,14 +92,12 @@ STREAM_NOT_FOUND: Final = "Requested resource not found: Stream: {arn} not found
 _NO_SHARD: Final = "Requested resource not found: Shard does not exist"
 _EVENT_NAMES: Final = {INSERT: "INSERT", MODIFY: "MODIFY", REMOVE: "REMOVE", EXPIRE: "REMOVE"}
 _TIME_TO_LIVE: Final = {"PrincipalId": "dynamodb.amazonaws.com", "Type": "Service"}
-_SEQUENCE_BASE: Final = (
-    10**20
-)  # is added, so that all numbers have 21 digits, as the service's have
+_SEQUENCE_BASE: Final = 10**20  # is added, so that all numbers have 21 digits, like the service's
 
 
 @action("ListStreams")
 def list_streams(engine: Engine, request: ListStreams) -> Answer:
-    """The streams of one table or of all, also of deleted tables, a page at a time."""
+    """The streams of one table or of all, including deleted tables, a page at a time."""
     limit = request.limit or limits.LIST_STREAMS
     if limit > limits.LIST_STREAMS:
         raise ValidationException(
@@ -125,7 +123,7 @@ def list_streams(engine: Engine, request: ListStreams) -> Answer:
 
 @action("DescribeStream")
 def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
-    """What a stream records, and its shards, the oldest first, a page at a time."""
+    """A stream's settings and its shards, the oldest first, a page at a time."""
     limit = request.limit or limits.DESCRIBED_SHARDS
     if limit > limits.DESCRIBED_SHARDS:
         raise ValidationException(
@@ -158,7 +156,7 @@ def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
 
 
 def _filtered(shards: list[Shard], wanted: ShardFilter | None) -> list[Shard]:
-    """The shards that a filter lets through: the children of one."""
+    """The shards that a filter selects: the children of one."""
     if wanted is None:
         return shards
     return [shard for shard in shards if shard.parent and shard.parent == wanted.shard_id]
@@ -263,7 +261,7 @@ def stream_arn(engine: Engine, stream: Stream) -> str:
 
 
 def _stream_of_arn(engine: Engine, arn: str, refusal: str = STREAM_NOT_FOUND) -> Stream:
-    """The stream of an ARN: one that records, or did so within the last day."""
+    """The stream of an ARN: one that is enabled, or was within the last day."""
     parts = arn.split("/")  # …:table/NAME/stream/LABEL
     stream = streams.find(engine, parts[1], parts[3]) if len(parts) == 4 else None
     if stream is None or stream_arn(engine, stream) != arn:
@@ -279,7 +277,7 @@ _CHECKSUM: Final = 4
 
 
 class Iterator(NamedTuple):
-    """The place of the next record to read: at or after `sequence`. `made` is in milliseconds."""
+    """The position of the next record to read: at or after `sequence`. `made` is in milliseconds."""
 
     arn: str
     shard: int
@@ -292,7 +290,7 @@ def _now(engine: Engine) -> int:
 
 
 def sequence_text(sequence: int) -> str:
-    """A sequence number as clients see it."""
+    """A sequence number in the form for clients."""
     return str(_SEQUENCE_BASE + sequence)
 
 
@@ -303,14 +301,14 @@ def _sequence_in(text: str | None) -> int:
 
 
 def _text_of(iterator: Iterator) -> str:
-    """An iterator as a client sees it."""
+    """An iterator in the form for clients."""
     arn, *numbers = iterator
     payload = _PAYLOAD.pack(*numbers)
     return f"{arn}|{_VERSION}|{b64encode(payload + _checksum(arn, payload)).decode()}"
 
 
 def _iterator_in(text: str) -> Iterator:
-    """The iterator in a text. Raises `ValidationException` for one that was not made here."""
+    """The iterator in a text. Raises `ValidationException` for a text that is not an iterator of ours."""
     arn, _, rest = text.partition("|")
     version, _, encoded = rest.partition("|")
     try:
@@ -328,8 +326,8 @@ def _checksum(arn: str, payload: bytes) -> bytes:
 
 
 def _start(engine: Engine, stream: Stream, shard: Shard, request: GetShardIterator) -> int:
-    """The sequence number at which an iterator of some type begins."""
-    # The latest number that can be in the shard; one that is open may begin at its first.
+    """The sequence number at which an iterator of a type starts."""
+    # The latest number that can be in the shard; an open shard may still be empty.
     end = last_sequence(engine, stream.tree) if shard.last is None else shard.last
     kind = request.shard_iterator_type
     if kind == "TRIM_HORIZON" or kind == "LATEST":
@@ -346,6 +344,6 @@ def _start(engine: Engine, stream: Stream, shard: Shard, request: GetShardIterat
 
 
 def _refuse_trimmed(shard: Shard, sequence: int) -> None:
-    """Refuse a position before records that have been dropped."""
+    """Refuse a position whose records have been dropped."""
     if sequence <= shard.trimmed:
         raise TrimmedDataAccessException("The data you are trying to access has been trimmed")

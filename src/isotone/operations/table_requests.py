@@ -1,4 +1,4 @@
-"""The requests of actions on tables, and their rules that need no table, in the service's order."""
+"""The requests of actions on tables, and the rules that do not need the table, in the service's order."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NonKeyAttributes = Annotated[
 
 
 class AttributeDefinition(Structure, frozen=True):
-    """The type of an attribute that some key uses."""
+    """The type of an attribute that a key uses."""
 
     attribute_name: KeyAttributeName
     attribute_type: ScalarAttributeType
@@ -63,21 +63,21 @@ class Projection(Structure, frozen=True):
 
 
 class ProvisionedThroughput(Structure, frozen=True):
-    """Capacity units a second."""
+    """Capacity units per second."""
 
     read_capacity_units: PositiveLong
     write_capacity_units: PositiveLong
 
 
 class OnDemandThroughput(Structure, frozen=True):
-    """The ceiling of an on-demand table or index; -1 takes it away."""
+    """The maximum of an on-demand table or index; -1 removes it."""
 
     max_read_request_units: Long | None = None
     max_write_request_units: Long | None = None
 
 
 class WarmThroughput(Structure, frozen=True):
-    """What a table or index should bear at once."""
+    """The throughput that a table or index should support at once."""
 
     read_units_per_second: Long | None = None
     write_units_per_second: Long | None = None
@@ -92,7 +92,7 @@ class LocalSecondaryIndex(Structure, frozen=True):
 
 
 class GlobalSecondaryIndex(Structure, frozen=True):
-    """An index with a key of its own."""
+    """An index with its own key."""
 
     index_name: IndexName
     key_schema: IndexKeySchema
@@ -103,7 +103,7 @@ class GlobalSecondaryIndex(Structure, frozen=True):
 
 
 class StreamSpecification(Structure, frozen=True):
-    """Whether changes are recorded, and what a record shows."""
+    """Whether changes are recorded, and what a record contains."""
 
     stream_enabled: Flag
     stream_view_type: StreamViewType | None = None
@@ -118,7 +118,7 @@ class SSESpecification(Structure, frozen=True):
 
 
 class CreateTable(Structure, frozen=True):
-    """Make a table with its indexes."""
+    """Create a table with its indexes."""
 
     attribute_definitions: list[AttributeDefinition]
     table_name: ControlTableName
@@ -138,13 +138,13 @@ class CreateTable(Structure, frozen=True):
 
 
 class DeleteTable(Structure, frozen=True):
-    """Drop a table with everything in it."""
+    """Delete a table with everything in it."""
 
     table_name: ControlTableName
 
 
 class DescribeTable(Structure, frozen=True):
-    """Ask what a table is like."""
+    """Ask for the description of a table."""
 
     table_name: ControlTableName
 
@@ -177,13 +177,13 @@ class CreateGlobalSecondaryIndexAction(Structure, frozen=True):
 
 
 class DeleteGlobalSecondaryIndexAction(Structure, frozen=True):
-    """Drop a global index."""
+    """Delete a global index."""
 
     index_name: IndexName
 
 
 class GlobalSecondaryIndexUpdate(Structure, frozen=True):
-    """One change of a global index: exactly one of the members is there."""
+    """One change of a global index: exactly one of the members is present."""
 
     update: UpdateGlobalSecondaryIndexAction | None = None
     create: CreateGlobalSecondaryIndexAction | None = None
@@ -307,7 +307,7 @@ def _check_stream(stream: StreamSpecification | None) -> None:
 
 
 def check_update_table(request: UpdateTable) -> None:
-    """Check that an update changes something, and no index twice."""
+    """Check that an update contains a change, and only one per index."""
     if all(getattr(request, name) in (None, []) for name in _UPDATES):
         raise ValidationException(
             "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
@@ -340,7 +340,7 @@ def _check_new_billing(request: UpdateTable) -> None:
 def _created_indexes(
     updates: list[GlobalSecondaryIndexUpdate],
 ) -> list[CreateGlobalSecondaryIndexAction]:
-    """The indexes to make, at most one; no index may be named twice."""
+    """The indexes to create, at most one; no index may be named twice."""
     named: set[str] = set()
     for update in updates:
         action = _action(update)
@@ -394,7 +394,7 @@ class _Projecting(Protocol):
 
 
 def check_key_schema(elements: Sequence[KeySchemaElement], *, parts_of_index: bool = False) -> None:
-    """Check that a key is a HASH attribute and perhaps a RANGE one; a global index may have more."""
+    """Check that a key is a HASH attribute and optionally a RANGE one; a global index may have more."""
     if elements[0].key_type != "HASH":
         raise ValidationException(
             "Invalid KeySchema: The first KeySchemaElement is not a HASH key type"
@@ -424,7 +424,7 @@ def _check_parts(elements: Sequence[KeySchemaElement]) -> None:
 
 
 def check_local_indexes(request: CreateTable) -> None:
-    """Check that local indexes share the table's partition key and have a sort key of their own."""
+    """Check that local indexes share the table's partition key and have their own sort key."""
     indexes = request.local_secondary_indexes
     if indexes is None:
         return
@@ -515,7 +515,7 @@ def _check_name(name: str, seen: set[str]) -> None:
 
 
 def check_projection(projection: Projection) -> None:
-    """Check that NonKeyAttributes are given exactly where ProjectionType is INCLUDE."""
+    """Check that NonKeyAttributes are given if and only if ProjectionType is INCLUDE."""
     kind, names = projection.projection_type, projection.non_key_attributes
     if kind is None:
         raise ValidationException(f"{INVALID}Unknown ProjectionType: null")
@@ -530,7 +530,7 @@ def check_projection(projection: Projection) -> None:
 
 
 def check_projected_count(indexes: Iterable[_Projecting]) -> None:
-    """Check that the indexes of a table do not name too many attributes to copy."""
+    """Check that the indexes of a table do not copy too many named attributes."""
     if (
         sum(len(each.projection.non_key_attributes or ()) for each in indexes)
         > limits.PROJECTED_NAMES

@@ -1,6 +1,6 @@
-"""The actions on tables: they are created, described, changed and deleted at once.
+"""The actions on tables: create, describe, change and delete, all completed at once.
 
-Only a new index of a table that has items takes time: it is filled in the background.
+Only a new index of an existing table takes time: it is filled in the background.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from isotone.operations.table_requests import (
 
 @action("CreateTable")
 def create_table(engine: Engine, request: CreateTable) -> Answer:
-    """A new table with its indexes, ready as soon as the answer is there."""
+    """Create a table with its indexes; it is ready when the response is sent."""
     check_create_table(request)
     name = table_name(request.table_name)
     with engine.writing:
@@ -73,7 +73,7 @@ def create_table(engine: Engine, request: CreateTable) -> Answer:
 
 @action("DescribeTable")
 def describe_table(engine: Engine, request: DescribeTable) -> Answer:
-    """A table's keys, indexes and settings, with counts that are true at this moment."""
+    """A table's keys, indexes and settings, with exact counts."""
     with engine.reading:
         table = described_table(engine, request.table_name)
         return {"Table": table_description(engine, table.schema)}
@@ -165,11 +165,11 @@ def _indexes(
     )
 
 
-# From the members of a request to the catalog's own terms
+# Convert the members of a request to the catalog's structures
 
 
 class _IndexDefinition(Protocol):
-    """What the three requests that define an index have in common."""
+    """The members that the three requests that define an index share."""
 
     @property
     def index_name(self) -> str: ...
@@ -184,7 +184,7 @@ def _attribute_types(definitions: list[AttributeDefinition] | None) -> dict[str,
 
 
 def _key_schema(elements: list[KeySchemaElement], types: Mapping[str, str]) -> KeySchema:
-    """The key that the elements describe; their rules have been checked."""
+    """The key that the elements describe; they have been validated."""
 
     def parts(kind: str) -> tuple[KeyPart, ...]:
         return tuple(
@@ -203,7 +203,7 @@ def _index_schema(
     types: Mapping[str, str],
     status: IndexStatus = "ACTIVE",
 ) -> IndexSchema:
-    """A new index, with a tree name of its own; the tree is made by the caller."""
+    """A new index with a new tree name; the caller creates the tree."""
     wanted = definition.projection
     return IndexSchema(
         name=definition.index_name,
@@ -220,7 +220,7 @@ def _index_schema(
 
 
 def _with_stream(engine: Engine, schema: TableSchema, wanted: StreamSpecification) -> TableSchema:
-    """The table with its changes recorded, or not any more; the caller saves it."""
+    """The table with its stream enabled or disabled; the caller saves it."""
     if wanted.stream_enabled:
         assert wanted.stream_view_type is not None  # the rules require it
         return streams.enable(engine, schema, wanted.stream_view_type)
@@ -243,14 +243,14 @@ _TABLE_SETTINGS = (
 
 
 def _settings(request: object, members: tuple[str, ...]) -> dict[str, Any]:
-    """Members that are kept and described as they came, under AWS's names."""
+    """Members that are stored and described unchanged, under AWS's names."""
     names = {field.name: field.encode_name for field in msgspec.structs.fields(type(request))}  # type: ignore[arg-type]
     given = {names[name]: getattr(request, name) for name in members if name in names}
     return {name: _plain(value) for name, value in given.items() if value is not None}
 
 
 def _plain(value: Any) -> Any:
-    """A structure as JSON has it, without its absent members."""
+    """A structure as a JSON document, without its absent members."""
     if not isinstance(value, Structure):
         return value
     members = msgspec.to_builtins(value)
@@ -349,7 +349,7 @@ def _with_indexes(engine: Engine, schema: TableSchema, request: UpdateTable) -> 
 
 
 def _types(schema: TableSchema, request: UpdateTable) -> dict[str, str]:
-    """The types of all attributes that may be keys; none may be defined again with another type."""
+    """The types of all key attributes; none may be redefined with another type."""
     wanted = _attribute_types(request.attribute_definitions)
     types = {**wanted, **schema.attributes}
     if any(types[name] != kind for name, kind in wanted.items()):
@@ -372,7 +372,7 @@ def _check_counts(schema: TableSchema) -> None:
 
 
 def _check_capacity(before: TableSchema, after: TableSchema) -> None:
-    """Refuse a global index without throughput on a provisioned table, or with some on any other."""
+    """Refuse a global index without throughput on a provisioned table, or with throughput on any other."""
     provisioned = after.billing == "PROVISIONED"
     for index in after.indexes:
         if index.kind == "local" or bool(index.throughput.read) == provisioned:
@@ -446,7 +446,7 @@ def _global_index(schema: TableSchema, name: str) -> IndexSchema:
 
 
 def _with_leaving(before: TableSchema, after: TableSchema) -> TableSchema:
-    """The table as the answer shows it: with its dropped index, for the last time."""
+    """The table in the response: a dropped index is included for the last time."""
     kept = {index.tree for index in after.indexes}
     leaving = [
         msgspec.structs.replace(index, status="DELETING")

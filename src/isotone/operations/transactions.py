@@ -1,4 +1,4 @@
-"""The actions on several items at one moment: TransactGetItems and TransactWriteItems."""
+"""The actions on several items at once: TransactGetItems and TransactWriteItems."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Update(Structure, frozen=True):
 
 
 class TransactWriteItem(Structure, frozen=True):
-    """One entry of TransactWriteItems: exactly one of the members is there."""
+    """One entry of TransactWriteItems: exactly one of the members is present."""
 
     condition_check: ConditionCheck | None = None
     put: Put | None = None
@@ -157,7 +157,7 @@ _check_update: Final = checker(
 )
 
 
-# Why a transaction is cancelled: one reason for each of its entries, in their order
+# Cancellation reasons: one for each entry, in order
 
 _NO_REASON: Final[Reason] = {"Code": "None"}
 _CODES: Final[dict[type[ApiError], str]] = {
@@ -167,7 +167,7 @@ _CODES: Final[dict[type[ApiError], str]] = {
 
 
 def _reason_of(error: ApiError) -> Reason:
-    """The reason that reports an entry's own error."""
+    """The cancellation reason for an entry's error."""
     return {"Code": _CODES[type(error)], "Message": error.message, **error.members}
 
 
@@ -264,7 +264,7 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     entries = [_checked_entry(item) for item in request.transact_items]
     prepared = [_prepare(entry) for entry in entries]
     token = request.client_request_token
-    # With one token, the writes must be the same; what is reported of them may differ.
+    # With the same token, the writes must be the same; what the response reports may differ.
     digest = b"" if token is None else repr(request.transact_items).encode()
     with engine.writing:
         if token is not None and _is_repeated(engine, token, digest):
@@ -287,7 +287,7 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
 
 
 def _is_repeated(engine: Engine, token: str, digest: bytes) -> bool:
-    """Whether a request was executed before; a token that was used for another one is refused."""
+    """Whether a request was executed before; a token that was used for another request is refused."""
     same = tokens.recall(engine, token, digest)
     if same is False:
         raise IdempotentParameterMismatchException(
@@ -297,7 +297,7 @@ def _is_repeated(engine: Engine, token: str, digest: bytes) -> bool:
 
 
 def _checked_entry(item: TransactWriteItem) -> Entry:
-    """The one action of an entry, which may combine its parameters."""
+    """The only action of an entry; checks that its parameters can be combined."""
     present = [getattr(item, name) for name in _ENTRY_ACTIONS]
     actions: list[Entry] = [entry for entry in present if entry is not None]
     if not actions:
@@ -315,7 +315,7 @@ def _checked_entry(item: TransactWriteItem) -> Entry:
 
 
 def _prepare(entry: Entry) -> MakeChange:
-    """All that needs no table: expressions, values, and the item or key."""
+    """Check what does not need the table: expressions, values, and the item or key."""
     binding = Binding(entry.expression_attribute_names, entry.expression_attribute_values)
     update = binding.update(entry.update_expression) if isinstance(entry, Update) else None
     matches = bound(binding.condition(entry.condition_expression), binding.values)
@@ -338,7 +338,7 @@ def _prepare(entry: Entry) -> MakeChange:
 
 
 def _changes(engine: Engine, entries: list[Entry], prepared: list[MakeChange]) -> list[Change]:
-    """Every entry as a change of an item; one that does not fit its table cancels the transaction."""
+    """Every entry as a change of an item; an entry that does not fit its table cancels the transaction."""
     tables = [open_table(engine, entry.table_name) for entry in entries]
     changes: list[Change] = _each_or_cancel(
         partial(make, table) for make, table in zip(prepared, tables, strict=True)

@@ -1,8 +1,8 @@
-"""A write of one item, checked and ready to be executed: what PutItem, UpdateItem, DeleteItem and the
-entries of batches and transactions have in common.
+"""A write of one item, checked and ready to be executed: shared by PutItem, UpdateItem, DeleteItem and the
+entries of batches and transactions.
 
-Making a `Change` needs no item: expressions, values and keys are checked. Executing it needs the open
-transaction: it reads what is there, tests the condition, and writes.
+Making a `Change` does not read the item: it checks expressions, values and keys. Executing it needs the open
+transaction: it reads the stored item, tests the condition, and writes.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Make = Callable[[Item | None, int], Sized]
 """From the old item, if any, and its size to the new one."""
 
 Stored = tuple[bytes | None, Item | None]
-"""What is stored before a write: the record, and the item if it was parsed."""
+"""The stored state before a write: the record, and the item if it was parsed."""
 
 Outcome = tuple[bytes | None, Item | None]
 """The record before a write, and the item after it."""
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """One write of one item: its new value, or how to make that; with neither, the item is deleted.
+    """One write of one item: its new value, or a function that computes it; with neither, it is deleted.
 
     `key_item` has the key attributes (a put's has them all); `on_failure` is what the error of a failed
     condition shows. A change that `only_checks` its condition writes nothing.
@@ -52,16 +52,16 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     only_checks: bool = False
 
     def read(self, engine: Engine) -> Stored:
-        """What is stored at the key. One item read; parsed only if the change depends on it."""
+        """The stored state at the key. Reads one item, and parses it only if the change depends on it."""
         record = engine.store.get(self.table.tree, self.key)
         if record is None or (self.matches is None and self.make is None):
             return record, None
         return record, item_of(record)
 
     def new_item(self, old: Stored) -> Sized | None:
-        """The item that replaces `old`; None where it is deleted.
+        """The item that replaces `old`; None if it is deleted.
 
-        Raises `ConditionalCheckFailedException` where the condition does not hold.
+        Raises `ConditionalCheckFailedException` if the condition is false.
         """
         record, item = old
         if self.matches is not None and not self.matches({} if item is None else item):
@@ -72,7 +72,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
         return self.new if self.make is None else self.make(item, size_of(record))
 
     def write(self, engine: Engine, old: Stored, new: Sized | None, meter: Meter | None) -> None:
-        """Write what `new_item` gave."""
+        """Write the result of `new_item`."""
         if new is None:
             items.delete(engine, self.table, self.key, *old, meter)
         else:
@@ -80,7 +80,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
 
 def execute(engine: Engine, change: Change, meter: Meter | None = None) -> Outcome:
-    """Test and write one change; the caller holds the transaction. One item read, one written."""
+    """Test and write one change; the caller holds the transaction. Reads one item and writes one."""
     old = change.read(engine)
     new = change.new_item(old)
     change.write(engine, old, new, meter)
@@ -90,7 +90,7 @@ def execute(engine: Engine, change: Change, meter: Meter | None = None) -> Outco
 def put_change(
     table: Table, item: Item, size: int, matches: Matches | None, on_failure: str | None
 ) -> Change:
-    """The change that replaces an item whole. The item is canonical."""
+    """The change that replaces a whole item. The item must be canonical."""
     check_item(table, item, size)
     return Change(table, table.keyspace.key(item), item, matches, on_failure, (item, size))
 
@@ -106,7 +106,7 @@ def delete_change(
 def check_change(
     table: Table, key: dict[str, Any], matches: Matches, on_failure: str | None
 ) -> Change:
-    """The change that changes nothing: a transaction's condition check."""
+    """A transaction's condition check, which writes nothing."""
     physical, key_item = requested_key(table.keyspace, key)
     return Change(table, physical, key_item, matches, on_failure, only_checks=True)
 
@@ -119,7 +119,7 @@ def update_change(
     matches: Matches | None,
     on_failure: str | None,
 ) -> Change:
-    """The change that applies an update expression to an item, which need not be there."""
+    """The change that applies an update expression to an item, which need not exist."""
     physical, key_item = requested_key(table.keyspace, key)
     written = frozenset() if update is None else update.attributes_written
     if not written.isdisjoint(table.keyspace.names):
@@ -137,7 +137,7 @@ def update_change(
 
 
 def _growth(name: str, old: AttributeValue | None, new: AttributeValue | None) -> int:
-    """By how many bytes the change of one attribute makes its item larger."""
+    """The number of bytes that the change of one attribute adds to its item."""
     if old is not None and new is not None:
         return value_size(new) - value_size(old)
     if new is not None:
@@ -146,7 +146,7 @@ def _growth(name: str, old: AttributeValue | None, new: AttributeValue | None) -
 
 
 def _key_updated(table: Table, written: frozenset[str]) -> ValidationException:
-    """The refusal of an update that would change the primary key."""
+    """The error for an update that would change the primary key."""
     name = next(name for name in table.keyspace.names if name in written)
     return ValidationException(
         f"{INVALID}Cannot update attribute {name}. This attribute is part of the key"

@@ -1,4 +1,4 @@
-"""An Isotone file: how it is opened, its marks, versions and SQLite settings, and its errors.
+"""An Isotone file: opening it, its application id and version, SQLite's settings, and its errors.
 
 The file is an SQLite database in WAL mode. Two fields of its header identify it: the application id (`ISOT` in
 ASCII) and the user version, which is the version of the format. A file with another id, or of a later version,
@@ -172,7 +172,7 @@ def _use_wal(connection: apsw.Connection, path: str, deadline: float) -> None:
 def _mark(connection: apsw.Connection, path: str) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have been faster, and may know a later format.
+        # Another process may have initialized it first, with a later format.
         if _verify(connection, path):
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version={FORMAT}")

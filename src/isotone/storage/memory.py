@@ -62,14 +62,14 @@ class MemoryStore:
         self._depth = self._snapshots = 0
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Reads see one moment anyway, because nobody else can write. O(1).
+        """Does nothing: no other process can write, so all reads see one moment. O(1).
 
         As in every store, a transaction cannot begin inside a snapshot.
         """
         return _MemorySnapshot(self)
 
     def create_tree(self, tree: str) -> None:
-        """Make an empty tree. O(1)."""
+        """Create an empty tree. O(1)."""
         self._require_transaction()
         if checked_tree_name(tree) in self._trees:
             raise existing_tree(tree)
@@ -127,7 +127,7 @@ class MemoryStore:
     def range(
         self, tree: str, low: bytes, high: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """The entries with `low <= key < high` in order. O(log n), then O(1) an entry."""
+        """The entries with `low <= key < high` in order. O(log n), then O(1) per entry."""
         try:
             branch = self._trees[tree]
         except KeyError:
@@ -166,7 +166,7 @@ class MemoryStore:
                 self._trees.pop(name, None)
             else:
                 self._trees[name] = previous
-            # Last, so that an interruption loses no record; to restore twice does no harm.
+            # Last, so that an interruption loses no record; restoring twice does no harm.
             undo.pop()
 
 

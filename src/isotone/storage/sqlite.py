@@ -4,13 +4,13 @@ Reads outside a transaction begin and end their own read transaction in SQLite. 
 returns, so no reader keeps the log from shrinking. A `range` holds its read transaction as long as its iterator
 lives.
 
-Nested transactions are savepoints, made at the first write inside. So a nested transaction that only reads costs
+Nested transactions are savepoints, created at the first write inside. So a nested transaction that only reads runs
 no SQL. `_depth` counts the open transactions, and `_ready` those that have begun in SQLite. One comparison in
-each write therefore tells whether it must first make savepoints, or must be refused.
+each write therefore shows whether it must first create savepoints, or must be refused.
 
-SQLite may undo the whole transaction by itself, for example when the disk is full. Then `_ready` is `_LOST` until
-the outermost block ends: every write is refused, nothing can commit, and the outermost block raises even if an
-inner one has swallowed the error.
+SQLite may roll back the whole transaction itself, for example when the disk is full. Then `_ready` is `_LOST` until
+the outermost block ends: every write is refused, nothing can commit, and the outermost block raises even if the
+program has caught the error in an inner one.
 """
 
 from __future__ import annotations
@@ -97,12 +97,12 @@ class SQLiteStore:
     def snapshot(self) -> AbstractContextManager[None]:
         """Make all reads inside the block see the moment of the first one.
 
-        A transaction already is a snapshot. It cannot begin inside one.
+        A transaction already is a snapshot. A transaction cannot begin inside a snapshot.
         """
         return _Snapshot(self)
 
     def create_tree(self, tree: str) -> None:
-        """Make an empty tree."""
+        """Create an empty tree."""
         sql = self._statements[checked_tree_name(tree)].create
         if tree in self.trees():
             raise existing_tree(tree)
@@ -149,7 +149,7 @@ class SQLiteStore:
     def range(
         self, tree: str, low: bytes, high: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """The entries with `low <= key < high` in order. O(log n), then O(1) an entry."""
+        """The entries with `low <= key < high` in order. O(log n), then O(1) per entry."""
         bounds = (low,) if high is None else (low, high)
         cursor = self._connection.cursor()
         try:
@@ -222,7 +222,7 @@ class SQLiteStore:
         self._command("BEGIN IMMEDIATE")
 
     def _make_ready(self) -> None:
-        """Make the savepoints of nested transactions that now write, or refuse to."""
+        """Create the savepoints of nested transactions that now write, or raise if that is not possible."""
         if not self._depth:
             raise UsageError(NO_TRANSACTION)
         if self._ready == _LOST:
@@ -250,7 +250,7 @@ class SQLiteStore:
             raise self._failure(error) from error
 
     def _failure(self, error: apsw.Error, tree: str = "") -> Exception:
-        """Isotone's exception for SQLite's; it also notices that SQLite has undone the transaction."""
+        """Isotone's exception for SQLite's; it also records that SQLite has rolled back the transaction."""
         if self._depth and not self._connection.in_transaction:
             self._ready = _LOST
         return storage_error(error, self.path, tree, self._connection.system_errno)
@@ -267,7 +267,7 @@ class SQLiteStore:
     def _disown(self) -> None:
         """In a forked child: never touch the parent's connection again.
 
-        SQLite forbids even to close it here, so it must not be garbage-collected either.
+        SQLite does not even allow closing it here, so it must not be garbage-collected either.
         """
         if not isinstance(self._connection, _Unusable):
             import ctypes  # slow to import, and rarely needed
@@ -340,7 +340,7 @@ class _Snapshot:
 
 
 class _Unusable:
-    """Replaces the connection of a store that cannot be used any more."""
+    """Replaces the connection of a store that can no longer be used."""
 
     __slots__ = ("_why",)
 
@@ -411,9 +411,9 @@ def _statements_of(tree: str) -> _Statements:
 
 
 class _StatementsByTree(dict[str, _Statements]):
-    """The statements of each tree, made at first use, whether or not the tree exists.
+    """The statements of each tree, created at first use, whether or not the tree exists.
 
-    SQLite reports a tree that does not exist, also one that another process has just dropped.
+    SQLite reports a tree that does not exist, even if another process has just dropped it.
     """
 
     def __missing__(self, tree: str) -> _Statements:
