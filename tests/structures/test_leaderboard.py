@@ -995,9 +995,9 @@ def test_what_it_costs() -> None:
         assert measured.take() == (2, 2, 4)
         ranked.record("07", 1)
         read, written, requests = measured.take()
-        assert 2 <= read <= 3
+        assert 1 <= read <= 3
         assert 2 <= written <= 8
-        assert requests == 3
+        assert requests == (3 if read > 1 else 2)
 
         assert len(plain.top(10)) == 10
         assert measured.take() == (10, 0, 1)

@@ -283,6 +283,34 @@ def test_eight_writers_whose_transactions_meet(hasty: Store) -> None:
     ranks_in(hasty).check(sorted(key for keys in all_keys.values() for key in keys))
 
 
+# What is remembered
+
+
+def test_a_change_within_a_remembered_leaf_reads_nothing(hasty: Store) -> None:
+    ranks = ranks_in(hasty)
+    ranks.rebuild(KEYS)
+    ranks.rank(KEYS[3])
+
+    def change() -> Steps[None]:
+        tx = hasty.calls.transaction()
+        yield from ranks.ranking.change(tx, leaving=KEYS[3], entering=KEYS[3] + "x")
+        yield from tx.commit()
+
+    assert len([*requests_of(hasty, change())]) == 1
+    ranks_in(hasty).check(sorted({*KEYS} - {KEYS[3]} | {KEYS[3] + "x"}))
+
+
+def test_a_remembered_leaf_that_others_have_split_is_read_again(hasty: Store) -> None:
+    slow, quick = ranks_in(hasty), ranks_in(hasty)
+    quick.rebuild(KEYS)
+    slow.rank(KEYS[3])
+    added = [f"{KEYS[2]}{number:02}" for number in range(20)]  # below KEYS[3], in its leaf
+    for key in added:
+        quick.change(entering=key)
+    slow.change(leaving=KEYS[3], entering=KEYS[3] + "x")
+    slow.check(sorted({*KEYS, *added} - {KEYS[3]} | {KEYS[3] + "x"}))
+
+
 # What is left half done, or lost
 
 
@@ -318,6 +346,55 @@ def test_a_tree_of_which_a_leaf_is_lost_is_told_within_a_minute(hasty: Store) ->
         with pytest.raises(errors.Contended, match="rerank"):
             call()
         assert clock.now() - begin < 60
+
+
+# The consistency check
+
+
+def test_the_check_finds_damage_of_each_kind(hasty: Store) -> None:
+    def leaf_of(key: str) -> RankingLeaf:
+        return next(leaf for leaf in items_of(hasty, RankingLeaf) if key in leaf.keys)
+
+    def root_counts() -> RankingCounts:
+        return next(item for item in items_of(hasty, RankingCounts) if item.node == "root")
+
+    def drop_leaf() -> None:
+        hasty.delete(leaf_of(KEYS[5]))
+
+    def drop_key() -> None:
+        leaf = leaf_of(KEYS[5])
+        hasty.update(leaf, type(leaf).keys[KEYS[5]].remove())
+
+    def add_foreign_key() -> None:
+        leaf = leaf_of(KEYS[5])
+        hasty.update(leaf, type(leaf).keys[key_of(900)].set(True))
+
+    def move_bound() -> None:
+        leaf = leaf_of(KEYS[5])
+        hasty.update(leaf, type(leaf).high.set(KEYS[5] + "x"))
+
+    def miscount() -> None:
+        counts = root_counts()
+        hasty.update(counts, type(counts).counts[0].add(1))
+
+    def rename_shape() -> None:
+        counts = root_counts()
+        hasty.update(counts, type(counts).shape.set("another"))
+
+    def add_orphan() -> None:
+        leaf = leaf_of(KEYS[5])
+        kind = type(leaf)
+        hasty.put(kind(ranking="r", node="orphan", low=leaf.low, high=leaf.high, keys=leaf.keys))
+
+    for damage in (drop_leaf, drop_key, add_foreign_key, move_bound, miscount, add_orphan):
+        ranks = ranks_in(hasty)
+        ranks.rebuild(KEYS)
+        assert hasty.run(ranks.ranking._check()).faults == []
+        damage()
+        assert hasty.run(ranks.ranking._check()).faults != [], damage.__name__
+    ranks.rebuild(KEYS)
+    rename_shape()
+    assert hasty.run(ranks.ranking._check()).faults != []
 
 
 # Sizes
@@ -369,14 +446,14 @@ def test_what_is_remembered_of_a_large_tree_has_an_end(
     hasty: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counts were kept of every node that was ever read, where shapes were forgotten in between."""
-    monkeypatch.setattr("isotone.structures.ranking._MOST_REMEMBERED", 30)
+    monkeypatch.setattr("isotone.structures.ranking_tree._MOST_REMEMBERED", 30)
     keys = [key_of(number) for number in range(1000, 1900)]
     ranks = ranks_in(hasty)
     ranks.rebuild(keys)
-    ranking = ranks.ranking
+    tree = ranks.ranking._tree
     for place in range(0, 900, 3):
         assert ranks.rank(keys[place]) == place
         assert ranks.at(place, 2) == keys[place : place + 2]
         if place % 20 == 0:
-            ranking._forget(None)
-        assert max(len(ranking._shapes), len(ranking._counts)) <= 30
+            tree.forget()
+        assert max(len(tree.shapes), len(tree.counts)) <= 30

@@ -1,8 +1,39 @@
 """Ranks and counts in a few item reads: an order-statistic tree in the items of one partition.
 
-Structures compose the generators of `Ranking`. Keys are texts that sort as what they stand for, without
-spaces; `ranking_key` makes one of a score and a member. A key enters and leaves in the caller's own
-transaction, together with the item that it ranks:
+Keys are texts that sort as what they stand for; `ranking_key` makes one of a score and a member. A tree of eleven
+keys, in nodes of at most four entries; each box is one node, with its items and what they hold:
+
+    ┌ root ──────────────────────┐
+    │ COUNTS#root  [6, 5]        │    the first child has 6 keys, the second 5
+    │ SHAPE#root   x:0 "k" y:1   │    x has slot 0 of the counts, y slot 1; keys from "k" on are below y
+    └────┬─────────────────┬─────┘
+    ┌ x ─┴────────────┐ ┌ y ─┴────────────┐
+    │ COUNTS#x [4, 2] │ │ COUNTS#y [3, 2] │    level 1, above the leaves
+    │ SHAPE#x  a "f" b│ │ SHAPE#y  c "p" d│
+    └──┬──────────┬───┘ └──┬──────────┬───┘
+    LEAF#a     LEAF#b    LEAF#c     LEAF#d
+    a b d e    f h       k m n      p r
+
+- **A rank** is the number of smaller keys: those before it in its leaf, and the counts left of its path. For
+  `m`, 1 in LEAF#c, 0 in COUNTS#y and 6 in COUNTS#root: 7. It reads COUNTS#root, COUNTS#y and LEAF#c in one
+  transaction. Shapes are remembered (`ranking_tree`), so the path takes no read.
+- **A change within a leaf** (`a` to `c`) is one write to the leaf, and no read.
+- **A change across leaves** writes both leaves, and the counts where the two paths differ: `m` to `q` adds -1 and
+  +1 to COUNTS#y; `h` to `q` adds -1 to COUNTS#x, +1 to COUNTS#y, and both to COUNTS#root.
+- **A full leaf** is split before a key enters, a sparse one is joined to its neighbour before a key leaves
+  (`ranking_balance`). **A rebuild** makes all nodes again (`ranking_rebuild`).
+
+What is true of every tree, and what `_check` verifies:
+
+1. Each child of a node of level n is a node of level n - 1, and leaves have level 0.
+2. A node's entries, keys or starts of children, ascend, and lie in its range, which the node above gives it.
+3. The count of a child is the number of keys below it.
+4. COUNTS and SHAPE of a node name the same shape.
+5. A node is at least a quarter full, unless it is the root or the only leaf, and holds no more than `Sizes` says.
+6. The partition has no other items of the ranking.
+
+Structures compose the generators of `Ranking`. A key enters and leaves in the caller's own transaction, together
+with the item that it ranks:
 
     def attempt() -> Steps[None]:
         member = yield from self.calls.get(…, consistent=True)
@@ -13,37 +44,23 @@ transaction, together with the item that it ranks:
 
     yield from self.ranking.settle(attempt)
 
-Shapes of inner nodes change rarely and are remembered, so the way to a leaf usually takes no read. Everything
-that a result needs is read in one transaction, and counts name the shape that they belong to. If that is not
-the remembered one, the shape is read again, and then the rest. So a result never mixes two states of the tree.
-
-A change within a leaf is one write to it. Otherwise it writes to two leaves and to the inner nodes in which
-their ways differ: seven items at most for a million keys. `change` may first commit a transaction of its own
-that splits a full node or joins a sparse one to its neighbour. That moves keys between items and changes no
-rank. docs/design/decisions/019 explains the form of the tree and why it is right.
+docs/design/decisions/019 explains why the tree has this form.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial, reduce
 from itertools import pairwise
 from operator import and_
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-from isotone.errors import (
-    Contended,
-    RankingIncomplete,
-    TransactionFailed,
-    UsageError,
-    WriteRefused,
-)
+from isotone.errors import Contended, TransactionFailed
 from isotone.model import (
     Calls,
+    Change,
     Condition,
-    Entity,
     Steps,
     Table,
     Transaction,
@@ -52,50 +69,30 @@ from isotone.model import (
     ordered_number,
     unescape,
 )
+from isotone.structures import ranking_rebuild
+from isotone.structures.ranking_balance import Balance
 from isotone.structures.ranking_nodes import (
-    FILL,
     HIGHEST,
     LOWEST,
+    NOWHERE,
     ROOT,
     SIZES,
-    Child,
     Entry,
-    Inner,
     Move,
-    Node,
-    Path,
-    Plan,
     RankingCounts,
     RankingLeaf,
-    RankingShape,
     Sizes,
-    Turn,
-    Unknown,
-    View,
-    borders,
-    cut,
-    cuts,
-    halves,
-    key_entries,
-    new_name,
-    planned,
-    sums,
+    count_changes,
     total,
+    walk,
 )
-from isotone.structures.retries import backoff
-from isotone.structures.structure import bind_entity
+from isotone.structures.ranking_rebuild import Batch, Progress
+from isotone.structures.ranking_tree import ATTEMPTS, Tree
 
 R = TypeVar("R")
-T = TypeVar("T")
 
-Batch = Callable[[], Steps[Sequence[str]]]
-"""Reads the next keys in ascending order; an empty batch ends."""
-
-_ATTEMPTS: Final = 40
-_FORM_ATTEMPTS: Final = 10  # to find or make a form that permits a change, before it starts again
-_WITHOUT_PAUSE: Final = 3  # attempts: after a failure, a second look usually suffices
+_BALANCE_ATTEMPTS: Final = 10  # to find or make room for a change, before the caller starts again
 _LEAVES_AT_ONCE: Final = 50  # that are read at one moment
-_MOST_REMEMBERED: Final = 1000  # shapes of ten kilobytes each, and as many lists of counts
 _SEPARATOR: Final = "#"
 _ABOVE_SEPARATOR: Final = "$"
 
@@ -145,27 +142,76 @@ class Findings(NamedTuple):
 class Ranking:
     """The order of the keys of one ranking, in any table whose primary key is two strings.
 
-    Give all objects of one ranking the same `sizes`. An object remembers the way to its leaves: keep it,
-    instead of making one for each call.
+    Give all objects of one ranking the same `sizes`. An object remembers the shapes of its tree: keep it, instead
+    of making one for each call.
     """
 
     def __init__(self, calls: Calls, table: Table, name: str, *, sizes: Sizes = SIZES) -> None:
         self.name = name
-        self._calls = calls
         self._sizes = sizes
-        self._shape_items = bind_entity(table, RankingShape)
-        self._count_items = bind_entity(table, RankingCounts)
-        self._leaf_items = bind_entity(table, RankingLeaf)
-        self._shapes: dict[str, Inner] = {}
-        self._counts: dict[
-            str, list[int]
-        ] = {}  # may be out of date; `at` starts its plans from them
+        self._tree = Tree(calls, table, name)
+        self._balance = Balance(self._tree, sizes)
+
+    # Reads
+
+    def rank(self, key: str) -> Steps[int]:
+        """The number of smaller keys; the key itself may be absent. Reads one item for each level."""
+        (path,), view = yield from self._tree.look_up(key)
+        return view.rank(key, path)
+
+    def place(self, key: str) -> Steps[tuple[int, int] | None]:
+        """The numbers of smaller and of greater keys, at one moment; None if the key is absent.
+
+        Reads as `rank` does.
+        """
+        (path,), view = yield from self._tree.look_up(key)
+        if key not in view.keys[path.end]:
+            return None
+        rank = view.rank(key, path)
+        return rank, sum(view.counts[ROOT]) - rank - 1
+
+    def count(self, low: str, high: str) -> Steps[int]:
+        """The number of keys from `low` (included) to `high` (not included), at one moment."""
+        if low >= high:
+            return 0
+        (to_low, to_high), view = yield from self._tree.look_up(low, high)
+        return view.rank(high, to_high) - view.rank(low, to_low)
+
+    def size(self) -> Steps[int]:
+        """The number of keys. Reads one item."""
+        return self._tree.size()
+
+    def at(self, rank: int, count: int, *, reverse: bool = False) -> Steps[list[str]]:
+        """Up to `count` keys from a rank on; with `reverse`, ranks count from the greatest key.
+
+        Keys before the rank are not read. `read_ranking_key` gives score and member back. Five hundred
+        keys at a time are as of one moment.
+        """
+        keys: list[str] = []
+        at_once = _LEAVES_AT_ONCE * self._sizes.least_keys
+        while count > len(keys):
+            wanted = min(at_once, count - len(keys))
+            part = yield from self._tree.keys_at(rank + len(keys), wanted, reverse=reverse)
+            keys += part
+            if len(part) < wanted:
+                break
+        return keys
 
     # Changes
 
     def settle(self, attempt: Callable[[], Steps[R]]) -> Steps[R]:
         """Run an attempt (read, `change`, commit) until nobody interferes; raises `Contended` in the end."""
-        return self._retry(attempt, (TransactionFailed, Overtaken, Contended))
+        last: Exception | None = None
+        for number in range(ATTEMPTS):
+            try:
+                return (yield from attempt())
+            except TransactionFailed as failure:
+                last = failure
+                self._tree.forget()  # a slot may belong to another child by now
+            except (Overtaken, Contended) as failure:
+                last = failure
+            yield from self._tree.pause(number)
+        raise self._tree.contended(ATTEMPTS) from last
 
     def change(
         self, tx: Transaction, *, leaving: str | None = None, entering: str | None = None
@@ -178,298 +224,121 @@ class Ranking:
         if leaving == entering:
             return
         keys = {key: by for key, by in ((leaving, -1), (entering, +1)) if key is not None}
-        moves = yield from self._fresh(partial(self._moves, keys), _FORM_ATTEMPTS)
-        by_leaf: dict[str, list[Move]] = {}
+        moves = self._remembered_exchange(keys)
+        if moves is None:
+            moves = yield from self._tree.until_current(
+                partial(self._moves, keys), _BALANCE_ATTEMPTS
+            )
+        if _is_exchange(moves):
+            self._change_leaf(tx, moves)  # as many keys as before, so no count changes
+            return
         for move in moves:
-            by_leaf.setdefault(move.path.leaf, []).append(move)
-        for leaf, group in by_leaf.items():
-            changes = [
-                RankingLeaf.keys[key].set(True) if by > 0 else RankingLeaf.keys[key].remove()
-                for key, by, _ in group
-            ]
-            tx.update(self._leaf_items, *changes, when=self._fits(group), **self._key(leaf))
-        if len(by_leaf) == 1 and len(moves) == 2:
-            return  # as many keys as before
-        for inner, slots in sums(moves):
+            self._change_leaf(tx, [move])
+        for inner, slots in count_changes(moves):
             tx.update(
-                self._count_items,
+                self._tree.count_items,
                 *(RankingCounts.counts[slot].add(by) for slot, by in slots.items()),
                 when=RankingCounts.era == inner.era,
-                **self._key(inner.node),
+                **self._tree.key(inner.node),
             )
 
-    def _moves(self, keys: Mapping[str, int]) -> Steps[list[Move]]:
-        """Where keys leave and enter, once the tree has a form that permits it."""
-        paths = yield from self._paths(*keys)
+    def _remembered_exchange(self, keys: Mapping[str, int]) -> list[Move] | None:
+        """Both moves, if both keys belong to one leaf as far as is remembered. Nothing is read.
+
+        All that such a change relies on is in the leaf, so the conditions of its write suffice. If they do
+        not hold, `settle` forgets the tree, and the next attempt reads.
+        """
+        moves = [Move(key, by, walk(self._tree.shapes, key)) for key, by in keys.items()]
+        return moves if _is_exchange(moves) and moves[0].path.reaches_leaf else None
+
+    def _moves(self, keys: Mapping[str, int]) -> Steps[list[Move] | None]:
+        """Where keys leave and enter. None if the tree was out of date, or was balanced first."""
+        tree = self._tree
+        paths = yield from tree.paths([*keys])
         if paths is None:
-            yield from self._plant()
-            return []
-        leaves = yield from self._leaves_now([path.leaf for path in paths])
+            return None
+        if paths[0] is NOWHERE:
+            yield from self._balance.plant()
+            return None
+        leaves = yield from tree.leaves([path.end for path in paths])
         moves = [Move(key, by, path) for (key, by), path in zip(keys.items(), paths, strict=True)]
         for key, by, path in moves:
-            leaf = leaves.get(path.leaf)
+            leaf = leaves.get(path.end)
             if leaf is None or not leaf.low <= key < leaf.high:
-                raise _Stale(path.inners)
+                tree.forget([turn.inner.node for turn in path.turns])
+                return None
             if (key in leaf.keys) != (by < 0):
                 raise Overtaken(key)
-        if len(leaves) == len(moves):  # otherwise one key replaces the other
-            for _, by, path in moves:
-                number = len(leaves[path.leaf].keys)
-                is_full = by > 0 and number >= self._sizes.leaf
-                is_sparse = by < 0 and number <= self._sizes.least_keys
-                yield from self._reform(path, is_full=is_full, is_sparse=is_sparse)
+        for _, by, path in () if _is_exchange(moves) else moves:
+            step = self._balance.next_step(path, leaves[path.end], by)
+            if step is not None:
+                yield from step
+                return None
         return moves
 
-    def _fits(self, group: Sequence[Move]) -> Condition:
-        """The condition that a leaf still takes the change: its keys, its range and its size."""
-        keys, conditions = RankingLeaf.keys, list[Condition]()
-        for key, by, _ in group:
-            conditions.append(keys[key].missing() if by > 0 else keys[key].exists())
+    def _change_leaf(self, tx: Transaction, moves: Sequence[Move]) -> None:
+        """Write one key that leaves or enters a leaf, or both; the leaf must still have room and range."""
+        changes, conditions = list[Change](), list[Condition]()
+        for key, by, _ in moves:
+            field = RankingLeaf.keys[key]
             if by > 0:
-                conditions.append((RankingLeaf.low <= key) & (RankingLeaf.high > key))
-        if len(group) == 1:
-            is_only_leaf = (RankingLeaf.low == LOWEST) & (RankingLeaf.high == HIGHEST)
-            if group[0].by > 0:
-                conditions.append(keys.size < self._sizes.leaf)
+                changes.append(field.set(True))
+                conditions += [field.missing(), RankingLeaf.low <= key, RankingLeaf.high > key]
             else:
-                conditions.append((keys.size > self._sizes.least_keys) | is_only_leaf)
-        return reduce(and_, conditions)
+                changes.append(field.remove())
+                conditions.append(field.exists())
+        if len(moves) == 1:
+            conditions.append(self._keeps_its_size(moves[0]))
+        leaf = self._tree.key(moves[0].path.end)
+        tx.update(self._tree.leaf_items, *changes, when=reduce(and_, conditions), **leaf)
 
-    # Reads
-
-    def rank(self, key: str) -> Steps[int]:
-        """The number of smaller keys; the key itself may be absent. Reads one item for each level."""
-        (rank,) = yield from self._fresh(partial(self._ranks, [key]))
-        return rank
-
-    def place(self, key: str) -> Steps[tuple[int, int] | None]:
-        """The numbers of smaller and of greater keys, at one moment; None if the key is absent.
-
-        Reads as `rank` does.
-        """
-        return (yield from self._fresh(partial(self._place, key)))
-
-    def count(self, low: str, high: str) -> Steps[int]:
-        """The number of keys from `low` (included) to `high` (not included), at one moment."""
-        if low >= high:
-            return 0
-        before, until = yield from self._fresh(partial(self._ranks, [low, high]))
-        return until - before
-
-    def size(self) -> Steps[int]:
-        """The number of keys. Reads one item."""
-        return (yield from self._fresh(self._size))
-
-    def at(self, rank: int, count: int, *, reverse: bool = False) -> Steps[list[str]]:
-        """Up to `count` keys from a rank on; with `reverse`, ranks count from the greatest key.
-
-        Keys before the rank are not read. `read_ranking_key` gives score and member back. Five hundred
-        keys at a time are as of one moment.
-        """
-        keys: list[str] = []
-        at_once = _LEAVES_AT_ONCE * self._sizes.least_keys
-        while count > len(keys):
-            wanted = min(at_once, count - len(keys))
-            part = yield from self._fresh(partial(self._at, rank + len(keys), wanted, reverse))
-            keys += part
-            if len(part) < wanted:
-                break
-        return keys
-
-    def _place(self, key: str) -> Steps[tuple[int, int] | None]:
-        paths = yield from self._paths(key)
-        if paths is None:
-            return None
-        view = yield from self._view(paths)
-        if key not in view.keys[paths[0].leaf]:
-            return None
-        rank = view.rank(key, paths[0])
-        return rank, sum(view.counts[ROOT]) - rank - 1
-
-    def _ranks(self, keys: Sequence[str]) -> Steps[list[int]]:
-        paths = yield from self._paths(*keys)
-        if paths is None:
-            return [0] * len(keys)
-        view = yield from self._view(paths)
-        return [view.rank(key, path) for key, path in zip(keys, paths, strict=True)]
-
-    def _size(self) -> Steps[int]:
-        root = yield from self._calls.get(self._count_items, consistent=True, **self._key(ROOT))
-        if root is not None:
-            return sum(root.counts)
-        self._forget(None)
-        if (yield from self._shape(ROOT)) is None:  # raises while the tree is rebuilt
-            return 0
-        raise _Stale
-
-    def _at(self, rank: int, count: int, reverse: bool) -> Steps[list[str]]:
-        plan = yield from self._plan(rank, count, reverse)
-        if plan is None:
-            return []
-        inners = {inner.node: inner for inner in plan.inners}
-        view = yield from self._view_of(inners, [piece.leaf for piece in plan.pieces])
-        try:
-            plan = planned(inners, view.counts, rank, count, reverse=reverse)
-            keys = [key for leaf, start, stop in plan.pieces for key in view.keys[leaf][start:stop]]
-        except (Unknown, KeyError):
-            raise _Stale(()) from None  # the ranks are in other leaves by now
-        return keys[::-1] if reverse else keys
-
-    def _plan(self, rank: int, count: int, reverse: bool) -> Steps[Plan | None]:
-        """Where the keys of some ranks probably are; None if there is no tree yet."""
-        for _ in range(_LEAVES_AT_ONCE):
-            try:
-                return planned(self._shapes, self._counts, rank, count, reverse=reverse)
-            except Unknown as unknown:
-                if (yield from self._learn(unknown.node)) is None:
-                    if unknown.node == ROOT:
-                        return None
-                    raise _Stale from None
-        raise _Stale
+    def _keeps_its_size(self, move: Move) -> Condition:
+        size = RankingLeaf.keys.size
+        if move.by > 0:
+            return size < self._sizes.leaf
+        is_only_leaf = (RankingLeaf.low == LOWEST) & (RankingLeaf.high == HIGHEST)
+        return (size > self._sizes.least_keys) | is_only_leaf
 
     # The whole ranking
 
-    def rebuild(self, batch: Batch, *, progress: Callable[[int], None] | None = None) -> Steps[int]:
-        """Build the ranking again from all keys in ascending order; the number of keys.
+    def rebuild(self, batch: Batch, *, progress: Progress | None = None) -> Steps[int]:
+        """Build the ranking again from all keys in ascending order; returns the number of keys.
 
         `batch` is called for the next keys, first when the old ranking is deleted and nobody can write to
         it any more. It must read consistently; an empty batch ends. Writers and readers get
         `RankingIncomplete` meanwhile. If it is interrupted, run it again. `progress` is called with the
         number of keys so far.
         """
-        mark = yield from self._empty()
-        level, entries = 1, (yield from self._build_leaves(batch, progress))
-        while len(entries) > self._sizes.inner:
-            parts = cut(entries, cuts(len(entries), self._sizes.inner, is_end=True))
-            bounds = [LOWEST, *borders(level, parts), HIGHEST]
-            entries = yield from self._build_nodes(level, parts, bounds)
-            level += 1
-        counts, shape = self._items(ROOT, level, entries, LOWEST, HIGHEST)
-        tx = self._calls.transaction()
-        tx.put(shape, when=RankingShape.shape == mark.shape)
-        tx.put(counts)
-        self._forget(None)
-        try:
-            yield from tx.commit()
-        except TransactionFailed:
-            yield from self._close(mark)  # either may have deleted what the other wrote
-            raise RankingIncomplete(
-                f"the ranking {self.name!r} was rebuilt or deleted by another process at the same time: "
-                "run it again, once"
-            ) from None
-        return total(entries)
+        return ranking_rebuild.rebuild(self._tree, self._sizes, batch, progress)
 
     def clear(self) -> Steps[None]:
         """Delete all items of the ranking.
 
         Writers and readers get `RankingIncomplete` meanwhile. If it is interrupted, run it again.
         """
-        return self._fresh(self._clear)
-
-    def _clear(self) -> Steps[None]:
-        mark = yield from self._empty()
-        try:
-            is_mine = RankingShape.shape == mark.shape
-            yield from self._calls.delete(self._shape_items, when=is_mine, **self._key(ROOT))
-        except WriteRefused:
-            root = yield from self._calls.get(self._shape_items, consistent=True, **self._key(ROOT))
-            if root is not None:  # another process's, of which parts may be deleted by now
-                raise _Stale from None
-
-    def _empty(self) -> Steps[RankingShape]:
-        """Delete everything, and leave a mark in the place of the root.
-
-        Because of the mark nobody finds a way in, and nobody changes the root. Counts are deleted until
-        there are none: a node is split only while those above it exist, so from then on nobody adds a
-        leaf. When the leaves are deleted, nobody writes any more who remembers a way to one.
-        """
-        run = new_name()
-        mark = self._shape_items(
-            **self._key(ROOT), shape=run, era=run, level=0, children="", separators=""
-        )
-        yield from self._close(mark)
-        self._forget(None)
-        while (yield from self._delete_all(self._count_items)):
-            pass
-        yield from self._delete_all(self._leaf_items)
-        yield from self._delete_all(self._shape_items)
-        return mark
-
-    def _close(self, mark: RankingShape) -> Steps[None]:
-        tx = self._calls.transaction()
-        tx.put(mark)
-        tx.delete(self._count_items, **self._key(ROOT))
-        yield from tx.commit()
-
-    def _delete_all(self, kind: Any) -> Steps[int]:
-        """Delete the items of a kind, except the mark; the number of them."""
-        nodes = yield from self._nodes(kind)
-        keys = [self._key(node) for node in nodes if kind is not self._shape_items or node != ROOT]
-        return (yield from self._calls.delete_many(kind, keys))
-
-    def _nodes(self, kind: Any) -> Steps[list[str]]:
-        """The names of the nodes that have an item of a kind."""
-        query = kind.primary.where(kind.ranking == self.name).select(kind.ranking, kind.node)
-        return [item.node for item in (yield from self._calls.all(query.consistent()))]
-
-    def _build_leaves(
-        self, batch: Batch, progress: Callable[[int], None] | None
-    ) -> Steps[list[Entry]]:
-        """Write leaves of all keys; their entries in the nodes above."""
-        above, pending, low, is_end = list[Entry](), list[Entry](), LOWEST, False
-        while not is_end:
-            keys = yield from batch()
-            is_end = not keys
-            for left, right in pairwise([*(entry.low for entry in pending[-1:]), *keys]):
-                if left >= right:
-                    raise UsageError(
-                        f"the keys of a rebuild must ascend, but {right!r} follows {left!r}"
-                    )
-            pending += key_entries(keys)
-            parts = cut(pending, cuts(len(pending), self._sizes.leaf, is_end=is_end))
-            bounds = [low, *borders(0, parts), HIGHEST]
-            if not is_end:
-                pending = parts.pop()
-            above += yield from self._build_nodes(0, parts, bounds)
-            low = bounds[len(parts)]
-            if progress is not None:
-                progress(total(above))
-        return above
-
-    def _build_nodes(
-        self, level: int, parts: Sequence[Sequence[Entry]], bounds: Sequence[str]
-    ) -> Steps[list[Entry]]:
-        """Write new nodes, each from one bound to the next; their entries in the nodes above."""
-        made = [
-            Entry(low, new_name(), total(part)) for low, part in zip(bounds, parts, strict=False)
-        ]
-        yield from self._calls.put_many(
-            item
-            for entry, part, high in zip(made, parts, bounds[1:], strict=False)
-            for item in self._items(entry.node, level, part, entry.low, high)
-        )
-        return made
+        return ranking_rebuild.clear(self._tree)
 
     # Consistency
 
     def _check(self) -> Steps[Findings]:
-        """Consistency check, for tests: every fault of the tree, while nobody writes to it. Reads it all."""
-        self._forget(None)
-        root, faults, expected, actual = (yield from self._learn(ROOT)), list[str](), 0, 0
+        """Verify all that is true of every tree (see the module), for tests. Reads it all; nobody may write."""
+        tree, faults, expected, actual = self._tree, list[str](), 0, 0
+        tree.forget()
+        root = yield from tree.learn(ROOT)
         number = 0 if root is None else sum(root[1])
         if root is not None:
             entry = Entry(LOWEST, ROOT, number)
             expected = yield from self._check_node(faults, root[0].level, entry, HIGHEST)
-        for kind in (self._leaf_items, self._count_items, self._shape_items):
-            actual += len((yield from self._nodes(kind)))
+        for kind in (tree.leaf_items, tree.count_items, tree.shape_items):
+            actual += len((yield from tree.names(kind)))
         if actual != expected:
             faults.append(f"{actual} items where the tree has {expected}")
         return Findings(faults, number)
 
     def _check_node(self, faults: list[str], level: int, entry: Entry, high: str) -> Steps[int]:
-        """Compare a node and all below it with its entry in the node above; the number of items."""
+        """Compare a node and all below it with its entry in the node above; returns the number of items."""
         name = f"{'inner node' if level else 'leaf'} {entry.node}"
-        node = yield from self._node(entry.node, level, entry.low, high)
+        node = yield from self._tree.node(entry.node, level, entry.low, high)
         if node is None:
             faults.append(f"there is no {name} of level {level}")
             return 0
@@ -494,304 +363,7 @@ class Ranking:
             items += yield from self._check_node(faults, level - 1, child, end)
         return items
 
-    # Attempts
 
-    def _fresh(self, attempt: Callable[[], Steps[R]], attempts: int = _ATTEMPTS) -> Steps[R]:
-        """Run an attempt until it does not find the remembered tree out of date."""
-        return self._retry(attempt, (_Stale,), attempts)
-
-    def _retry(
-        self,
-        attempt: Callable[[], Steps[R]],
-        failures: tuple[type[Exception], ...],
-        attempts: int = _ATTEMPTS,
-    ) -> Steps[R]:
-        """Run an attempt again after some failures; raises `Contended` in the end."""
-        last: Exception | None = None
-        for number in range(attempts):
-            try:
-                return (yield from attempt())
-            except failures as failure:
-                last = failure
-                if isinstance(failure, _Stale):
-                    self._forget(failure.inners)
-                elif isinstance(failure, TransactionFailed):
-                    self._forget(None)  # a slot may belong to another child by now
-            if number >= _WITHOUT_PAUSE:
-                yield from backoff(number - _WITHOUT_PAUSE)
-        raise Contended(
-            f"others changed the ranking {self.name!r} during each of {attempts} attempts; try again "
-            "later; if there are no others, its scores were written by other means, and rerank() rebuilds it"
-        ) from last
-
-    # The way to a leaf
-
-    def _key(self, node: str) -> dict[str, Any]:
-        return {"ranking": self.name, "node": node}
-
-    def _forget(self, inners: Iterable[Inner] | None) -> None:
-        """Read some shapes again when they are needed; None is all of them."""
-        if inners is None:
-            self._shapes.clear()
-        else:
-            for inner in inners:
-                self._shapes.pop(inner.node, None)
-
-    def _paths(self, *keys: str) -> Steps[list[Path] | None]:
-        """The ways to the leaves of keys, by remembered shapes; None if there is no tree yet."""
-        paths, inners, shapes = list[Path](), dict[str, Inner](), self._shapes
-        for key in keys:
-            turns, node = list[Turn](), ROOT
-            while True:
-                inner = shapes.get(node) or (yield from self._shape(node))
-                if inner is None:
-                    if not turns:
-                        return None
-                    raise _Stale([turn.inner for turn in turns])
-                if inners.setdefault(node, inner) is not inner:
-                    raise _Stale(())  # it was read again between two of the ways
-                place = bisect_right(inner.separators, key)
-                turns.append(Turn(inner, place))
-                node = inner.children[place].node
-                if inner.level == 1:
-                    break
-            paths.append(Path(turns, node))
-        return paths
-
-    def _shape(self, node: str) -> Steps[Inner | None]:
-        """The shape of an inner node, which may be out of date; None if there is no such node."""
-        item = yield from self._calls.get(self._shape_items, consistent=True, **self._key(node))
-        return None if item is None else self._remember_shape(item)
-
-    def _learn(self, node: str) -> Steps[tuple[Inner, list[int]] | None]:
-        """Shape and counts of an inner node at one moment; None if there is no such node."""
-        key = self._key(node)
-        shape, counts = yield from self._calls.get_together(
-            (self._shape_items, key), (self._count_items, key)
-        )
-        inner = self._remember_shape(shape) if isinstance(shape, RankingShape) else None
-        if inner is None or not isinstance(counts, RankingCounts):
-            self._shapes.pop(node, None)
-            return None
-        return inner, _remember(self._counts, node, counts.counts)
-
-    def _remember_shape(self, item: RankingShape) -> Inner:
-        if item.level == 0:
-            raise RankingIncomplete(
-                f"the ranking {self.name!r} is being rebuilt or deleted, or this was interrupted: try again "
-                "later, or run the interrupted call again: load(), rerank(), delete(), drop_ranks()"
-            )
-        return _remember(self._shapes, item.node, Inner.of(item))
-
-    def _leaves_now(self, nodes: Sequence[str]) -> Steps[dict[str, RankingLeaf]]:
-        """Leaves as they are now, each by itself, in one request; missing ones are left out."""
-        if len(set(nodes)) == 1:
-            key = self._key(nodes[0])
-            leaf = yield from self._calls.get(self._leaf_items, consistent=True, **key)
-            return {} if leaf is None else {leaf.node: leaf}
-        keys = map(self._key, nodes)
-        leaves = yield from self._calls.get_many(self._leaf_items, keys, consistent=True)
-        return {leaf.node: leaf for leaf in leaves if leaf is not None}
-
-    def _view(self, paths: Iterable[Path]) -> Steps[View]:
-        """What lies on some ways, at one moment."""
-        inners = {turn.inner.node: turn.inner for path in paths for turn in path.turns}
-        return self._view_of(inners, {path.leaf: None for path in paths})
-
-    def _view_of(self, inners: Mapping[str, Inner], leaves: Iterable[str]) -> Steps[View]:
-        """Counts of inner nodes, and keys of leaves, at one moment."""
-        targets: list[tuple[type[Entity], dict[str, Any]]] = [
-            *[(self._count_items, self._key(node)) for node in inners],
-            *[(self._leaf_items, self._key(node)) for node in leaves],
-        ]
-        view = View({}, {})
-        for item in (yield from self._calls.get_together(*targets)):
-            if isinstance(item, RankingLeaf):
-                view.keys[item.node] = sorted(item.keys)
-            elif isinstance(item, RankingCounts) and item.shape == inners[item.node].shape:
-                view.counts[item.node] = _remember(self._counts, item.node, item.counts)
-        if len(view.counts) + len(view.keys) < len(targets):
-            raise _Stale([inner for node, inner in inners.items() if node not in view.counts])
-        return view
-
-    # The form: full nodes are split, sparse ones joined to their neighbour.
-    #
-    # Each step is a transaction of its own, which changes no rank. Its conditions are what it relies on: the
-    # shape of the node above (of two who change it, the first wins), and the keys or counts that it moves.
-    # Others may change the rest meanwhile: other leaves, and the counts of other children. Every step ends by
-    # `_Stale`, after which the caller looks at the tree again.
-
-    def _plant(self) -> Steps[None]:
-        """Make a tree with one empty leaf."""
-        tx, leaf = self._calls.transaction(), Entry(LOWEST, new_name(), 0)
-        _write(tx, self._items(leaf.node, 0, (), LOWEST, HIGHEST))
-        _write(tx, self._items(ROOT, 1, [leaf], LOWEST, HIGHEST))
-        yield from _commit(tx)
-
-    def _reform(self, path: Path, *, is_full: bool, is_sparse: bool) -> Steps[None]:
-        """Do the first thing that the way to a leaf needs, if any: the leaf is to be split, or joined."""
-        sizes, turns = self._sizes, path.turns
-        for above, below in pairwise(turns):
-            if len(below.inner.children) < sizes.least_children:
-                yield from self._regroup(above, join=True)
-        if is_full:
-            full = [len(turn.inner.children) >= sizes.inner for turn in turns]
-            depth = full.index(True) if any(full) else len(turns)
-            if depth:
-                yield from self._regroup(turns[depth - 1], join=False)
-            yield from self._grow(turns[0].inner)
-        if is_sparse and len(turns[-1].inner.children) > 1:
-            yield from self._regroup(turns[-1], join=True)
-
-    def _regroup(self, turn: Turn, *, join: bool) -> Steps[None]:
-        """Split a child in two, or make one or two nodes of it and its neighbour."""
-        above, place = turn
-        first = min(place, len(above.children) - 2) if join else place
-        nodes = yield from self._children(above, range(first, first + 1 + join))
-        level, entries = above.level - 1, [entry for node in nodes for entry in node.entries]
-        most = self._sizes.most(level)
-        if not join and len(entries) < most:
-            raise _Stale([above])
-        parts = [entries] if join and len(entries) <= FILL * most else halves(entries)
-        tx = self._calls.transaction()
-        if above.node == ROOT and level and len(parts) == 1 and len(above.children) == 2:
-            only = self._items(ROOT, level, entries, LOWEST, HIGHEST)
-            _write(tx, only, RankingCounts.shape == above.shape)
-            parts = []
-        else:
-            lows = [nodes[0].low, *borders(level, parts)]
-            names = [*(node.name for node in nodes), new_name()]
-            made = [
-                Entry(low, name, total(part))
-                for low, name, part in zip(lows, names, parts, strict=False)
-            ]
-            self._replace(tx, above, range(first, first + len(nodes)), made)
-            conditions = [*(node.unchanged for node in nodes), None]
-            highs = [*lows[1:], nodes[-1].high]
-            for entry, part, high, same in zip(made, parts, highs, conditions, strict=False):
-                _write(tx, self._items(entry.node, level, part, entry.low, high), same)
-        for node in nodes[len(parts) :]:
-            key = self._key(node.name)
-            tx.delete(self._count_items if level else self._leaf_items, when=node.unchanged, **key)
-            if level:
-                tx.delete(self._shape_items, **key)
-        yield from _commit(tx, above)
-
-    def _children(self, above: Inner, places: range) -> Steps[list[Node]]:
-        """Some neighbours as they are now."""
-        lows, nodes = [LOWEST, *above.separators, HIGHEST], list[Node]()
-        for place in places:
-            name = above.children[place].node
-            node = yield from self._node(name, above.level - 1, lows[place], lows[place + 1])
-            if node is None or (nodes and nodes[-1].high != node.low):
-                raise _Stale([above])
-            nodes.append(node)
-        return nodes
-
-    def _grow(self, root: Inner) -> Steps[None]:
-        """Put two nodes between a full root and its children."""
-        node = yield from self._node(ROOT, root.level, LOWEST, HIGHEST)
-        if node is None or len(node.entries) < self._sizes.inner:
-            raise _Stale([root])
-        tx, parts = self._calls.transaction(), halves(node.entries)
-        two = [Entry(part[0].low, new_name(), total(part)) for part in parts]
-        for entry, part in zip(two, parts, strict=True):
-            _write(tx, self._items(entry.node, root.level, part, LOWEST, HIGHEST))
-        _write(tx, self._items(ROOT, root.level + 1, two, LOWEST, HIGHEST), node.unchanged)
-        yield from _commit(tx, root)
-
-    def _replace(self, tx: Transaction, above: Inner, places: range, made: Sequence[Entry]) -> None:
-        """Give an inner node other children in some places; its other slots stay as they are."""
-        old, shape = above.children[places.start : places.stop], new_name()
-        slots = [*(child.slot for child in old), above.free_slot()]
-        numbers = dict.fromkeys(slots[:-1], 0)
-        children, separators = [*above.children], [*above.separators]
-        children[places.start : places.stop] = [
-            Child(entry.node, slot) for entry, slot in zip(made, slots, strict=False)
-        ]
-        separators[places.start : places.stop - 1] = [entry.low for entry in made[1:]]
-        numbers |= {slot: entry.number for entry, slot in zip(made, slots, strict=False)}
-        tx.update(
-            self._count_items,
-            RankingCounts.shape.set(shape),
-            *(RankingCounts.counts[slot].set(number) for slot, number in numbers.items()),
-            when=RankingCounts.shape == above.shape,
-            **self._key(above.node),
-        )
-        new = Inner(above.node, above.level, above.era, shape, children, separators)
-        tx.put(self._shape_item(new))
-
-    # Whole nodes
-
-    def _node(self, name: str, level: int, low: str, high: str) -> Steps[Node | None]:
-        """A node of a level as it is now; None if there is none. A leaf knows its range itself."""
-        if level == 0:
-            leaf = (yield from self._leaves_now([name])).get(name)
-            if leaf is None:
-                return None
-            entries, same = key_entries(sorted(leaf.keys)), RankingLeaf.keys == leaf.keys
-            return Node(name, entries, leaf.low, leaf.high, same)
-        learned = yield from self._learn(name)
-        if learned is None or learned[0].level != level:
-            return None
-        inner, counts = learned
-        entries = [
-            Entry(begin, child.node, counts[child.slot])
-            for begin, child in zip([low, *inner.separators], inner.children, strict=True)
-        ]
-        same = (RankingCounts.shape == inner.shape) & (RankingCounts.counts == counts)
-        return Node(name, entries, low, high, same)
-
-    def _items(
-        self, name: str, level: int, entries: Sequence[Entry], low: str, high: str
-    ) -> list[Entity]:
-        """The items of a node; `Node.unchanged` is a condition on the first one."""
-        key, lows = self._key(name), [entry.low for entry in entries]
-        if level == 0:
-            keys = dict.fromkeys(lows, True)
-            return [self._leaf_items.from_trusted({**key, "low": low, "high": high, "keys": keys})]
-        shape, era = new_name(), new_name()
-        numbers = [entry.number for entry in entries]
-        children = [Child(entry.node, slot) for slot, entry in enumerate(entries)]
-        return [
-            self._count_items.from_trusted({**key, "shape": shape, "era": era, "counts": numbers}),
-            self._shape_item(Inner(name, level, era, shape, children, lows[1:])),
-        ]
-
-    def _shape_item(self, inner: Inner) -> RankingShape:
-        return self._shape_items.from_trusted({"ranking": self.name, **inner.fields()})
-
-
-class _Stale(Exception):
-    """The remembered tree is out of date: read these shapes again, or all of them (None)."""
-
-    def __init__(self, inners: Iterable[Inner] | None = None) -> None:
-        super().__init__()
-        self.inners = inners
-
-
-def _remember(memory: dict[str, T], node: str, value: T) -> T:
-    """Keep a value of a node, and drop the oldest values if there are too many."""
-    if len(memory) >= _MOST_REMEMBERED:
-        for oldest in list(memory)[: _MOST_REMEMBERED // 10]:
-            memory.pop(oldest, None)
-    memory[node] = value
-    return value
-
-
-def _write(tx: Transaction, items: Sequence[Entity], unchanged: Condition | None = None) -> None:
-    """Write a node: a new one, or one that is unchanged."""
-    for number, item in enumerate(items):
-        if unchanged is None:
-            tx.create(item)
-        else:
-            tx.put(item, when=None if number else unchanged)
-
-
-def _commit(tx: Transaction, *above: Inner) -> Steps[None]:
-    """Commit a change of the form, then have the caller look at the tree again."""
-    try:
-        yield from tx.commit()
-    except (TransactionFailed, Contended):
-        raise _Stale from None  # another process was faster
-    raise _Stale(above)
+def _is_exchange(moves: Sequence[Move]) -> bool:
+    """Whether one key takes the place of another in the same leaf."""
+    return len(moves) == 2 and moves[0].path.end == moves[1].path.end

@@ -1,17 +1,20 @@
-"""The nodes of a ranking's tree: their items, and what they are in memory. Nothing here reads or writes.
+"""The nodes of a ranking's tree: their items, their forms in memory, and the walks over them.
 
-A leaf is one item with the keys of a range, as names of a map, so a write that exchanges one key fails
-nobody else's. An inner node is two items: COUNTS has a slot for each child, to which writers add; SHAPE says
-which child has which slot, and at which keys the ranges of children meet. A shape changes a thousand times as
-rarely as the counts, so it can be remembered.
+A leaf is one item. Its keys are the names of a map, so writers of different keys do not fail each other. An
+inner node is two items. COUNTS has a slot for each child, and writers add to it. SHAPE says which child has which
+slot, and at which keys the ranges of children meet. Counts change with almost every write, a shape only when a
+child is split or joined, so shapes are remembered.
+
+Nothing here reads or writes items.
 """
 
 from __future__ import annotations
 
 import secrets
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from itertools import count as count_from
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -92,7 +95,7 @@ class Sizes:
 SIZES: Final = Sizes()
 
 
-# Shapes and ways
+# Shapes, and paths by them
 
 
 class Child(NamedTuple):
@@ -104,7 +107,7 @@ class Child(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """The shape of an inner node, ready for use; `separators` has one text less than `children`."""
+    """The shape of an inner node; `separators` has one text less than `children`."""
 
     node: str
     level: int
@@ -115,7 +118,7 @@ class Inner:
 
     @classmethod
     def of(cls, item: RankingShape) -> Inner:
-        """The shape that an item says."""
+        """The shape in an item."""
         children = [child.rpartition(":") for child in item.children.split(" ")]
         return cls(
             item.node,
@@ -127,7 +130,7 @@ class Inner:
         )
 
     def fields(self) -> dict[str, Any]:
-        """The fields of the item that says it, but for the ranking's name."""
+        """The fields of its item, without the ranking's name."""
         return {
             "node": self.node,
             "level": self.level,
@@ -144,21 +147,38 @@ class Inner:
 
 
 class Turn(NamedTuple):
-    """An inner node on a way, and the place of the child to which the way leads."""
+    """An inner node on a path, and the place of the child to which the path leads."""
 
     inner: Inner
     place: int
 
 
 class Path(NamedTuple):
-    """The way from the root to the leaf whose range has a key."""
+    """The way from the root to the leaf whose range has a key.
+
+    It ends early, at an inner node, where that node's shape is not known.
+    """
 
     turns: list[Turn]
-    leaf: str
+    end: str
 
     @property
-    def inners(self) -> list[Inner]:
-        return [turn.inner for turn in self.turns]
+    def reaches_leaf(self) -> bool:
+        return bool(self.turns) and self.turns[-1].inner.level == 1
+
+
+NOWHERE: Final = Path([], "")
+"""The path to any key where there is no tree."""
+
+
+def walk(shapes: Mapping[str, Inner], key: str) -> Path:
+    """The path to a key, as far as shapes are known."""
+    turns, node, level = list[Turn](), ROOT, 2
+    while level > 1 and (inner := shapes.get(node)) is not None:
+        place = bisect_right(inner.separators, key)
+        turns.append(Turn(inner, place))
+        node, level = inner.children[place].node, inner.level
+    return Path(turns, node)
 
 
 class View(NamedTuple):
@@ -168,27 +188,92 @@ class View(NamedTuple):
     keys: dict[str, list[str]]
 
     def rank(self, key: str, path: Path) -> int:
-        """The number of keys below a key, to which the path leads."""
-        rank = bisect_left(self.keys[path.leaf], key)
+        """The number of smaller keys: those in the key's leaf, and the counts to the left of its path."""
+        rank = bisect_left(self.keys[path.end], key)
         for inner, place in path.turns:
             counts = self.counts[inner.node]
             rank += sum([counts[slot] for _, slot in inner.children[:place]])
         return rank
 
 
+# Ranges of ranks
+
+
+class Piece(NamedTuple):
+    """Some of the keys of a leaf, by their places."""
+
+    leaf: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to read for the keys of some ranks: inner nodes by name, and pieces of leaves in order.
+
+    `unknown` are the nodes whose shape or counts are needed first.
+    """
+
+    inners: dict[str, Inner] = dataclass_field(default_factory=dict)
+    pieces: list[Piece] = dataclass_field(default_factory=list)
+    unknown: list[str] = dataclass_field(default_factory=list)
+
+    def descend(
+        self,
+        shapes: Mapping[str, Inner],
+        counts: Mapping[str, list[int]],
+        node: str,
+        start: int,
+        stop: int,
+    ) -> None:
+        """Add what is below a node from one rank to another, which count from the node's first key."""
+        inner, numbers = shapes.get(node), counts.get(node, ())
+        if inner is None or any(slot >= len(numbers) for _, slot in inner.children):
+            self.unknown.append(node)
+            return
+        self.inners[node] = inner
+        for child, slot in inner.children:
+            number = numbers[slot]
+            if start < number and stop > 0:
+                first = max(0, start)
+                if inner.level == 1:
+                    self.pieces.append(Piece(child, first, min(number, stop)))
+                else:
+                    self.descend(shapes, counts, child, first, stop)
+            start, stop = start - number, stop - number
+
+
+def plan_ranks(
+    shapes: Mapping[str, Inner],
+    counts: Mapping[str, list[int]],
+    rank: int,
+    count: int,
+    *,
+    reverse: bool,
+) -> Plan:
+    """How to read `count` keys from a rank on; with `reverse`, ranks count from the greatest key."""
+    start, stop = rank, rank + count
+    if reverse:
+        size = sum(counts.get(ROOT, ()))
+        start, stop = size - stop, size - start
+    plan = Plan()
+    plan.descend(shapes, counts, ROOT, max(0, start), stop)
+    return plan
+
+
 # Changes
 
 
 class Move(NamedTuple):
-    """A key that leaves (-1) or enters (+1), and the way to its leaf."""
+    """A key that leaves (-1) or enters (+1), and the path to its leaf."""
 
     key: str
     by: int
     path: Path
 
 
-def sums(moves: Sequence[Move]) -> list[tuple[Inner, dict[int, int]]]:
-    """What to add to the slots of inner nodes; nodes are left out where as many keys leave as enter."""
+def count_changes(moves: Sequence[Move]) -> list[tuple[Inner, dict[int, int]]]:
+    """What to add to the slots of inner nodes, except where as many keys leave as enter."""
     by_node: dict[str, tuple[Inner, dict[int, int]]] = {}
     for _, by, path in moves:
         for inner, place in path.turns:
@@ -272,66 +357,3 @@ def _between(left: str, right: str) -> str:
 def new_name() -> str:
     """A name that no node or shape has had."""
     return secrets.token_urlsafe(6)
-
-
-# Ranges of ranks
-
-
-class Unknown(Exception):
-    """A node whose shape or counts are needed."""
-
-    def __init__(self, node: str) -> None:
-        super().__init__(node)
-        self.node = node
-
-
-class Piece(NamedTuple):
-    """Some of the keys of a leaf, by their places."""
-
-    leaf: str
-    start: int
-    stop: int
-
-
-class Plan(NamedTuple):
-    """What to read for the keys of some ranks, in their order."""
-
-    inners: list[Inner]
-    pieces: list[Piece]
-
-
-def planned(
-    shapes: Mapping[str, Inner],
-    counts: Mapping[str, list[int]],
-    rank: int,
-    count: int,
-    *,
-    reverse: bool,
-) -> Plan:
-    """How to read `count` keys from a rank on; raises `Unknown` for a node that is needed."""
-    if ROOT not in counts:
-        raise Unknown(ROOT)
-    start, stop = rank, rank + count
-    if reverse:
-        size = sum(counts[ROOT])
-        start, stop = size - stop, size - start
-    plan = Plan([], [])
-
-    def descend(node: str, start: int, stop: int) -> None:
-        inner, numbers = shapes.get(node), counts.get(node, ())
-        if inner is None or not numbers:
-            raise Unknown(node)
-        plan.inners.append(inner)
-        for child, slot in inner.children:
-            if slot >= len(numbers):
-                raise Unknown(node)
-            number = numbers[slot]
-            if start < number and stop > 0:
-                if inner.level == 1:
-                    plan.pieces.append(Piece(child, max(0, start), min(number, stop)))
-                else:
-                    descend(child, max(0, start), stop)
-            start, stop = start - number, stop - number
-
-    descend(ROOT, max(0, start), stop)
-    return plan

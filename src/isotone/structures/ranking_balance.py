@@ -1,0 +1,197 @@
+"""Keeping the tree of a ranking balanced: full nodes are split, sparse ones are joined to their neighbour.
+
+Each step is one transaction of its own. It moves keys between items and changes no rank. Its conditions are what it
+relies on: the shape of the node above, so of two who change that the first wins, and the keys or counts that it
+moves. Others may change the rest meanwhile: other leaves, and the counts of other children.
+
+A step that another process overtook changes nothing. Whoever runs a step looks at the tree again afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from isotone.errors import Contended, TransactionFailed
+from isotone.model import Condition, Entity, Steps, Transaction
+from isotone.structures.ranking_nodes import (
+    FILL,
+    HIGHEST,
+    LOWEST,
+    ROOT,
+    Child,
+    Entry,
+    Inner,
+    Node,
+    Path,
+    RankingCounts,
+    RankingLeaf,
+    Sizes,
+    Turn,
+    borders,
+    halves,
+    new_name,
+    total,
+)
+from isotone.structures.ranking_tree import Tree
+
+
+class Balance:
+    """The steps that change the form of one tree."""
+
+    def __init__(self, tree: Tree, sizes: Sizes) -> None:
+        self._tree = tree
+        self._sizes = sizes
+
+    def next_step(self, path: Path, leaf: RankingLeaf, by: int) -> Steps[None] | None:
+        """The first step to take before a key enters (+1) or leaves (-1) a leaf; None if it needs none."""
+        sizes, turns = self._sizes, path.turns
+        for above, below in pairwise(turns):
+            if len(below.inner.children) < sizes.least_children:
+                return self._join(above)
+        if by > 0 and len(leaf.keys) >= sizes.leaf:
+            return self._make_room(turns)
+        if by < 0 and len(leaf.keys) <= sizes.least_keys and len(turns[-1].inner.children) > 1:
+            return self._join(turns[-1])
+        return None
+
+    def plant(self) -> Steps[None]:
+        """Make a tree with one empty leaf."""
+        tx, leaf = self._tree.calls.transaction(), Entry(LOWEST, new_name(), 0)
+        _write(tx, self._tree.items(leaf.node, 0, (), LOWEST, HIGHEST))
+        _write(tx, self._tree.items(ROOT, 1, [leaf], LOWEST, HIGHEST))
+        yield from self._commit(tx)
+
+    def _make_room(self, turns: Sequence[Turn]) -> Steps[None]:
+        """Split the highest full node on the path to a full leaf, so the node above it has room."""
+        is_full = [len(turn.inner.children) >= self._sizes.inner for turn in turns]
+        depth = is_full.index(True) if True in is_full else len(turns)
+        return self._split(turns[depth - 1]) if depth else self._grow(turns[0].inner)
+
+    def _split(self, turn: Turn) -> Steps[None]:
+        """Split a full child in two."""
+        above, place = turn
+        nodes = yield from self._children(above, range(place, place + 1))
+        if nodes and len(nodes[0].entries) >= self._sizes.most(above.level - 1):
+            yield from self._regroup(above, place, nodes, halves(nodes[0].entries))
+        else:
+            self._tree.forget([above.node])
+
+    def _join(self, turn: Turn) -> Steps[None]:
+        """Join a sparse child to its neighbour, or share the entries of both if they are too many for one."""
+        above, place = turn
+        first = min(place, len(above.children) - 2)
+        nodes = yield from self._children(above, range(first, first + 2))
+        if not nodes:
+            self._tree.forget([above.node])
+            return
+        level, entries = above.level - 1, [entry for node in nodes for entry in node.entries]
+        fits_in_one = len(entries) <= FILL * self._sizes.most(level)
+        if fits_in_one and level and above.node == ROOT and len(above.children) == 2:
+            yield from self._shrink(above, nodes, entries)
+        else:
+            parts = [entries] if fits_in_one else halves(entries)
+            yield from self._regroup(above, first, nodes, parts)
+
+    def _grow(self, root: Inner) -> Steps[None]:
+        """Put two nodes between a full root and its children."""
+        node = yield from self._tree.node(ROOT, root.level, LOWEST, HIGHEST)
+        if node is None or len(node.entries) < self._sizes.inner:
+            self._tree.forget([ROOT])
+            return
+        tx, parts = self._tree.calls.transaction(), halves(node.entries)
+        two = [Entry(part[0].low, new_name(), total(part)) for part in parts]
+        for entry, part in zip(two, parts, strict=True):
+            _write(tx, self._tree.items(entry.node, root.level, part, LOWEST, HIGHEST))
+        root_items = self._tree.items(ROOT, root.level + 1, two, LOWEST, HIGHEST)
+        _write(tx, root_items, node.unchanged)
+        yield from self._commit(tx, ROOT)
+
+    def _shrink(self, root: Inner, nodes: Sequence[Node], entries: Sequence[Entry]) -> Steps[None]:
+        """Give the root the entries of its two children, which are deleted."""
+        tx = self._tree.calls.transaction()
+        root_items = self._tree.items(ROOT, root.level - 1, entries, LOWEST, HIGHEST)
+        _write(tx, root_items, RankingCounts.shape == root.shape)
+        for node in nodes:
+            self._delete(tx, root.level - 1, node)
+        yield from self._commit(tx, ROOT)
+
+    def _regroup(
+        self, above: Inner, first: int, nodes: Sequence[Node], parts: Sequence[Sequence[Entry]]
+    ) -> Steps[None]:
+        """Make nodes of other parts from some neighbours, of which the first has this place.
+
+        Names are used again in order. A part more gets a new name, and a node without a part is deleted.
+        """
+        level, tx = above.level - 1, self._tree.calls.transaction()
+        lows = [nodes[0].low, *borders(level, parts)]
+        highs = [*lows[1:], nodes[-1].high]
+        names = [*(node.name for node in nodes), new_name()]
+        conditions = [*(node.unchanged for node in nodes), None]
+        made = [
+            Entry(low, name, total(part))
+            for low, name, part in zip(lows, names, parts, strict=False)
+        ]
+        self._replace(tx, above, range(first, first + len(nodes)), made)
+        for entry, part, high, condition in zip(made, parts, highs, conditions, strict=False):
+            _write(tx, self._tree.items(entry.node, level, part, entry.low, high), condition)
+        for node in nodes[len(parts) :]:
+            self._delete(tx, level, node)
+        yield from self._commit(tx, above.node)
+
+    def _replace(self, tx: Transaction, above: Inner, places: range, made: Sequence[Entry]) -> None:
+        """Give an inner node other children in some places; its other slots stay as they are."""
+        old, shape = above.children[places.start : places.stop], new_name()
+        slots = [*(child.slot for child in old), above.free_slot()]
+        numbers = dict.fromkeys(slots[:-1], 0)
+        children, separators = [*above.children], [*above.separators]
+        children[places.start : places.stop] = [
+            Child(entry.node, slot) for entry, slot in zip(made, slots, strict=False)
+        ]
+        separators[places.start : places.stop - 1] = [entry.low for entry in made[1:]]
+        numbers |= {slot: entry.number for entry, slot in zip(made, slots, strict=False)}
+        tx.update(
+            self._tree.count_items,
+            RankingCounts.shape.set(shape),
+            *(RankingCounts.counts[slot].set(number) for slot, number in numbers.items()),
+            when=RankingCounts.shape == above.shape,
+            **self._tree.key(above.node),
+        )
+        new = Inner(above.node, above.level, above.era, shape, children, separators)
+        tx.put(self._tree.shape_item(new))
+
+    def _delete(self, tx: Transaction, level: int, node: Node) -> None:
+        key = self._tree.key(node.name)
+        kind = self._tree.count_items if level else self._tree.leaf_items
+        tx.delete(kind, when=node.unchanged, **key)
+        if level:
+            tx.delete(self._tree.shape_items, **key)
+
+    def _children(self, above: Inner, places: range) -> Steps[list[Node]]:
+        """Some neighbours as they are now; none if they are not as the node above has them."""
+        lows, nodes = [LOWEST, *above.separators, HIGHEST], list[Node]()
+        for place in places:
+            name = above.children[place].node
+            node = yield from self._tree.node(name, above.level - 1, lows[place], lows[place + 1])
+            if node is None or (nodes and nodes[-1].high != node.low):
+                return []
+            nodes.append(node)
+        return nodes
+
+    def _commit(self, tx: Transaction, *changed: str) -> Steps[None]:
+        """Commit a step, and forget the shapes that it has changed, or all if another process was faster."""
+        try:
+            yield from tx.commit()
+        except (TransactionFailed, Contended):
+            self._tree.forget()
+        else:
+            self._tree.forget(changed)
+
+
+def _write(tx: Transaction, items: Sequence[Entity], unchanged: Condition | None = None) -> None:
+    """Write a node: a new one, or one that is unchanged."""
+    for number, item in enumerate(items):
+        if unchanged is None:
+            tx.create(item)
+        else:
+            tx.put(item, when=None if number else unchanged)

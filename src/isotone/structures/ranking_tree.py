@@ -1,0 +1,282 @@
+"""The tree of a ranking as it is stored: reading it at one moment, and what is remembered of it.
+
+Shapes of inner nodes are remembered, so the path to a leaf usually takes no read. What is remembered may be out of
+date, and two rules make up for it:
+
+- A read asks for counts and leaves in one transaction. Counts name the shape that they belong to. If that is
+  another shape than the remembered one, the result is dropped and the shape is read again.
+- A write has conditions on the leaf and the inner nodes that it relies on (`Ranking.change`, `Balance`).
+
+A method that finds its memory out of date forgets what is wrong and returns None. `until_current` runs it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from isotone.errors import Contended, RankingIncomplete
+from isotone.model import Calls, Entity, Steps, Table
+from isotone.structures.ranking_nodes import (
+    NOWHERE,
+    ROOT,
+    Child,
+    Entry,
+    Inner,
+    Node,
+    Path,
+    Plan,
+    RankingCounts,
+    RankingLeaf,
+    RankingShape,
+    View,
+    key_entries,
+    new_name,
+    plan_ranks,
+    walk,
+)
+from isotone.structures.retries import backoff
+from isotone.structures.structure import bind_entity
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+ATTEMPTS: Final = 40
+_WITHOUT_PAUSE: Final = 3  # attempts: after a failure, a second look usually suffices
+_MOST_LEVELS: Final = 50  # more than any tree has
+_MOST_REMEMBERED: Final = 1000  # shapes of ten kilobytes each, and as many lists of counts
+
+
+class Tree:
+    """The items of one ranking, and the shapes and counts that this object remembers."""
+
+    def __init__(self, calls: Calls, table: Table, name: str) -> None:
+        self.calls = calls
+        self.name = name
+        self.shape_items = bind_entity(table, RankingShape)
+        self.count_items = bind_entity(table, RankingCounts)
+        self.leaf_items = bind_entity(table, RankingLeaf)
+        self.shapes: dict[str, Inner] = {}
+        self.counts: dict[str, list[int]] = {}
+        """The last counts that were read. Only plans of what to read start from them."""
+
+    def key(self, node: str) -> dict[str, Any]:
+        """The fields of the primary key of a node's items."""
+        return {"ranking": self.name, "node": node}
+
+    def forget(self, nodes: Iterable[str] | None = None) -> None:
+        """Read some shapes again when they are needed, or all."""
+        if nodes is None:
+            self.shapes.clear()
+        else:
+            for node in nodes:
+                self.shapes.pop(node, None)
+
+    # Attempts
+
+    def until_current(
+        self, attempt: Callable[[], Steps[R | None]], attempts: int = ATTEMPTS
+    ) -> Steps[R]:
+        """Run an attempt again while it finds the remembered tree out of date; raises `Contended` in the end."""
+        for number in range(attempts):
+            result = yield from attempt()
+            if result is not None:
+                return result
+            yield from self.pause(number)
+        raise self.contended(attempts)
+
+    def pause(self, attempt: int) -> Steps[None]:
+        """Pause after failed attempt 0, 1, …"""
+        if attempt >= _WITHOUT_PAUSE:
+            yield from backoff(attempt - _WITHOUT_PAUSE)
+
+    def contended(self, attempts: int) -> Contended:
+        return Contended(
+            f"others changed the ranking {self.name!r} during each of {attempts} attempts; try again "
+            "later; if there are no others, its scores were written by other means, and rerank() rebuilds it"
+        )
+
+    # Reading at one moment
+
+    def look_up(self, *keys: str) -> Steps[tuple[list[Path], View]]:
+        """The paths to some keys, and what lies on them, at one moment."""
+        return self.until_current(partial(self._look_up, keys))
+
+    def _look_up(self, keys: Sequence[str]) -> Steps[tuple[list[Path], View] | None]:
+        paths = yield from self.paths(keys)
+        if paths is None:
+            return None
+        if paths[0] is NOWHERE:
+            return paths, View({}, {NOWHERE.end: []})
+        inners = {inner.node: inner for path in paths for inner, _ in path.turns}
+        view = yield from self._view(inners, dict.fromkeys([path.end for path in paths]))
+        return None if view is None else (paths, view)
+
+    def keys_at(self, rank: int, count: int, *, reverse: bool) -> Steps[list[str]]:
+        """Up to `count` keys from a rank on, at one moment."""
+        return self.until_current(partial(self._keys_at, rank, count, reverse))
+
+    def _keys_at(self, rank: int, count: int, reverse: bool) -> Steps[list[str] | None]:
+        plan = yield from self._plan(rank, count, reverse)
+        if plan is None:
+            return None
+        if not plan.inners:
+            return []
+        view = yield from self._view(plan.inners, [piece.leaf for piece in plan.pieces])
+        if view is None:
+            return None
+        plan = plan_ranks(plan.inners, view.counts, rank, count, reverse=reverse)
+        if plan.unknown or any(piece.leaf not in view.keys for piece in plan.pieces):
+            return None  # by the present counts, the ranks are in other leaves
+        keys = [key for leaf, start, stop in plan.pieces for key in view.keys[leaf][start:stop]]
+        return keys[::-1] if reverse else keys
+
+    def _plan(self, rank: int, count: int, reverse: bool) -> Steps[Plan | None]:
+        """What to read for some ranks, by the counts remembered; an empty plan if there is no tree."""
+        for _ in range(_MOST_LEVELS):
+            plan = plan_ranks(self.shapes, self.counts, rank, count, reverse=reverse)
+            if not plan.unknown:
+                return plan
+            for node in plan.unknown:
+                if (yield from self.learn(node)) is None:
+                    self.forget()
+                    return Plan() if node == ROOT else None
+        return None
+
+    def _view(self, inners: Mapping[str, Inner], leaves: Iterable[str]) -> Steps[View | None]:
+        """Counts of inner nodes and keys of leaves, at one moment."""
+        leaves = list(leaves)
+        targets: list[tuple[type[Entity], dict[str, Any]]] = [
+            *[(self.count_items, self.key(node)) for node in inners],
+            *[(self.leaf_items, self.key(leaf)) for leaf in leaves],
+        ]
+        items: list[Any] = yield from self.calls.get_together(*targets)
+        view, stale = View({}, {}), list[str]()
+        for inner, counts in zip(inners.values(), items, strict=False):
+            if counts is None or counts.shape != inner.shape:
+                stale.append(inner.node)
+            else:
+                view.counts[inner.node] = _remember(self.counts, inner.node, counts.counts)
+        for leaf in items[len(inners) :]:
+            if leaf is not None:
+                view.keys[leaf.node] = sorted(leaf.keys)
+        self.forget(stale)
+        return None if stale or len(view.keys) < len(leaves) else view
+
+    def size(self) -> Steps[int]:
+        """The number of keys. Reads one item."""
+        return self.until_current(self._size)
+
+    def _size(self) -> Steps[int | None]:
+        counts = yield from self.calls.get(self.count_items, consistent=True, **self.key(ROOT))
+        if counts is not None:
+            return sum(counts.counts)
+        self.forget()
+        has_root = yield from self._read_shape(ROOT)  # raises while the tree is rebuilt
+        return None if has_root else 0
+
+    # Reading single nodes
+
+    def paths(self, keys: Sequence[str]) -> Steps[list[Path] | None]:
+        """The paths to some keys, by remembered shapes; `NOWHERE` for all if there is no tree."""
+        while True:
+            paths = [walk(self.shapes, key) for key in keys]
+            path = next((path for path in paths if not path.reaches_leaf), None)
+            if path is None:
+                return paths
+            if not (yield from self._read_shape(path.end)):
+                self.forget([turn.inner.node for turn in path.turns])
+                return None if path.turns else [NOWHERE for _ in keys]
+
+    def leaves(self, nodes: Sequence[str]) -> Steps[dict[str, RankingLeaf]]:
+        """Leaves as they are now, each by itself, in one request; missing ones are left out."""
+        if len(set(nodes)) == 1:
+            key = self.key(nodes[0])
+            leaf = yield from self.calls.get(self.leaf_items, consistent=True, **key)
+            return {} if leaf is None else {leaf.node: leaf}
+        keys = map(self.key, nodes)
+        leaves = yield from self.calls.get_many(self.leaf_items, keys, consistent=True)
+        return {leaf.node: leaf for leaf in leaves if leaf is not None}
+
+    def learn(self, node: str) -> Steps[tuple[Inner, list[int]] | None]:
+        """Shape and counts of an inner node at one moment; None if there is no such node."""
+        key = self.key(node)
+        items: list[Any] = yield from self.calls.get_together(
+            (self.shape_items, key), (self.count_items, key)
+        )
+        shape, counts = items
+        inner = None if shape is None else self._remember_shape(shape)
+        if inner is None or counts is None or counts.shape != inner.shape:
+            self.forget([node])
+            return None
+        return inner, _remember(self.counts, node, counts.counts)
+
+    def node(self, name: str, level: int, low: str, high: str) -> Steps[Node | None]:
+        """A node of a level as it is now; None if there is none. A leaf knows its range itself."""
+        if level == 0:
+            leaf = (yield from self.leaves([name])).get(name)
+            if leaf is None:
+                return None
+            entries, unchanged = key_entries(sorted(leaf.keys)), RankingLeaf.keys == leaf.keys
+            return Node(name, entries, leaf.low, leaf.high, unchanged)
+        learned = yield from self.learn(name)
+        if learned is None or learned[0].level != level:
+            return None
+        inner, counts = learned
+        entries = [
+            Entry(begin, child.node, counts[child.slot])
+            for begin, child in zip([low, *inner.separators], inner.children, strict=True)
+        ]
+        unchanged = (RankingCounts.shape == inner.shape) & (RankingCounts.counts == counts)
+        return Node(name, entries, low, high, unchanged)
+
+    def names(self, kind: Any) -> Steps[list[str]]:
+        """The names of the nodes that have an item of a kind."""
+        query = kind.primary.where(kind.ranking == self.name).select(kind.ranking, kind.node)
+        return [item.node for item in (yield from self.calls.all(query.consistent()))]
+
+    def _read_shape(self, node: str) -> Steps[bool]:
+        """Read the shape of an inner node; returns whether there is such a node."""
+        item = yield from self.calls.get(self.shape_items, consistent=True, **self.key(node))
+        if item is not None:
+            self._remember_shape(item)
+        return item is not None
+
+    def _remember_shape(self, item: RankingShape) -> Inner:
+        if item.level == 0:
+            raise RankingIncomplete(
+                f"the ranking {self.name!r} is being rebuilt or deleted, or this was interrupted: try again "
+                "later, or run the interrupted call again: load(), rerank(), delete(), drop_ranks()"
+            )
+        return _remember(self.shapes, item.node, Inner.of(item))
+
+    # Items to write
+
+    def items(
+        self, name: str, level: int, entries: Sequence[Entry], low: str, high: str
+    ) -> list[Entity]:
+        """The items of a node; `Node.unchanged` is a condition on the first one."""
+        key, lows = self.key(name), [entry.low for entry in entries]
+        if level == 0:
+            keys = dict.fromkeys(lows, True)
+            return [self.leaf_items.from_trusted({**key, "low": low, "high": high, "keys": keys})]
+        shape, era = new_name(), new_name()
+        numbers = [entry.number for entry in entries]
+        children = [Child(entry.node, slot) for slot, entry in enumerate(entries)]
+        return [
+            self.count_items.from_trusted({**key, "shape": shape, "era": era, "counts": numbers}),
+            self.shape_item(Inner(name, level, era, shape, children, lows[1:])),
+        ]
+
+    def shape_item(self, inner: Inner) -> RankingShape:
+        return self.shape_items.from_trusted({"ranking": self.name, **inner.fields()})
+
+
+def _remember(memory: dict[str, T], node: str, value: T) -> T:
+    """Keep a value of a node, and drop the oldest values if there are too many."""
+    if len(memory) >= _MOST_REMEMBERED:
+        for oldest in list(memory)[: _MOST_REMEMBERED // 10]:
+            memory.pop(oldest, None)
+    memory[node] = value
+    return value
