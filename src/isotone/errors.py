@@ -37,7 +37,7 @@
         ├── NoCredentials           there is no access key to sign requests with
         └── OutOfRange              a value does not fit the declared range of its key component
 
-An `ApiError` is part of the protocol: it travels over HTTP, and clients raise it as the AWS SDKs do. The others
+An `ApiError` is part of the protocol: it is sent over HTTP, and clients raise it as the AWS SDKs do. The others
 are Isotone's own. Their messages say what was wrong, with which value, and what to do.
 """
 
@@ -107,7 +107,7 @@ class NoCredentials(UsageError):
 class ConnectionFailed(IsotoneError):
     """A server gave no answer, or a damaged one, after all retries.
 
-    A write may or may not have been executed: its answer may be all that was lost.
+    A write may or may not have been executed: only its response may have been lost.
     """
 
 

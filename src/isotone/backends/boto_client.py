@@ -35,7 +35,7 @@ class BotoClient(Native):
         self._streams: Any = None
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
-        """Answer one action; raises what `Remote` does where botocore raises its own."""
+        """Execute one action; raises the errors of `Remote` instead of botocore's."""
         with _translated_errors():
             return _from_botocore(
                 self._client_for(operation)._make_api_call(operation, _to_botocore(request))
@@ -60,7 +60,7 @@ class AsyncBotoClient(Native):
     async def execute(
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
-        """Answer one action; raises what `Remote` does where botocore raises its own."""
+        """Execute one action; raises the errors of `Remote` instead of botocore's."""
         if operation in STREAM_OPERATIONS:
             raise UsageError(
                 "an aioboto3 client of DynamoDB does not reach its streams; open the store at an address, "
@@ -99,7 +99,7 @@ def _client_of_streams(client: Any) -> Any:
     )
 
     def as_the_given(event_name: str, **about: Any) -> Any:
-        """Handle events as the given client does: what signs or answers its requests does so here."""
+        """Register the given client's event handlers, so requests are signed or answered in the same way."""
         event, _, operation = event_name.split(".")
         return client.meta.events.emit_until_response(f"{event}.dynamodb.{operation}", **about)[1]
 
@@ -128,7 +128,7 @@ def _from_botocore(answer: Mapping[str, Any]) -> Response:
 
 
 def _as_json(value: Any) -> Any:
-    """A value as JSON has it."""
+    """A value in its JSON form."""
     if isinstance(value, dict):
         return {name: _as_json(member) for name, member in value.items()}
     if isinstance(value, list):

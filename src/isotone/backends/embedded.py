@@ -47,8 +47,8 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
 ) -> Database:
     """Open a database: a file, which is created if it does not exist, or memory.
 
-    `durability` says when a write is answered: "disk", when it survives a power cut; "process", when it
-    survives a crash of the process; "none", at once. In memory it has no meaning.
+    `durability` is what an acknowledged write survives: "disk", a power cut; "process", a crash of the
+    process; "none", nothing for certain. In memory it has no effect.
 
     Raises `StorageCorrupt` for a file that is not an Isotone database, `StorageError` for one that
     cannot be opened.
@@ -81,7 +81,7 @@ class Database(Native):
         self._wake_if_wanted()
 
     def send(self, operation: str, body: bytes) -> bytes:
-        """Execute one request, JSON to JSON; raises `ApiError` where the service answers an error."""
+        """Execute one request, JSON to JSON; raises the service's error as an `ApiError`."""
         try:
             answer = self._service.execute(operation, body)
         except BaseException as error:
@@ -134,7 +134,7 @@ class Database(Native):
             return self._service.maintain()
 
     def finish_maintenance(self) -> None:
-        """Do all background work that is due, and return when it is done."""
+        """Do all background work that is due."""
         with self._unbroken():
             maintenance.finish(self.engine)
 

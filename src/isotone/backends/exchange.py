@@ -33,7 +33,7 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _SKEWED: Final = frozenset(("RequestExpired", "RequestTimeTooSkewed"))
 _SKEWED_SIGNATURE: Final = ("Signature expired", "Signature not yet current")
 _TOLERATED_SKEW: Final = 60.0  # seconds; a smaller difference cannot have caused the error
-# Statuses below 500 of a proxy's own answers that are worth a retry.
+# Statuses below 500 that a proxy sends itself and that are worth a retry.
 _RETRYABLE: Final = frozenset((200, 408, 425, 429))
 
 
@@ -75,7 +75,7 @@ class Conversation:
         raise self._noting_skew(error_of(answer, reply.status), reply)
 
     def _noting_skew(self, error: ApiError, reply: Reply) -> Exception:
-        """The error to raise. If this machine's clock caused it, note the skew and let it be retried."""
+        """The error to raise. If this machine's clock caused it, record the skew, and the request is retried."""
         skew = reply.skew(self._signer)
         if not _is_about_time(error) or skew is None or abs(skew) < _TOLERATED_SKEW:
             return error

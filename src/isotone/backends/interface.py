@@ -69,9 +69,9 @@ def as_text(request: Request) -> Request:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an engine can do. All of it is true of DynamoDB; other engines lack some.
+    """The features of an engine. DynamoDB has all of them; other engines may not.
 
-    What an engine cannot do is refused where a table or a structure that needs it is made.
+    Creating a table or a structure that needs a missing feature raises `Unsupported`.
 
     >>> ALTERNATOR = Capabilities(transactions=False, streams=False)
     """
@@ -82,7 +82,7 @@ class Capabilities:
     local_indexes: bool = True
 
     def require(self, needs: Iterable[str], what: str) -> None:
-        """Raise `Unsupported` that names what is missing of the needs (names of fields of this class)."""
+        """Raise `Unsupported` if one of these features, given by their field names, is missing."""
         missing = [need for need in needs if not getattr(self, need)]
         if missing:
             raise Unsupported(
@@ -123,7 +123,7 @@ class Transport(Protocol):
     """Request bytes to response bytes: the wire form of the API, without a socket."""
 
     def send(self, operation: str, body: bytes) -> bytes:
-        """Answer one action, JSON to JSON; raises `ApiError` as the service would answer it."""
+        """Execute one action, JSON to JSON; raises the service's error as an `ApiError`."""
 
 
 class OverTransport(Native):
@@ -172,7 +172,7 @@ class AsyncPlain(Native):
 
 
 class AtOnce(Native):
-    """An `AsyncBackend` that calls a `Backend` directly; for one that never blocks."""
+    """An `AsyncBackend` that calls a `Backend` directly, for backends that never block."""
 
     __slots__ = ("_execute",)
 

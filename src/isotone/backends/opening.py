@@ -4,7 +4,7 @@
 "shop.db", Path("shop.db")  a database in a file, which is created if it does not exist
 "http://localhost:8000"     a server: Isotone's, DynamoDB Local, ScyllaDB Alternator, …
 "dynamodb://eu-west-1"      Amazon's service, with the credentials that AWS's tools find
-an `isotone.Database`, a boto3 client or resource, or any `Backend`: used as it is, and not closed
+an `isotone.Database`, a boto3 client or resource, or any `Backend`: used directly, and not closed
 """
 
 from __future__ import annotations

@@ -42,11 +42,11 @@ class TapeWriter:
         self._write(_HEADER)
 
     def answered(self, operation: str, request: Request, response: Response) -> None:
-        """Note a call that succeeded."""
+        """Record a call that succeeded."""
         self._write({"operation": operation, "request": request, "response": response})
 
     def refused(self, operation: str, request: Request, error: ApiError) -> None:
-        """Note a call that failed."""
+        """Record a call that failed."""
         said = {"status": error.status, **error.body()}
         self._write({"operation": operation, "request": request, "error": said})
 

@@ -181,7 +181,7 @@ class ClientExceptions:
 
 @cache
 def _error_class(code: str) -> type[ClientError]:
-    """The class of an error code; also of a code that Isotone itself never raises."""
+    """The class of an error code, including codes that Isotone itself never raises."""
     error = getattr(errors, code, None) or type(code, (ApiError,), {})
     return type(code, (ClientError, error), {"__doc__": error.__doc__})
 

@@ -55,7 +55,7 @@ class _BaseClient:
         return operation_name in PAGINATED
 
     def get_paginator(self, operation_name: str) -> Paginator:
-        """A paginator for a method such as `"query"`; raises `UsageError` where there is none."""
+        """A paginator for a method such as `"query"`; raises `UsageError` if there is none."""
         if operation_name not in PAGINATED:
             raise UsageError(f"Operation cannot be paginated: {operation_name}")
         return Paginator(getattr(self, operation_name), PAGINATED[operation_name])
@@ -66,7 +66,7 @@ class _BaseClient:
         return sorted(self._waiters)
 
     def get_waiter(self, waiter_name: str) -> Waiter:
-        """A waiter such as `"table_exists"`; raises `UsageError` where there is none."""
+        """A waiter such as `"table_exists"`; raises `UsageError` if there is none."""
         if waiter_name not in self._waiters:
             raise UsageError(f"Waiter does not exist: {waiter_name}")
         return Waiter(self, self._waiters[waiter_name])

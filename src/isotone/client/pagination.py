@@ -1,7 +1,7 @@
 """Paginators: a call repeated until the service has no further page, as in botocore.
 
 `PaginationConfig` has botocore's members. `PageSize` is the limit of each call. `MaxItems` bounds the
-items of all pages together. Where it cuts a page, `resume_token` (`NextToken` in the full result) holds
+items of all pages together. If it cuts a page, `resume_token` (`NextToken` in the full result) holds
 the page's start key and the number of its items already returned; `StartingToken` continues there.
 """
 
@@ -20,7 +20,7 @@ _SKIP: Final = "boto_truncate_amount"
 
 
 class Paging(NamedTuple):
-    """The members of an action's request and response that carry the paging."""
+    """The members of an action's request and response that control paging."""
 
     input_token: str
     output_token: str
@@ -113,7 +113,7 @@ class PageIterator:
         return len(page.get(self._paging.results[0], ()))
 
     def _cut(self, page: dict[str, Any], left: int | None) -> int | None:
-        """Cut a page to the `left` items that may still be returned; None if it has no more than that."""
+        """Cut a page to the `left` items that may still be returned; None if the page is not longer."""
         if left is None or self._count(page) <= left:
             return None
         primary = self._paging.results[0]
@@ -169,7 +169,7 @@ class PageIterator:
 
 
 def _decode_token(token: Any) -> tuple[Any, int]:
-    """The key to start at, and how many items of that page to skip."""
+    """The key to start at, and the number of items of that page to skip."""
     if token is None:
         return None, 0
     try:

@@ -1,4 +1,4 @@
-"""The keyword arguments of a call to the bytes of a request, checked as botocore checks them.
+"""Encodes the keyword arguments of a call as a request, with botocore's checks.
 
 The declared `request_types` are compiled into `msgspec` structs when an action is first used. A
 well-formed request is checked, converted and encoded in C. Only a refused one is walked by Python code,
@@ -47,13 +47,13 @@ def encode_request(operation: str, request: Mapping[str, Any]) -> bytes:
 
 
 def declared_type(operation: str) -> Any:
-    """The request type of an action, or None where `request_types` has none."""
+    """The request type of an action, or None if `request_types` has none."""
     return getattr(request_types, operation + "Input", None)
 
 
 @cache
 def _struct(operation: str) -> Any:
-    """The compiled request type of an action, or None where it has no declared one."""
+    """The compiled request type of an action, or None if it has no declared one."""
     declared = declared_type(operation)
     return None if declared is None else _compile(declared)
 

@@ -1,8 +1,8 @@
 """The parameters of each action, as boto3's low-level clients take them.
 
-Each `…Input` is declared once and has three readers: an editor completes keyword arguments from it,
-`encoding` compiles it into a check that runs in C, and `validation` walks it to report errors in
-botocore's words. Names, order and bounds of the members are the service's own.
+Each `…Input` is declared once and used three times: an editor completes keyword arguments from it, and
+`parameters` compiles it into a check that runs in C, and walks it to report errors with botocore's
+messages. Names, order and bounds of the members are the service's own.
 """
 
 from __future__ import annotations

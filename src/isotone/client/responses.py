@@ -1,7 +1,7 @@
-"""The bytes of a response to boto3's dict.
+"""Decodes the bytes of a response to boto3's dict.
 
-A response is JSON in which binary values are base64 text and times are numbers. Both are restored only
-where the bytes show that there are any.
+A response is JSON in which binary values are base64 text and times are numbers. They are converted only
+if the bytes show that there are any.
 """
 
 from __future__ import annotations

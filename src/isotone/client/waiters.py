@@ -1,4 +1,4 @@
-"""Waiters: DescribeTable repeated until a table is ready, or gone.
+"""Waiters: repeat DescribeTable until a table is ready, or deleted.
 
 botocore's waiters sleep 20 seconds between attempts. A database in the process is ready much sooner:
 unless `WaiterConfig` has a `Delay`, the first sleep is a hundredth of a second and each further one twice

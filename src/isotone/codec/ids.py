@@ -1,4 +1,4 @@
-"""Ids that sort in the order in which they were made: KSUID, ULID and UUIDv7.
+"""Ids that sort in the order of their creation: KSUID, ULID and UUIDv7.
 
     id       tick            random    text
     KSUID    a second        128 bits  27 characters of base 62
@@ -6,7 +6,7 @@
     UUIDv7   a millisecond    74 bits  36 characters of base 16
 
 An id is one number: the tick in its upper bits, random bits below. The first id of a tick takes new
-random bits from the operating system. Each following id is the previous number plus one, also while the
+random bits from the operating system. Each following id is the previous number plus one, even while the
 clock stands still or has stepped back. So the number may run ahead into the next tick; it never decreases.
 
 Generators are thread-safe. A forked child starts from new random bits, so it repeats none of its parent's
@@ -196,7 +196,7 @@ class _Sequence:
         floor = now << self._bits
         fresh = floor > self._number or self._number < 0
         number = floor | self._random() if fresh else self._number + 1
-        if number >> self._total:  # also where it is negative
+        if number >> self._total:  # also if it is negative
             raise OutOfRange(
                 f"the clock says {self._clock.now()}, which is outside the range of times that "
                 "such an id can hold"

@@ -4,7 +4,7 @@
     0x20  string
     0x30  binary
 
-Each component marks its own end, and none begins another. So components written one after another sort by
+Each component marks its own end, and none is a prefix of another. So components written one after another sort by
 the first, then by the second, and so on.
 
 With `prefix`, the components of a partition, and `e`, the component of a sort key value, the ranges
@@ -63,7 +63,7 @@ def encode_number(text: str) -> bytes:
 
 
 def decode_number(encoded: bytes) -> str:
-    """The number in normal form of a component. Raises `MalformedKey` for bytes of anything else."""
+    """The number in normal form of a component. Raises `MalformedKey` for any other bytes."""
     plain = encoded[1:].translate(_COMPLEMENT) if encoded[:1] == NEGATIVE else encoded[1:]
     digits = plain[1:].translate(_UNPACK).hex()
     sign = "-" if encoded[:1] == NEGATIVE else ""
@@ -124,11 +124,11 @@ def after(encoded: bytes) -> bytes:
 
 @lru_cache(maxsize=1024)
 def partition_prefix(encoded: bytes) -> bytes:
-    """What all keys of an item collection begin with: the hash of the partition key, then its components.
+    """The prefix of all keys of an item collection: the hash of the partition key, then its components.
 
     The hash is the 64-bit BLAKE2b digest of the components. Collisions do no harm, because the components
-    follow. It spreads keys evenly, so that scan segments are equal, and it scatters neighbours, so that
-    nobody relies on the order of a Scan.
+    follow. It spreads keys evenly, so scan segments are equal, and it scatters neighbours, so programs
+    cannot rely on the order of a Scan.
     """
     return blake2b(encoded, digest_size=HASH_SIZE).digest() + encoded
 
@@ -136,7 +136,7 @@ def partition_prefix(encoded: bytes) -> bytes:
 def segment_range(segment: int, total: int) -> tuple[bytes, bytes | None]:
     """The keys `low <= key < high` of one segment of a scan; None is the end of the table.
 
-    The segments of one total contain every key once, and are as equal as hashes allow.
+    Together the segments contain every key once. They are as equal as hashes allow.
     """
     low = (segment * _HASHES // total).to_bytes(HASH_SIZE)
     if segment + 1 == total:
@@ -147,12 +147,12 @@ def segment_range(segment: int, total: int) -> tuple[bytes, bytes | None]:
 # The bodies of strings and binary values: their bytes, and an end that no body contains.
 #
 #     0x00        ends the body
-#     0x01 0x01   stands for the byte 0x00
-#     0x01 0x02   stands for the byte 0x01
-#     other       stands for itself
+#     0x01 0x01   encodes the byte 0x00
+#     0x01 0x02   encodes the byte 0x01
+#     other       encodes itself
 #
 # The end sorts before everything that could follow, so `a` comes before `ab`. The codes sort as the bytes
-# that they stand for, so bodies sort as their contents.
+# that they encode, so bodies sort as their contents.
 
 
 def _escape(raw: bytes) -> bytes:

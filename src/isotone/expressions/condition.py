@@ -42,7 +42,7 @@ Matches: TypeAlias = Callable[[Item, ValueMap], bool]
 class Condition(Expression):
     """A condition or filter, applicable to any item.
 
-    `matches(item, values)` tells whether it holds. It evaluates no more operands than it needs.
+    `matches(item, values)` tells whether it is true. It evaluates only the operands that it needs.
     """
 
     PARAMETER = "ConditionExpression"

@@ -1,4 +1,4 @@
-"""What the four kinds of expression share: their base class, their cache, and the check of placeholders.
+"""The base class of the four kinds of expression, their cache, and the check of placeholders.
 
 A `#placeholder` stands for one element of a path, whatever characters the name has: dots in it are part
 of the name. An expression that uses an undefined placeholder is refused, and so is a request that defines
@@ -34,8 +34,8 @@ class Expression(ABC):
     `names_used` and `values_used` are the placeholders as written, `attributes` the names at the top of
     the item that the expression refers to, and `nested_attributes` those of them that a path leads into.
 
-    An expression that is wrong with any values is refused when it is made, unless DynamoDB would first
-    report an error of a value. Such an expression is refused by `check`, and cannot be used further.
+    An expression that is wrong with any values is refused when it is compiled, unless DynamoDB would first
+    report an error of a value. Then `check` refuses it, and it cannot be used.
     """
 
     PARAMETER: ClassVar[str]
@@ -97,7 +97,7 @@ class Expression(ABC):
     def _gather(self, nodes: list[Node]) -> bool:
         """Keep the checks of all nodes; returns whether the expression can be compiled.
 
-        Where making a check raises, the checks before it come first: they may find an error of a value.
+        If building a check raises, the checks before it still run first: they may find an error of a value.
         """
         try:
             add_checks(nodes, self._checks)

@@ -41,7 +41,7 @@ _SORT_OPERATORS: Final = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begin
 
 
 class KeyRange(Struct, frozen=True):
-    """What a query reads: the items with this partition key whose sort key begins with `equal`.
+    """The range of a query: the items with this partition key and a sort key that begins with `equal`.
 
     With an operator, the next attribute of the sort key must also satisfy `operator operands`.
     """
@@ -97,7 +97,7 @@ class KeyCondition(Expression):
         """The key range for a key of these attributes. O(attributes), more for a new key schema.
 
         `label` is what messages call a key attribute: `Key` of a table, `IndexKey` of an index. Raises
-        `ValidationException` where the expression is not a condition on such a key.
+        `ValidationException` if the expression is not a condition on such a key.
         """
         schema = (tuple(partition), tuple(sort))
         plan = self._plans.get(schema)
@@ -136,7 +136,7 @@ def _terms(node: ConditionNode) -> dict[str, _Term]:
 
 
 def _conjuncts(node: ConditionNode) -> Iterator[ConditionNode]:
-    """The conditions that must all hold, also those in nested groups."""
+    """The conditions that must all be true, including those in nested groups."""
     if isinstance(node, And):
         for operand in node.operands:
             yield from _conjuncts(operand)

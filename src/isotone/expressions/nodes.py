@@ -1,14 +1,14 @@
-"""Expression trees: the nodes, what walks through them, and what replaces placeholders in them.
+"""Expression trees: the nodes, and functions that walk them and replace placeholders.
 
 The parser makes trees from text, and the model makes them directly. Nodes are immutable values and
 compare by content. Four rules hold for all of them.
 
 - A path element is a `str` (an attribute's own name), a `NameRef` (a `#placeholder`, which `resolve`
   replaces) or an `int` (an index into a list).
-- A `ValueRef` is a `:placeholder`. A `Literal` carries its value; only trees that code makes have them,
-  and `lift` replaces them by `ValueRef`s.
+- A `ValueRef` is a `:placeholder`. A `Literal` contains its value; only trees built by code have literals,
+  and `lift` replaces them with `ValueRef`s.
 - `And` and `Or` have two operands or more, in the order written.
-- A tree may hold what DynamoDB refuses: `rules` says which functions and operands are allowed where.
+- A tree may contain what DynamoDB refuses: `rules` checks which functions and operands are allowed where.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ValueRef(msgspec.Struct, frozen=True, tag=True):
 
 
 class Literal(msgspec.Struct, frozen=True, tag=True):
-    """A value that the tree carries itself."""
+    """A value inside the tree."""
 
     value: AttributeValue
 
@@ -158,7 +158,7 @@ Tree = TypeVar("Tree", bound=Node)
 
 
 class References(NamedTuple):
-    """What a tree refers to: its placeholders, and the names of the item's own attributes.
+    """The placeholders and the attribute names that a tree refers to.
 
     `nested` are the attributes that a path leads into.
     """
@@ -170,7 +170,7 @@ class References(NamedTuple):
 
 
 def references(nodes: Sequence[Node]) -> References:
-    """Everything that the nodes of a tree refer to. O(nodes)."""
+    """The references of the nodes of a tree. O(nodes)."""
     paths = [node.elements for node in nodes if type(node) is Path]
     named: list[Any] = [path for path in paths if type(path[0]) is str]
     return References(
@@ -213,13 +213,13 @@ PARTS: Final[dict[type, Callable[[Any], tuple[Any, ...]] | None]] = {
     UpdateNode: attrgetter("actions"),
     ProjectionNode: attrgetter("paths"),
 }
-"""The nodes directly below a node of each type, in the order written; None where there are none."""
+"""The nodes directly below a node of each type, in the order written; None if it has none."""
 
 
 def resolve(tree: Tree, names: Mapping[str, str] | None) -> Tree:
     """The tree with each `#placeholder` replaced by its name; the tree itself without names. O(nodes).
 
-    Placeholders without a name stay; `rules` refuses them in their turn.
+    Placeholders without a name remain; `rules` refuses them later.
     """
     return _resolved(tree, names) if names else tree
 

@@ -1,8 +1,8 @@
-"""Operands at work: their values, and how two values compare.
+"""Evaluation of operands, and comparison of two values.
 
 An operand compiles to a function of the item and the request's values that returns an attribute value,
-or None where there is none. It never changes what it reads. The functions of update expressions raise
-where the item does not have what they need. All values are in canonical form.
+or None if there is none. It never changes the item. The functions of update expressions raise
+if the item lacks what they need. All values are in canonical form.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def compile_operand(operand: Operand) -> Evaluate:
 
 
 def compile_value(operand: Operand) -> Compute:
-    """The function that evaluates an operand of an update; it raises where there is no value."""
+    """The function that evaluates an operand of an update; it raises if there is no value."""
     if isinstance(operand, ValueRef):
         name = operand.name
         return lambda item, values: values[name]
@@ -65,7 +65,7 @@ def _path(path: Path) -> Evaluate:
 def lookup(path: ResolvedPath) -> Callable[[Item], AttributeValue | None]:
     """The function that finds the value at a path in an item, or None. O(elements) a call.
 
-    A path leads through maps by name and through lists by index, and through nothing else.
+    A path goes through maps by name and through lists by index, and through no other value.
     """
     first: Any
     first, *rest = path
@@ -113,7 +113,7 @@ def _if_not_exists(path: Operand, otherwise: Operand) -> Evaluate:
     find, default = compile_operand(path), compile_value(otherwise)
 
     def choose(item: Item, values: ValueMap) -> AttributeValue:
-        # The default must have a value even where it is not needed.
+        # The default must have a value even if it is not needed.
         second = default(item, values)
         first = find(item, values)
         return second if first is None else first
@@ -163,7 +163,7 @@ _COMPILERS: Final[dict[type, Callable[[Any], Evaluate]]] = {
 }
 
 
-# Values compared and measured
+# Comparing and measuring values
 
 
 def type_of(value: AttributeValue) -> str:
@@ -254,7 +254,7 @@ _CONTAINMENT: Final[dict[str, Callable[[Any, AttributeValue], bool]]] = {
 
 
 def size(value: AttributeValue) -> AttributeValue | None:
-    """What the function `size` returns; None for a number, a boolean and a null."""
+    """The result of the function `size`; None for a number, a boolean and a null."""
     code = type_of(value)
     measure = _SIZES.get(code)
     return None if measure is None else {"N": str(measure(value[code]))}

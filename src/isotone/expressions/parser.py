@@ -129,7 +129,7 @@ class _Parser:
             self._refuse()
 
     def finish(self, tree: Node) -> None:
-        """Refuse tokens that are left, then what is wrong with the text as a whole."""
+        """Refuse remaining tokens, then errors of the text as a whole."""
         self._expect(END_TEXT)
         check_words(tree, written=True)
         if self._twice:

@@ -1,7 +1,7 @@
 """Projections: some paths become one function from an item to the parts of it that they address.
 
-What is addressed keeps its place: maps hold the addressed members under their names, lists hold the
-addressed elements in their old order without gaps. A map or list in which nothing is found is left out.
+Addressed parts keep their position: maps have the addressed members under their names, lists have the
+addressed elements in their order, without gaps. A map or list without addressed parts is left out.
 
 A `Branch` joins the paths of one expression into a tree, so that each map and list on the way is visited
 once; updates use it, too. DynamoDB refuses two paths of which one contains the other (they overlap), and
@@ -60,7 +60,7 @@ def _children(tree: Branch[None]) -> list[tuple[Any, Pick | None]]:
 
 
 def _pick(tree: PathTree[None]) -> Pick | None:
-    """How to pick from the value at this place; None means all of it."""
+    """The parts to pick from the value at this position; None for all of it."""
     if not isinstance(tree, Branch):
         return None
     return _list_pick(tree) if tree.by_index else _map_pick(tree)
@@ -119,7 +119,7 @@ class Leaf(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Branch(Generic[T]):
-    """Where paths part: all go on by name, or all by index."""
+    """A node where paths diverge: all continue by name, or all by index."""
 
     members: dict[str | int, Branch[T] | Leaf[T]]
     by_index: bool

@@ -1,7 +1,7 @@
 """Trees back to text. For every tree that can be written as a text, `parse(render(tree)) == tree`.
 
 A text cannot contain literal values and some attribute names. A `Writer` writes placeholders for them
-(`#n0`, `:v0`, …) and collects what these stand for.
+(`#n0`, `:v0`, …) and collects the names and values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from isotone.values.types import AttributeValue
 
 
 def render(tree: Node) -> str:
-    """The text of a tree. O(nodes). Raises `UsageError` where it needs placeholders; see `Writer`."""
+    """The text of a tree. O(nodes). Raises `UsageError` if it needs placeholders; see `Writer`."""
     writer = Writer()
     text = writer.text(tree)
     for replaced in (*writer.names.values(), *writer.values.values()):

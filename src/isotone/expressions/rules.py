@@ -1,8 +1,8 @@
 """The rules beyond the grammar: words, functions, operators and their operands.
 
 DynamoDB checks the words of an expression in the order of the text, then each operator and function,
-innermost first, and last the number of operators. The second step needs the values. So it gives a list of
-functions of ExpressionAttributeValues, each of which raises a `Refusal` or returns nothing.
+innermost first, and last the number of operators. The second step needs the values, so it returns a list of
+checks: functions of ExpressionAttributeValues that raise a `Refusal` or return nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Rule: TypeAlias = Callable[[Any, Checks], None]
 
 # Functions
 
-# The places where a function may stand.
+# The places in which a function may be used.
 CONDITION: Final = "condition"  # by itself, as a condition
 OPERAND: Final = "operand"  # as an operand in a condition
 VALUE: Final = "value"  # as the whole value of a SET action
@@ -55,7 +55,7 @@ INNER: Final = "inner"  # as an operand within the value of a SET action
 
 IN_UPDATES: Final = frozenset({VALUE, INNER})
 
-# The types that an operand may have, where the request gives its value; None allows any.
+# The types that an operand may have, if the request has its value; None allows any.
 _TEXTS: Final = frozenset({"S", "B"})
 _LISTS: Final = frozenset({"L"})
 _SIZED: Final = frozenset({"S", "B", "SS", "NS", "BS", "L", "M"})
@@ -66,10 +66,10 @@ _SETS: Final = frozenset({"SS", "NS", "BS"})
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Where a function may stand, and the types of its operands.
+    """The places in which a function may be used, and the types of its operands.
 
-    `needs_path`: the first operand must be a path. `needs_distinct`: a path that is the first operand must
-    not be another one as well.
+    `needs_path`: the first operand must be a path. `needs_distinct`: if the first operand is a path, no other
+    operand may be the same path.
     """
 
     places: frozenset[str]
@@ -140,7 +140,7 @@ def _check_place(call: Call, place: str) -> None:
         raise Refusal(_MISPLACED[for_updates, place in IN_UPDATES], function=call.function)
 
 
-# By whether the function belongs in update expressions, and whether it stands in one.
+# By whether the function belongs in update expressions, and whether it is in one.
 _MISPLACED: Final = {
     (False, False): refusals.FUNCTION_MISPLACED,
     (False, True): refusals.FUNCTION_NOT_IN_UPDATE,
@@ -154,8 +154,8 @@ _MISPLACED: Final = {
 def add_checks(nodes: Iterable[Any], checks: Checks) -> None:
     """Append the checks of nodes in DynamoDB's order, whose names are resolved. O(nodes).
 
-    Raises where an expression of these nodes is wrong with any values, after it has appended the checks
-    that come before.
+    Raises if an expression of these nodes is wrong with any values, after appending the checks that come
+    before.
     """
     operators = 0
     for node in nodes:

@@ -26,7 +26,7 @@ class Kind(Enum):
 class Token(NamedTuple):
     """A part of the text.
 
-    `symbol` is what the grammar compares: the symbol itself, a keyword in capitals, or nothing.
+    `symbol` is for comparison in the grammar: the symbol itself, a keyword in capitals, or empty.
     """
 
     kind: Kind

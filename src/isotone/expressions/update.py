@@ -2,7 +2,7 @@
 
 First each action computes its new value; all of them see the old item, which must have a place for each
 value. Then the values are put into their places. The paths of an expression never overlap, so they form
-one tree: each map and list on the way is copied once, and the old and the new item share everything else.
+one tree: each map and list on a path is copied once, and the old and the new item share everything else.
 List indexes are positions before the update: elements are removed after all were set, and those set
 beyond the end are appended in the order of their indexes.
 """
@@ -35,7 +35,7 @@ from isotone.values import number
 from isotone.values.types import AttributeValue, Item
 
 Results: TypeAlias = Sequence[AttributeValue | None]
-"""What the actions computed, in their order; None removes the value."""
+"""The results of the actions, in order; None removes the value."""
 
 Place: TypeAlias = Callable[[Any, Results], AttributeValue | None]
 """Puts results into an old value and returns the new one; None means no value on either side."""
@@ -45,7 +45,7 @@ class Update(Expression):
     """An update, applicable to any item.
 
     `apply(item, values)` returns the new item and leaves the old one unchanged. It raises
-    `ValidationException` where the item does not have what the update needs.
+    `ValidationException` if the item lacks something that the update needs.
     """
 
     PARAMETER = "UpdateExpression"
@@ -70,7 +70,7 @@ class Update(Expression):
 
     @property
     def project(self) -> Project:
-        """Picks the addressed paths out of the item before or after, for ReturnValues."""
+        """Picks the addressed paths from the item before or after, for ReturnValues."""
         if self._project is None:
             self._project = project_paths(self._paths)
         return self._project

@@ -268,7 +268,7 @@ class Connection(asyncio.Protocol):
         self._deaf = True
 
     def _end(self) -> None:
-        """Close after the last response; the peer gets time to read it."""
+        """Close after the last response, with time for the peer to read it."""
         self._deaf = True
         self._backlog.clear()
         self._quiet = 0.0

@@ -69,7 +69,7 @@ class Attachment:
         return botocore.UNSIGNED
 
     def _send(self, request: Any, **_: Any) -> AWSResponse:
-        # botocore calls every handler of the event, even if an earlier one has answered.
+        # botocore calls every handler of the event, even if an earlier one has returned a response.
         if hasattr(request, "isotone_answered"):
             raise UsageError(
                 "two databases are attached to one client, or to it and its session; "

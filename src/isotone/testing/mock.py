@@ -116,7 +116,7 @@ def mock_aws(*, config: Mapping[str, Any] | None = None) -> MockDynamoDB: ...
 def mock_aws(target: Any = None, /, *, config: Mapping[str, Any] | None = None) -> Any:
     """`mock_dynamodb` under moto's name and with moto's `config`, to switch by changing one import.
 
-    Of `config` only `core.passthrough` is used: if it names anything, requests to other services are sent.
+    Only `core.passthrough` of `config` is used: if it is not empty, requests to other services are sent.
     """
     passes = (config or {}).get("core", {}).get("passthrough")
     mock = MockDynamoDB(other_services="pass" if passes else "refuse")

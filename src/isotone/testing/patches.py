@@ -3,7 +3,7 @@
 All requests of botocore and aiobotocore pass through `Endpoint.make_request`. The patch gives DynamoDB
 requests an address that never resolves, and disables signing. The endpoint's last step, `_send`, recognises
 that address and answers from the database. Any other request that reaches `_send` would leave the process,
-so it is refused unless the mock lets other services pass. Requests that moto answers never get there, so
+so it is refused unless the mock allows other services. Requests that moto answers never reach `_send`, so
 both mocks can be active at once.
 
 The patches are applied when the first mock starts and removed when the last one stops. Endpoint classes are

@@ -1,6 +1,6 @@
-"""Python's own values and DynamoDB JSON, and base64 for clients that speak bytes.
+"""Converts between Python values and DynamoDB JSON, and base64 for clients that use bytes.
 
-`to_wire` and `from_wire` convert as boto3's serializers do. Numbers are `int` or `Decimal` on the way in and
+`to_wire` and `from_wire` convert like boto3's serializers. Numbers are `int` or `Decimal` on the way in and
 `Decimal` on the way out. A Python set becomes a string, number or binary set, depending on its members. Floats
 are refused, because they are not exact decimal numbers.
 """
@@ -54,7 +54,7 @@ def from_wire(value: AttributeValue) -> Any:
 
 
 def text_of_bytes(raw: bytes | bytearray | memoryview) -> str:
-    """Base64, as JSON carries binary values."""
+    """Base64, the form of binary values in JSON."""
     return b2a_base64(raw, newline=False).decode()
 
 

@@ -1,4 +1,4 @@
-"""Whether JSON has the shape of attribute values, and AWS's messages if it has not.
+"""Checks that JSON has the shape of attribute values, and raises AWS's errors if not.
 
 DynamoDB decodes a whole request before it validates it. So a JSON value of the wrong kind anywhere is a
 `SerializationException`, which comes before every `ValidationException`. `attributes` calls this module only

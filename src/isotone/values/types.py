@@ -1,7 +1,7 @@
-"""What an item and an attribute value are, which types there are, and how scalar values sort.
+"""The types of items and attribute values, and the order of scalar values.
 
 Numbers sort by value, strings by UTF-8 bytes, binary by unsigned bytes. Values of different types have no
-order, nor have booleans, nulls, sets, lists and maps.
+order; neither do booleans, nulls, sets, lists and maps.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from isotone.errors import UsageError
 
 AttributeValue: TypeAlias = dict[str, Any]
-"""One key, the type code; its content as JSON has it: `{"S": "x"}`, `{"L": [{"N": "1"}]}`."""
+"""One key, the type code, with the content in its JSON form: `{"S": "x"}`, `{"L": [{"N": "1"}]}`."""
 
 Item: TypeAlias = dict[str, AttributeValue]
 """Attribute names and their values."""

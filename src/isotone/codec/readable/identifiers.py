@@ -1,10 +1,10 @@
-"""Identifiers of a fixed width: KSUID, ULID, UUID, as their specifications write them.
+"""Identifiers of a fixed width: KSUID, ULID and UUID, in their standard forms.
 
     Ksuid()    27 characters of base 62             0ujsswThIGTUYm2K8FjOOfXtY1K
     Ulid()     26 characters of Crockford's base 32  01ARZ3NDEKTSV4RRFFQ69G5FAV
     Uuid()     36 characters, lower case            018f3b1e-…
 
-They sort as numbers. Descending, each digit is its difference from the greatest one of the alphabet. A ULID
+They sort as numbers. Descending, each digit is replaced by its difference from the greatest one of the alphabet. A ULID
 may be passed in lower case and is written in upper case.
 """
 

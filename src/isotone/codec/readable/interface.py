@@ -1,14 +1,14 @@
 """What a component of a string key can do: the interface between templates and the kinds of values.
 
-Every codec keeps this rule, for values `a` and `b` and for anything, `x` and `y`, that follows them:
+Every codec keeps this rule, for values `a` and `b` and any texts `x` and `y` after them:
 
     encode(a) < encode(b)                      exactly when   a < b
     encode(a) + "#" + x < encode(b) + "#" + y  when           a < b
 
 compared by UTF-8 bytes, which for Python strings is `<` itself; reversed if the codec is descending.
 So texts without a fixed width contain no character up to `#`, and `$` only before the symbol of an escaped
-character. Two codecs exist for keys that were made without this library, and keep less: `RawText` before
-another part, and `Unpadded` anywhere, decode unambiguously but have no order. A template knows where.
+character. Two codecs are for existing keys and guarantee less: `RawText` before another part, and `Unpadded`
+anywhere, decode unambiguously but do not sort. `Template.keeps_order` tells which components sort.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Codec(Protocol[T]):
 
     @property
     def width(self) -> int | None:
-        """The number of characters, if all texts have the same."""
+        """The number of characters, if it is the same for all texts."""
         ...
 
     @property
@@ -93,8 +93,8 @@ class Codec(Protocol[T]):
     def samples(self) -> tuple[str, ...]:
         """Texts that `encode` returns, including the extremes; all texts if there are few.
 
-        Together they show what all texts have in common: the places of punctuation, and whether there are
-        letters.
+        Together they show what all texts have in common: the positions of punctuation, and whether there
+        are letters.
         """
         ...
 
@@ -113,7 +113,7 @@ class Rounding(Protocol[T]):
     """A codec that has texts for some values of an ordered type, such as a range or a precision."""
 
     def nearest(self, value: T) -> tuple[T | None, T | None]:
-        """The greatest value with a text that is not above, and the least that is not below.
+        """The greatest value with a text that is not above this one, and the least that is not below.
 
         Both are the value itself if it has a text. None means that there is no such value.
         """
@@ -125,7 +125,7 @@ class Measured(Protocol[T_contra]):
     """A codec with a declared maximum, which a growing value approaches."""
 
     def share(self, value: T_contra) -> float:
-        """The part of the maximum that a value has reached: 0.3 is 30 %."""
+        """The fraction of the maximum that a value has reached: 0.3 is 30 %."""
         ...
 
 
@@ -139,7 +139,7 @@ class Directed:
 
     @property
     def open_ended(self) -> bool:
-        """Whether texts may contain any separator: hardly any may."""
+        """Whether texts may contain any separator; False for nearly all codecs."""
         return False
 
     @property

@@ -1,11 +1,11 @@
-"""Numbers inside a key: of a declared width, so that they sort, or as they are printed.
+"""Numbers inside a key: padded to a declared width, so that they sort, or plain.
 
     Natural(99_999)                        157 is 00157         descending 99842
     Integer(-99_999, 99_999)               157 is 000157        -157 is -99842
     FixedPoint(99_999, 2)                  12.5 is 00012.50
     FixedPoint(99_999, 2, signed=True)     12.5 is 000012.50    -12.5 is -99987.49
     Float()                                1.0 is bff0000000000000
-    Unpadded()                             157 is 157, which has no order
+    Unpadded()                             157 is 157, which does not sort
 
 A signed number begins with `0`, or with `-` before the complement of its magnitude: `-` sorts below the
 digits, and a greater magnitude has the smaller complement. A descending signed number is written as its
@@ -96,7 +96,7 @@ class Natural(Directed):
         return self.encode(0), self.encode(self.maximum // 2), self.encode(self.maximum)
 
     def share(self, value: int) -> float:
-        """The part of the maximum that a value has reached.
+        """The fraction of the maximum that a value has reached.
 
         >>> Natural(99_999).share(33_333)
         0.3333333333333333
@@ -130,8 +130,8 @@ class Integer(Directed):
         if not self.minimum <= number <= self.maximum:
             raise OutOfRange(
                 f"{number} does not fit: this component of a key was declared for "
-                f"{self.minimum} to {self.maximum}; declare wider bounds, and widen the keys "
-                "that exist"
+                f"{self.minimum} to {self.maximum}; declare wider bounds, and widen the "
+                "existing keys"
             )
         if not self.ascending:
             number = -number
@@ -162,7 +162,7 @@ class Integer(Directed):
         return tuple(map(self.encode, (self.minimum, middle, nearest, self.maximum)))
 
     def share(self, value: int) -> float:
-        """The part of the bound on its side of zero that a value has reached."""
+        """The fraction of the bound on its side of zero that a value has reached."""
         bound = self.maximum if value > 0 else self.minimum
         return max(0.0, value / bound) if bound else 0.0
 
@@ -275,7 +275,7 @@ class FixedPoint(Directed):
         return tuple(map(self.encode, (self._lowest, Decimal(0), Decimal(self.maximum))))
 
     def share(self, value: Decimal | int) -> float:
-        """The part of the maximum that the magnitude of a value has reached."""
+        """The fraction of the maximum that the magnitude of a value has reached."""
         return float(abs(Decimal(value)) / Decimal(self.maximum))
 
 
@@ -321,9 +321,9 @@ class Float(Directed):
 
 @dataclass(frozen=True, slots=True)
 class Unpadded(Directed):
-    """An int as it is printed, negative only if `signed`, as keys made without this library have it.
+    """An int without padding, negative only if `signed`, for existing keys.
 
-    It has no order (10 comes before 5), so a key that holds one can only be asked for by equality.
+    It does not sort (10 comes before 5), so a query can only select it by equality.
 
     >>> Unpadded().encode(157), Unpadded(signed=True).encode(-5)
     ('157', '-5')
@@ -380,7 +380,7 @@ class Unpadded(Directed):
 
 
 def whole(value: Any) -> int:
-    """An int as it is. Raises `UsageError` for anything else, including bool."""
+    """The value, which must be an int. Raises `UsageError` for anything else, including bool."""
     if isinstance(value, int) and not isinstance(value, bool):
         return int(value)
     raise wrong_type(value, "int")

@@ -2,11 +2,11 @@
 
 If both have one separator, and no piece between separators contains it, two keys can only be equal piece by
 piece. A literal matches a codec that could have written it. Two codecs match if one could have written a
-sample of the other. A raw text that takes the rest of its key matches whatever the other template has there.
+sample of the other. A raw text at the end of a key matches whatever the other template has there.
 
 Other templates are compared character by character. The *shape* of a template is a sequence of steps, each of
 which is one character of some set, or any number of them. It admits all keys of the template, and more. So
-templates whose shapes have no text in common never write the same key.
+if two shapes have no text in common, their templates never write the same key.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Piece = str | Codec[Any]
 
 
 def common_key(left: Template, right: Template) -> tuple[str, bool] | None:
-    """A key that both could write, and whether that is certain; None if there is none."""
+    """A key that both could write, and whether they certainly can; None if there is none."""
     separator = left.separator
     if not left.codecs:
         key = _if_read(right, left.literals[0])
@@ -52,7 +52,7 @@ def _if_read(template: Template, key: str) -> str | None:
 
 def _is_in_pieces(template: Template) -> bool:
     if template.separator == SEPARATOR:
-        return True  # no component contains it, except a raw text that takes the rest
+        return True  # no component contains it, except a raw text at the end
     return not any(_could_hold(codec, template.separator) for codec in template.codecs)
 
 
@@ -77,7 +77,7 @@ def _of_pieces(left: Sequence[Piece], right: Sequence[Piece], separator: str) ->
 def _pairs(
     left: Sequence[Piece], right: Sequence[Piece]
 ) -> Iterator[tuple[Piece | None, Piece | None]]:
-    """The pieces that stand in the same place; a raw text stands for all that are left."""
+    """The pieces in the same position; a raw text at the end matches all remaining ones."""
     for place, (one, other) in enumerate(zip_longest(left, right)):
         if one is None or other is None:
             yield one, other
@@ -134,7 +134,7 @@ class _Step:
     repeats: bool = False
 
     def admits(self, character: str) -> bool:
-        """Whether the character may stand here."""
+        """Whether the character is possible here."""
         return (character in self.characters) != self.others
 
 
@@ -160,7 +160,7 @@ def _shape_of_codec(codec: Codec[Any]) -> Shape:
 
 
 def _columns(samples: Sequence[str]) -> Shape:
-    """What all texts of one width share: the places of punctuation, and whether there are letters."""
+    """The common shape of texts of one width: the positions of punctuation, and whether there are letters."""
     columns = [frozenset(column) for column in zip(*samples, strict=True)]
     varied = frozenset[str]().union(*(column for column in columns if len(column) > 1))
     varying = _DIGITS | _LETTERS if varied & _LETTERS else _DIGITS

@@ -1,8 +1,8 @@
 """The one condition on a sort key that selects exactly the keys of a condition on values.
 
 DynamoDB takes one condition on a sort key: `=`, `<`, `<=`, `>`, `>=`, BETWEEN (which includes both ends) or
-begins_with. The table has `p` for what the keys begin with (it ends in `#`, or is empty), `p$` for the same
-with `$` in place of that `#`, and `v` for the text of the operand:
+begins_with. In the table `p` is the prefix of the keys (it ends in `#`, or is empty), `p$` the same with `$`
+in place of that `#`, and `v` the text of the operand:
 
     condition   something follows v  v is last            p is empty, v is last
     all         begins_with p        begins_with p        no condition
@@ -16,11 +16,11 @@ No key ever equals a text that ends in `$`. `v⁻` is the text before `v`, if va
 bound is `p v`, and that one text is `excluded`: the caller drops it. A raw text, whose `v $` would not be
 above everything that begins with `v`, has U+0000 there. A descending component reverses its operator.
 
-With another separator, or none, it takes the place of `#`, and its last character plus one that of `$`. Then
-such a bound may be somebody's key, and is `excluded` if it is not meant.
+Another separator takes the place of `#`, and its last character plus one that of `$`. Such a bound may be
+an existing key, so it is `excluded` if it does not satisfy the condition.
 
-A value for which a component has no text, because it is beyond its width or finer than its scale, still has a
-place in the order. So a bound is first moved to the next value that has a text (`fitting`):
+A value may have no text, because it is beyond the component's width or finer than its scale. It still has a
+position in the order, so a bound is first moved to the next value that has a text (`fitting`):
 
     of Natural(9999)     is
     > 10_000_000         nothing
@@ -68,7 +68,7 @@ _HOLDS: Final[dict[Operator | None, Callable[..., bool]]] = {
 class Selection:
     """A condition on a sort key; without an operator, every key satisfies it.
 
-    `excluded` are bounds that satisfy the condition but are not meant, where no exact bound exists.
+    `excluded` are bounds that DynamoDB includes but the caller must drop; they exist if no exact bound does.
     """
 
     operator: Operator | None = None
@@ -77,7 +77,7 @@ class Selection:
 
     @property
     def empty(self) -> bool:
-        """Whether no key can be meant, so that nothing need be read."""
+        """Whether no key can satisfy it, so nothing need be read."""
         return (
             self.operator == "between"
             and self.operands[0] == self.operands[1]
@@ -131,7 +131,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """The component of a condition: the text before it, the stop after it, and whether it is the last.
+    """The component of a condition: the text before it, the stop after it, and whether it is the last one.
 
     `is_guarded`: no key ends in the character above the separator.
     """

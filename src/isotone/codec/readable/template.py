@@ -93,13 +93,13 @@ class Template:
 
     @property
     def width(self) -> int | None:
-        """The number of characters of a key, if all keys have the same."""
+        """The number of characters of a key, if it is the same for all keys."""
         widths = [codec.width for codec in self.codecs]
         known = [width for width in widths if width is not None]
         return sum(known) + sum(map(len, self.literals)) if len(known) == len(widths) else None
 
     def render(self, values: Sequence[Any]) -> str:
-        """The key with one value for each codec. Raises as the codecs' `encode` does."""
+        """The key with one value for each codec. Raises the errors of the codecs' `encode`."""
         if len(values) != len(self.codecs):
             raise UsageError(f"{self} takes {len(self.codecs)} values, not {len(values)}")
         return self._forms[-1] % tuple(
@@ -157,7 +157,7 @@ class Template:
         return True
 
     def keeps_order(self, place: int) -> bool:
-        """Whether keys sort by the component in a place, so that it can be selected by range.
+        """Whether keys sort by the component at a position, so that it can be selected by range.
 
         >>> from isotone.codec.readable import Day, RawText
         >>> [Template(["USER", RawText(), Day()]).keeps_order(place) for place in (0, 1)]
@@ -173,9 +173,9 @@ class Template:
     ) -> Selection:
         """The condition for keys whose leading values are `equal` and whose next one satisfies the operator.
 
-        Values beyond what a component was declared for, or finer, compare like any others. Raises
+        Values outside the declared range, or finer than the scale, compare like any others. Raises
         `Unanswerable` for a range of a component by which keys do not sort, `UsageError` if there is no
-        next component or the operator does not apply to it, and as `encode` does.
+        next component or the operator does not apply to it, and the errors of `encode`.
 
         >>> from isotone.codec.readable import Day, Text
         >>> Template([Text(), Day()]).select(["CANCELLED"]).operands
@@ -193,7 +193,7 @@ class Template:
         return without_empty_texts(self._selection(equal, operator, tuple(operands)))
 
     def has_text(self, place: int, value: Any) -> bool:
-        """Whether a key can have this value in this place; a number beyond the width cannot."""
+        """Whether a key can have this value at this position; a number beyond the width cannot."""
         return place >= len(self.codecs) or has_text(self.codecs[place], value)
 
     def _selection(
@@ -234,7 +234,7 @@ class Template:
         return text
 
     def is_ambiguous_with(self, other: Template) -> str | None:
-        """Why a key could be one of both templates, with an example; None if no key could.
+        """Why a key could belong to both templates, with an example; None if no key could.
 
         >>> from isotone.codec.readable import Natural, Text
         >>> Template(["ORDER", Text()]).is_ambiguous_with(Template(["ORDER", Natural(99)]))
@@ -289,12 +289,12 @@ def _literals_between(parts: Sequence[Part], separator: str) -> list[str]:
 
 
 def _stops(literals: Sequence[str], separator: str) -> list[str]:
-    """The stop of each component; empty before another component and at the end."""
+    """The stop of each component; empty directly before another component and at the end."""
     return [(separator or literal) if literal else "" for literal in literals[1:]]
 
 
 def _bound(parts: Sequence[Part], stops: Sequence[str]) -> list[Part]:
-    """The parts, with each codec as it must be in its place."""
+    """The parts, with each codec in the form for its position."""
     bound: list[Part] = []
     place = 0
     for part in parts:
@@ -359,7 +359,7 @@ def _forms(literals: Sequence[str]) -> list[str]:
 
 
 def _end(text: str, start: int, width: int | None, stop: str) -> int:
-    """Where a component ends; beyond the text if it does not end in it."""
+    """The end of a component; beyond the text if the text does not contain it."""
     if width is not None:
         return start + width
     end = text.find(stop, start) if stop else -1

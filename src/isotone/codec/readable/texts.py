@@ -1,8 +1,8 @@
-"""Text and bytes inside a key, written so that nothing in them can be taken for a separator.
+"""Text and bytes inside a key, escaped so that they cannot contain a separator.
 
 The separator `#` must sort below every character of a text, or `a!` would come before `a`. So the
-characters up to `$` are written as `$` and a symbol, in the order of what the symbols stand for. All other
-characters stand for themselves.
+characters up to `$` are written as `$` and a symbol; the symbols sort like these characters. All other
+characters are unchanged.
 
     U+0000 … U+001F   $0 … $9 $A … $V
     space             $_
@@ -86,7 +86,7 @@ _CASES: Final[dict[Case | None, Callable[[str], str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class _AnyText(Directed, ABC):
-    """What both kinds of text share: case, direction, and values that are not discrete."""
+    """The base of both kinds of text: case, direction, and values that are not discrete."""
 
     case: Case | None = None
 
@@ -160,7 +160,7 @@ class _AnyText(Directed, ABC):
 
 @dataclass(frozen=True, slots=True)
 class Text(_AnyText):
-    """An escaped text, which marks its own end, so anything may follow.
+    """An escaped text, which marks its own end, so any part may follow.
 
     >>> Text().encode("Berkshire & Sons"), Text("lower").encode("Banana")
     ('Berkshire$_&$_Sons', 'banana')
@@ -185,7 +185,7 @@ class Text(_AnyText):
 class RawText(_AnyText):
     """A text that is not escaped: it may contain separators if nothing follows it.
 
-    `until` is the text that ends it, and which it therefore must not contain.
+    `until` is the text that ends it, so it must not contain it.
 
     >>> RawText().encode("2022-08-13 00:00:00#LANE1"), RawText(until="#").encode("john smith")
     ('2022-08-13 00:00:00#LANE1', 'john smith')

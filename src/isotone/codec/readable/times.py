@@ -11,7 +11,7 @@
     Written("%Y%m%d", day=True)  20200111
 
 Instants have one width and one zone, UTC, so that texts sort as they do. A naive datetime is refused,
-because it does not name an instant. So is one that is finer than the declared precision, because the rest
+because it does not identify an instant. So is one that is finer than the declared precision, because the rest
 would be lost. Descending, each digit is its difference from nine.
 """
 
@@ -144,7 +144,7 @@ class Span(Directed):
 
 @dataclass(frozen=True, slots=True)
 class Instant(Directed):
-    """An aware datetime in the years 1 to 9999; it comes back in UTC.
+    """An aware datetime in the years 1 to 9999; decoded in UTC.
 
     >>> Instant("seconds").encode(datetime(2020, 1, 11, tzinfo=UTC))
     '2020-01-11T00:00:00Z'
@@ -195,7 +195,7 @@ class Instant(Directed):
 class EpochInstant(Directed):
     """An aware datetime from 1970 on, as the zero-padded number of units since the epoch.
 
-    Without `digits`, there are enough for the year 9999.
+    Without `digits`, it has enough for the year 9999.
 
     >>> EpochInstant("seconds").encode(datetime(2020, 1, 11, tzinfo=UTC))
     '001578700800'
@@ -282,7 +282,7 @@ class Written(Directed):
     """An aware datetime, or with `day` a date, in a pattern of `strftime` directives.
 
     The directives go from years to microseconds, in this order and without a gap, and include at least
-    years, months and days: only then do texts sort as their values do. Any text may stand between them.
+    years, months and days: only then do texts sort as their values do. Any text may be between them.
     Instants are in UTC.
 
     >>> Written("%Y-%m-%d %H:%M:%S").encode(datetime(2020, 1, 11, tzinfo=UTC))
