@@ -26,7 +26,7 @@ from isotone.expressions import nodes
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
 from isotone.model.expiry import is_missing
-from isotone.model.migration import migrate_key, migrate_keys
+from isotone.model.migration import is_migrating, migrate_key, migrate_keys
 from isotone.model.operation import Awaits, Host, Waits, operation
 from isotone.model.steps import CONTENTION, Call, Steps
 from isotone.model.trees import absent, unchanged
@@ -156,7 +156,7 @@ class Transaction(Host[K_co]):
         yield from migrate_key(schema, where, self._clock)
         item = yield from read_item(schema, where)
         self._read[place] = _Read(entity, key, item)
-        return cast("E | None", _alive(schema, item, self._clock))
+        return cast("E | None", _alive(schema, item, self._clock.now()))
 
     # The end
 
@@ -236,10 +236,11 @@ class _Read(NamedTuple):
         return cast("nodes.ConditionNode", unchanged(sorted(names), self.item))
 
 
-def _alive(schema: EntitySchema, item: Item | None, clock: Clock) -> Entity | None:
+def _alive(schema: EntitySchema, item: Item | None, now: float) -> Entity | None:
     """The entity of an item; None where it has expired."""
-    missing = is_missing(schema, item, clock.now())
-    return None if missing else entity_of(schema, item, require_all_fields=True)
+    if is_missing(schema, item, now):
+        return None
+    return entity_of(schema, item, require_all_fields=True)
 
 
 _READS: Final = limits.TRANSACTION_ITEMS
@@ -252,21 +253,22 @@ def get_together(
 
     Cost: twice that of consistent reads. Raises `UsageError` for more than a hundred.
     """
-    wanted = [(schema := schema_of(entity), key_of(schema, entity, key)) for entity, key in targets]
-    places = [place_of(schema, key) for schema, key in wanted]
-    gets = {
-        place: {"Get": {"TableName": schema.table.name, "Key": key}}
-        for place, (schema, key) in zip(places, wanted, strict=True)
-    }
+    wanted: list[tuple[EntitySchema, bytes]] = []
+    gets: dict[bytes, Request] = {}
+    for entity, values in targets:
+        schema = schema_of(entity)
+        key = key_of(schema, entity, values)
+        place = place_of(schema, key)
+        wanted.append((schema, place))
+        gets[place] = {"Get": {"TableName": schema.table.name, "Key": key}}
     if len(gets) > _READS:
         raise UsageError(f"a transaction reads at most {_READS} items, not {len(gets)}")
-    for schema, key in wanted:
-        yield from migrate_key(schema, key, clock)
-    answers = dict(zip(gets, (yield from _read_together(list(gets.values()))), strict=True))
-    return [
-        _alive(schema, answers[place].get("Item"), clock)
-        for place, (schema, _) in zip(places, wanted, strict=True)
-    ]
+    for schema, place in wanted:
+        if is_migrating(schema):
+            yield from migrate_key(schema, gets[place]["Get"]["Key"], clock)
+    responses = yield from _read_together(list(gets.values()))
+    answers, now = dict(zip(gets, responses, strict=True)), clock.now()
+    return [_alive(schema, answers[place].get("Item"), now) for schema, place in wanted]
 
 
 def _read_together(gets: Sequence[Request]) -> Steps[list[Response]]:

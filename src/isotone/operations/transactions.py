@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -171,14 +171,10 @@ def _reason_of(error: ApiError) -> Reason:
     return {"Code": _CODES[type(error)], "Message": error.message, **error.members}
 
 
-def _cancel(reasons: Sequence[Reason]) -> None:
-    """Raise `TransactionCanceledException` unless no entry has a reason."""
-    codes = [reason["Code"] for reason in reasons]
-    if all(code == "None" for code in codes):
-        return
-    raise TransactionCanceledException(
-        "Transaction cancelled, please refer cancellation reasons for specific reasons "
-        f"[{', '.join(codes)}]",
+def _cancelled(reasons: Sequence[Reason]) -> TransactionCanceledException:
+    codes = ", ".join([reason["Code"] for reason in reasons])
+    return TransactionCanceledException(
+        f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
         CancellationReasons=list(reasons),
     )
 
@@ -186,15 +182,15 @@ def _cancel(reasons: Sequence[Reason]) -> None:
 def _each_or_cancel(attempts: Iterable[Callable[[], Any]]) -> list[Any]:
     """The results of all attempts; the errors of entries cancel the transaction."""
     results: list[Any] = []
-    reasons: list[Reason] = []
+    reasons: dict[int, Reason] = {}
     for attempt in attempts:
         try:
             results.append(attempt())
         except (ConditionalCheckFailedException, ValidationException) as error:
-            reasons.append(_reason_of(error))
-        else:
-            reasons.append(_NO_REASON)
-    _cancel(reasons)
+            reasons[len(results)] = _reason_of(error)
+            results.append(None)
+    if reasons:
+        raise _cancelled([reasons.get(place, _NO_REASON) for place in range(len(results))])
     return results
 
 
@@ -206,11 +202,12 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer:
     """Read items of several tables as they are at one moment."""
     gets = [entry.get for entry in request.transact_items]
     for get in gets:
-        _check_get(get)
-    projections = [_projection(get) for get in gets]
+        if get.expression_attribute_names is not None:
+            _check_get(get)
+    projections = [None if get.projection_expression is None else _projection(get) for get in gets]
     for get in gets:
         canonical_item(get.key)  # a malformed value is an error of the request, not a reason
-    meters: dict[str, Meter] = {}
+    meters = _meters(gets, request.return_consumed_capacity, "Read")
     responses: list[dict[str, Any]] = []
     total = 0
     with engine.reading:
@@ -218,9 +215,10 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer:
             gets, projections, _keys(engine, gets), strict=True
         ):
             record = engine.store.get(tree, key)
-            total += size_of(record)
-            meter = meters.setdefault(get.table_name, _meter(get.table_name, "Read"))
-            meter.read(size_of(record), consistent=True)
+            size = size_of(record)
+            total += size
+            if meters:
+                meters[get.table_name].read(size, consistent=True)
             responses.append({} if record is None else {"Item": shown(record, projection)})
     if total > limits.TRANSACTION_SIZE:
         raise ValidationException(
@@ -245,14 +243,18 @@ def _keys(engine: Engine, gets: list[Get]) -> list[tuple[str, bytes]]:
         table = open_table(engine, get.table_name)
         return table.tree, requested_key(table.keyspace, get.key)[0]
 
-    keys: list[tuple[str, bytes]] = _each_or_cancel(partial(locate, get) for get in gets)
+    keys: list[tuple[str, bytes]] = _each_or_cancel([partial(locate, get) for get in gets])
     if len(set(keys)) < len(keys):
         raise ValidationException(_ONE_ITEM)
     return keys
 
 
-def _meter(table_name: str, kind: str) -> Meter:
-    return Meter(table_name, factor=2, kind=f"{kind}CapacityUnits")
+def _meters(entries: Iterable[Get | Entry], mode: str | None, kind: str) -> dict[str, Meter]:
+    """A meter for each table, by the name that the entries give it; none if consumption is not wanted."""
+    if mode is None or mode == "NONE":
+        return {}
+    names = dict.fromkeys(entry.table_name for entry in entries)
+    return {name: Meter(name, factor=2, kind=f"{kind}CapacityUnits") for name in names}
 
 
 # TransactWriteItems
@@ -268,9 +270,11 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     digest = b"" if token is None else repr(request.transact_items).encode()
     with engine.writing:
         if token is not None and _is_repeated(engine, token, digest):
-            changes, meters = _reread(engine, entries, prepared)
+            meters = _meters(entries, request.return_consumed_capacity, "Read")
+            changes = _reread(engine, entries, prepared, meters)
         else:
-            changes, meters = _write(engine, entries, prepared)
+            meters = _meters(entries, request.return_consumed_capacity, "Write")
+            changes = _write(engine, entries, prepared, meters)
             if token is not None:
                 tokens.remember(engine, token, digest)
         answer: dict[str, Any] = {}
@@ -341,7 +345,7 @@ def _changes(engine: Engine, entries: list[Entry], prepared: list[MakeChange]) -
     """Every entry as a change of an item; an entry that does not fit its table cancels the transaction."""
     tables = [open_table(engine, entry.table_name) for entry in entries]
     changes: list[Change] = _each_or_cancel(
-        partial(make, table) for make, table in zip(prepared, tables, strict=True)
+        [partial(make, table) for make, table in zip(prepared, tables, strict=True)]
     )
     if len({(change.table.name, change.key) for change in changes}) < len(changes):
         raise ValidationException(_ONE_ITEM)
@@ -349,33 +353,38 @@ def _changes(engine: Engine, entries: list[Entry], prepared: list[MakeChange]) -
 
 
 def _write(
-    engine: Engine, entries: list[Entry], prepared: list[MakeChange]
-) -> tuple[list[Change], dict[str, Meter]]:
+    engine: Engine,
+    entries: list[Entry],
+    prepared: list[MakeChange],
+    meters: Mapping[str, Meter],
+) -> list[Change]:
     """Test all conditions, then write."""
     changes = _changes(engine, entries, prepared)
     old = [change.read(engine) for change in changes]
     new: list[Sized | None] = _each_or_cancel(
-        partial(change.new_item, stored) for change, stored in zip(changes, old, strict=True)
+        [partial(change.new_item, stored) for change, stored in zip(changes, old, strict=True)]
     )
     if sum(sized[1] for sized in new if sized is not None) > limits.TRANSACTION_SIZE:
         raise ValidationException("Collection size exceeds 4 MB limit for a transaction")
-    meters = {entry.table_name: _meter(entry.table_name, "Write") for entry in entries}
     for entry, change, stored, sized in zip(entries, changes, old, new, strict=True):
-        meter = meters[entry.table_name]
-        if change.only_checks:
-            meter.write(size_of(stored[0]), 0)
-        else:
+        meter = meters.get(entry.table_name)
+        if not change.only_checks:
             change.write(engine, stored, sized, meter)
-    return changes, meters
+        elif meter is not None:
+            meter.write(size_of(stored[0]), 0)
+    return changes
 
 
 def _reread(
-    engine: Engine, entries: list[Entry], prepared: list[MakeChange]
-) -> tuple[list[Change], dict[str, Meter]]:
-    """The cost of a request that was already executed: its items are read, not written."""
+    engine: Engine,
+    entries: list[Entry],
+    prepared: list[MakeChange],
+    meters: Mapping[str, Meter],
+) -> list[Change]:
+    """Charge a request that was already executed: its items are read, not written."""
     changes = _changes(engine, entries, prepared)
-    meters = {entry.table_name: _meter(entry.table_name, "Read") for entry in entries}
     for entry, change in zip(entries, changes, strict=True):
-        record = engine.store.get(change.table.tree, change.key)
-        meters[entry.table_name].read(size_of(record), consistent=True)
-    return changes, meters
+        if meters:
+            record = engine.store.get(change.table.tree, change.key)
+            meters[entry.table_name].read(size_of(record), consistent=True)
+    return changes

@@ -219,7 +219,7 @@ class EntitySchema:
         """
         if is_whole and self.version > 1:
             item = self.upgraded(item)
-        if only is None and not validate:
+        if only is None and is_whole and not validate:
             try:
                 return self._decode_whole(item)
             except KeyError:
@@ -244,7 +244,7 @@ class EntitySchema:
 
     @cached_property
     def _decode_whole(self) -> Callable[[Item], Entity]:
-        """Decodes an item that has an attribute for every field; raises `KeyError` for any other.
+        """Decodes a whole item; raises `KeyError` if it lacks an attribute that has no fixed default.
 
         Reading is mostly this, so the function is written out field by field, as dataclasses writes
         `__init__`: half the time of a loop over the fields.
@@ -260,10 +260,24 @@ class EntitySchema:
             content = f"item[{attribute!r}]" + ("" if code is None else f"[{code!r}]")
             is_as_written = code is not None and read is str
             value = content if is_as_written else f"decode_{place}({content})"
+            if self._has_fixed_absence(self.fields[name]):
+                names[f"absent_{place}"] = self.absent(self.fields[name])
+                value = f"{value} if {attribute!r} in item else absent_{place}"
             lines.append(f"    values[{name!r}] = {value}")
         exec("\n".join([*lines, "    return entity"]), names)
         decode_whole: Callable[[Item], Entity] = names["decode"]
         return decode_whole
+
+    @staticmethod
+    def _has_fixed_absence(field: Attr[Any]) -> bool:
+        """Whether absence of the attribute means the same object in every whole item."""
+        options = field.options
+        return (
+            not options.required
+            and options.default_factory is None
+            and options.compute is None
+            and field.wire.python not in (set, frozenset)
+        )
 
     @cached_property
     def _all_decoders(self) -> _Decoders:

@@ -316,7 +316,15 @@ def _list(_annotation: Any, arguments: tuple[Any, ...]) -> WireType:
             raise _wrong_type(value, "a list")
         return {"L": [element.encode(each) for each in value]}
 
-    return _scalar("L", encode, lambda content: [element.decode(each) for each in content], list)
+    return _scalar("L", encode, _elements_reader(element), list)
+
+
+def _elements_reader(element: WireType) -> Callable[[Any], Any]:
+    """Decodes the elements of a list, those of the usual type without a call for each."""
+    code, read, decode = element.code, element.read, element.decode
+    if read is None:
+        return lambda content: [decode(each) for each in content]
+    return lambda content: [read(each[code]) if code in each else decode(each) for each in content]
 
 
 def _dict(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
