@@ -50,7 +50,7 @@ TARGETS = (
     *(Target(measure, OURS, "at most", 0.7, PYDYNOX) for measure in (GET, PUT, QUERY)),
     *(Target(measure, OURS, "at most", 0.3, PYNAMODB) for measure in (GET, PUT, QUERY)),
     Target(INSIDE_GET, OURS, "at most", 60),
-    Target(INSIDE_QUERY, OURS, "at most", 1200),
+    Target(INSIDE_QUERY, OURS, "at most", 1.6, RAW),
     Target(DECLARE, OURS, "at most", 2),
 )
 

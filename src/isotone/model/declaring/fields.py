@@ -245,10 +245,12 @@ class Attr(_Place[T]):
 
     def _compare(self, operator: str, *values: Any) -> Condition:
         check_values(self, *values)
-        if any(value is None for value in values):
-            return self._compare_with_none(operator, values)
-        if self.annotation is not None:  # in the class statement itself the type is not known yet
-            for value in values:
+        for value in values:
+            if value is None:
+                return self._compare_with_none(operator, values)
+            if (
+                self.annotation is not None
+            ):  # in the class statement itself the type is not known yet
                 self.encode(value)  # raises here for a wrong type
         return Comparison(self, operator, values)
 

@@ -240,6 +240,11 @@ class BoundKey:
         return tuple(component for slot in self.slots for component in slot.components)
 
     @cached_property
+    def component_names(self) -> frozenset[str]:
+        """The fields that the key is made of, by name."""
+        return frozenset(component.field.name for component in self.components)
+
+    @cached_property
     def fields(self) -> list[Attr[Any]]:
         """The fields that the key is made of, and those that decide whether an entity has it."""
         named = {component.field.name: component.field for component in self.components}

@@ -221,7 +221,7 @@ class EntitySchema:
             item = self.upgraded(item)
         if only is None and is_whole and not validate:
             try:
-                return self._decode_whole(item)
+                return self.decode_whole(item)
             except KeyError:
                 pass  # an attribute is missing, or of another type than the field's: look closer
         entity: Entity = _new(self.entity)
@@ -243,8 +243,10 @@ class EntitySchema:
         return entity
 
     @cached_property
-    def _decode_whole(self) -> Callable[[Item], Entity]:
+    def decode_whole(self) -> Callable[[Item], Entity]:
         """Decodes a whole item; raises `KeyError` if it lacks an attribute that has no fixed default.
+
+        The item is of the present version.
 
         Reading is mostly this, so the function is written out field by field, as dataclasses writes
         `__init__`: half the time of a loop over the fields.
@@ -258,7 +260,7 @@ class EntitySchema:
         for place, (name, attribute, code, read, decode) in enumerate(self._all_decoders):
             names[f"decode_{place}"] = decode if code is None else read
             content = f"item[{attribute!r}]" + ("" if code is None else f"[{code!r}]")
-            is_as_written = code is not None and read is str
+            is_as_written = code is not None and read in (str, bool)
             value = content if is_as_written else f"decode_{place}({content})"
             if self._has_fixed_absence(self.fields[name]):
                 names[f"absent_{place}"] = self.absent(self.fields[name])

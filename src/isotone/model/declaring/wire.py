@@ -37,8 +37,8 @@ class WireType(typing.NamedTuple):
 
     `code` is the DynamoDB type, None where values have several. `encode` raises `UsageError` for a
     value of another type. `read` decodes the content under `code`; it is None where decoding takes more
-    than that. Values of exactly the type `verbatim` are their own content. `optional` types write None as absence at the top of an item, and as NULL inside lists
-    and maps.
+    than that. Values of exactly the type `verbatim` are their own content. `optional` types write None
+    as absence at the top of an item, and as NULL inside lists and maps.
     """
 
     code: str | None
@@ -322,9 +322,16 @@ def _list(_annotation: Any, arguments: tuple[Any, ...]) -> WireType:
 def _elements_reader(element: WireType) -> Callable[[Any], Any]:
     """Decodes the elements of a list, those of the usual type without a call for each."""
     code, read, decode = element.code, element.read, element.decode
+    if _is_content(element):
+        return lambda content: [each[code] for each in content]
     if read is None:
         return lambda content: [decode(each) for each in content]
     return lambda content: [read(each[code]) if code in each else decode(each) for each in content]
+
+
+def _is_content(wire: WireType) -> bool:
+    """Whether the content of every value is the value."""
+    return wire.verbatim is not None and not wire.optional
 
 
 def _dict(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
@@ -340,7 +347,15 @@ def _dict(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
     def read(content: Any) -> Any:
         return {name: element.decode(each) for name, each in content.items()}
 
-    return _scalar("M", encode, read, dict)
+    code = element.code
+
+    def read_content(content: Any) -> Any:
+        decoded = {}
+        for name in content:  # half the time of a comprehension for the few members of most maps
+            decoded[name] = content[name][code]
+        return decoded
+
+    return _scalar("M", encode, read_content if _is_content(element) else read, dict)
 
 
 _SET_CODES: Final = {"S": "SS", "N": "NS", "B": "BS"}

@@ -15,8 +15,10 @@ from __future__ import annotations
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from isotone.codec.readable import Selection
 from isotone.errors import Unanswerable, UsageError
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import All, Comparison, Condition, FunctionTest
@@ -88,9 +90,8 @@ class _ConditionsByField:
         self.equal: dict[str, Any] = {}
         self.ranges: dict[str, list[Comparison]] = {}
         self.contradictory = False
-        in_key = {component.field.name for component in key.components}
         for condition in flat(conditions):
-            self._add(_comparison(key, condition, in_key))
+            self._add(_comparison(key, condition, key.component_names))
 
     def _add(self, condition: Comparison) -> None:
         name = condition.field.name
@@ -128,7 +129,7 @@ class _ConditionsByField:
             )
 
 
-def _comparison(key: BoundKey, condition: Condition, in_key: set[str]) -> Comparison:
+def _comparison(key: BoundKey, condition: Condition, in_key: frozenset[str]) -> Comparison:
     """The condition, if it compares a field of the key in a way that an order can answer."""
     if not isinstance(condition, Condition):
         raise UsageError(f"{condition!r} is not a condition; write one such as Order.number == 157")
@@ -158,7 +159,7 @@ def _comparison(key: BoundKey, condition: Condition, in_key: set[str]) -> Compar
     )
 
 
-def _is_answered(condition: Comparison, in_key: set[str]) -> bool:
+def _is_answered(condition: Comparison, in_key: frozenset[str]) -> bool:
     operator = condition.operator
     return condition.field.name in in_key and (operator == "=" or operator in _RANGES)
 
@@ -220,6 +221,8 @@ def _restriction(
     """What one condition demands of a sort attribute; None for nothing."""
     if isinstance(slot, NativeSlot):
         return _native(slot, asked, condition)
+    if condition is None and equal == 0:
+        return _whole(slot)
     leading = [
         slot.to_codec(place, asked.equal[component.field.name])
         for place, component in enumerate(slot.components[:equal])
@@ -239,6 +242,16 @@ def _restriction(
             f"of {name}; give {name} == …, or .begins_with(…) of a text, or put the condition in "
             ".filter(…), which reads and pays for what it drops"
         ) from None
+    return _restricted(slot, selection)
+
+
+@lru_cache(maxsize=1024)
+def _whole(slot: StringSlot) -> Restriction | None:
+    """The restriction of an attribute to an entity's keys, whatever their values; None for no restriction."""
+    return _restricted(slot, slot.template.select())
+
+
+def _restricted(slot: StringSlot, selection: Selection) -> Restriction | None:
     if selection.operator is None:
         return None
     texts = tuple({"S": text} for text in selection.operands)
@@ -281,8 +294,11 @@ class Restriction:
     @property
     def is_empty(self) -> bool:
         """Whether no value can satisfy it."""
-        if self.operator == "=" and not self.excluded:
-            return self.operands[0] in EMPTY
+        if not self.excluded:
+            if self.operator == "=":
+                return self.operands[0] in EMPTY
+            if self.operator == "begins_with":
+                return False
         low, high, *_ = interval_of(self)
         if high in EMPTY:
             return True

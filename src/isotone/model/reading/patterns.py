@@ -43,7 +43,8 @@ class Pattern(Generic[E]):
         the order, and one range (or two bounds) on the field after them. Raises `Unanswerable` for
         anything else, with what to write instead.
         """
-        check_unnamed("where", self.schema, named)
+        if named:
+            check_unnamed("where", self.schema, named)
         for condition in conditions:
             owner_of(condition, (self.schema,))
         return Query(

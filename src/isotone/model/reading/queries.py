@@ -12,8 +12,8 @@ another kind in the same collection, bounds that BETWEEN includes, and expired i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, NoReturn, Self, TypeVar
 
 from isotone.backends.interface import Request, as_text
@@ -61,12 +61,12 @@ class Read(Generic[E_co]):
     most_requests: int | None = None
     with_expired: bool = False
 
-    @cached_property
+    @property
     def table(self) -> Table:
         """The table that is read."""
         return self.schemas[0].table
 
-    @cached_property
+    @property
     def index(self) -> str | None:
         """The index that is read; None for the table itself."""
         return self.keys[0].index
@@ -191,7 +191,11 @@ class Read(Generic[E_co]):
     @cached_property
     def takes(self) -> Selection:
         """Which of the items become entities, and of which fields."""
-        return Selection(self)
+        excluded = () if self.bounds is None else self.bounds.excluded
+        is_only_kind = len(self.table.entities) == 1  # a class that is defined later changes it
+        return _selection(
+            self.schemas, self.keys, self.selected, self.with_expired, excluded, is_only_kind
+        )
 
     @cached_property
     def position_attributes(self) -> tuple[str, ...]:
@@ -206,7 +210,7 @@ class Query(Read[E_co]):
     operation: ClassVar[str] = "Query"
 
     bounds: KeyBounds
-    backward: bool = field(default=False)
+    backward: bool = False
 
     def filter(self, *conditions: Condition, **named: Never) -> Self:
         """Drop entities that do not satisfy the conditions, after they were read and paid for.
@@ -310,16 +314,30 @@ def _positive(number: int, what: str) -> int:
 class Selection:
     """Which items of a read become entities, and of which fields."""
 
-    def __init__(self, read: Read[Any]) -> None:
-        self._tag = read.table.tag
-        self._by_tag = {schema.tag: schema for schema in read.schemas}
-        self._keyed = tuple(zip(read.schemas, read.keys, strict=True))
-        self.is_whole = _projected_attributes(read.table, read.index) is None
-        self._is_only_kind = len(read.table.entities) == 1
-        self._excluded = () if read.bounds is None else read.bounds.excluded
-        self._expiry = () if read.with_expired else _expiry_attributes(read)
+    def __init__(
+        self,
+        schemas: tuple[EntitySchema, ...],
+        keys: tuple[BoundKey, ...],
+        selected: frozenset[str] | None,
+        with_expired: bool,
+        excluded: tuple[tuple[str, frozenset[str]], ...],
+        is_only_kind: bool,
+    ) -> None:
+        table = schemas[0].table
+        self._tag = table.tag
+        self._by_tag = {schema.tag: schema for schema in schemas}
+        self._keyed = tuple(zip(schemas, keys, strict=True))
+        self.is_whole = _projected_attributes(table, keys[0].index) is None
+        self._is_only_kind = is_only_kind
+        self._excluded = excluded
+        self._expiry = () if with_expired else _expiry_attributes(schemas)
         self._fields = {
-            schema.tag: _fields_to_read(read, schema, key) for schema, key in self._keyed
+            schema.tag: _fields_to_read(selected, schema, key) for schema, key in self._keyed
+        }
+        self._decoders = {
+            schema.tag: schema.decode_whole
+            for schema in schemas
+            if self._fields[schema.tag] is None and schema.version == 1
         }
 
     def entities(self, items: Iterable[Item], now: float) -> list[Found]:
@@ -328,30 +346,31 @@ class Selection:
             items = [item for item in items if not self._is_excluded(item)]
         if self._expiry:
             items = [item for item in items if not self._has_expired(item, now)]
-        tag_attribute, by_tag, fields, is_whole = (
-            self._tag,
-            self._by_tag,
-            self._fields,
-            self.is_whole,
-        )
+        tag, decoders = self._tag, self._decoders
         found: list[Found] = []
         for item in items:
-            if tag_attribute in item and "S" in item[tag_attribute]:
-                tag = item[tag_attribute]["S"]
-                schema = by_tag[tag] if tag in by_tag else None  # noqa: SIM401 - no call for each item
-            else:
-                schema = self._schema_without_tag(item)
-            if schema is not None:
+            try:
+                entity = decoders[item[tag]["S"]](item)
+            except KeyError:  # another kind, an older version, or some attribute is missing
+                schema = self._schema_of(item)
+                if schema is None:
+                    continue
                 entity = schema.from_item(
-                    item, only=fields[schema.tag], is_whole=is_whole, require_all_fields=True
+                    item,
+                    only=self._fields[schema.tag],
+                    is_whole=self.is_whole,
+                    require_all_fields=True,
                 )
-                found.append((entity, item))
+            found.append((entity, item))
         return found
 
-    def _schema_without_tag(self, item: Item) -> EntitySchema | None:
-        """The kind of an item that is older than the library, or of an index that lacks the tag."""
+    def _schema_of(self, item: Item) -> EntitySchema | None:
+        """The kind of an item, None for one that the read does not ask for.
+
+        An item without a tag is older than the library, or comes from an index that lacks the tag.
+        """
         if self._tag in item:
-            return None
+            return self._by_tag.get(item[self._tag].get("S", ""))
         if self._is_only_kind:
             return self._keyed[0][0]
         return next((schema for schema, key in self._keyed if _fits(schema, key, item)), None)
@@ -373,16 +392,21 @@ def _fits(schema: EntitySchema, key: BoundKey, item: Item) -> bool:
     return True
 
 
-def _fields_to_read(read: Read[Any], schema: EntitySchema, key: BoundKey) -> frozenset[str] | None:
+_selection = lru_cache(maxsize=512)(Selection)  # many reads differ in their bounds alone
+
+
+def _fields_to_read(
+    selected: frozenset[str] | None, schema: EntitySchema, key: BoundKey
+) -> frozenset[str] | None:
     """The fields to read from an item; None for all."""
-    if read.selected is not None:
-        return read.selected.intersection(schema.fields)
+    if selected is not None:
+        return selected.intersection(schema.fields)
     return _projected_fields(schema, key)
 
 
-def _expiry_attributes(read: Read[Any]) -> tuple[str, ...]:
+def _expiry_attributes(schemas: tuple[EntitySchema, ...]) -> tuple[str, ...]:
     """The attributes by which the entities expire."""
-    expiring = [schema.by_role["expires"] for schema in read.schemas if "expires" in schema.by_role]
+    expiring = [schema.by_role["expires"] for schema in schemas if "expires" in schema.by_role]
     return tuple(dict.fromkeys(field.attribute for field in expiring))
 
 
@@ -396,7 +420,7 @@ def can_be_counted(read: Read[Any]) -> bool:
     of a key, which tells apart kinds that have no tag.
     """
     projected = _projected_attributes(read.table, read.index)
-    needed = {read.table.tag, *_expiry_attributes(read)}
+    needed = {read.table.tag, *_expiry_attributes(read.schemas)}
     if projected is not None and not projected >= needed:
         return False
     if read.bounds is None:
@@ -410,7 +434,7 @@ def counting(read: Read[Any], now: float) -> Request:
     tag = nodes.Path((read.table.tag,))
     tags = tuple(nodes.Literal({"S": schema.tag}) for schema in read.schemas)
     is_of_kind = nodes.Or((nodes.In(tag, tags), nodes.Call("attribute_not_exists", (tag,))))
-    expiring = () if read.with_expired else _expiry_attributes(read)
+    expiring = () if read.with_expired else _expiry_attributes(read.schemas)
     further = [is_of_kind, *(unexpired(attribute, now) for attribute in expiring)]
     unselected = replace(read, selected=None)
     return {**unselected.composed, **_expressions(unselected, further), "Select": "COUNT"}
@@ -447,7 +471,11 @@ def owner_of(condition: Condition, schemas: tuple[EntitySchema, ...]) -> EntityS
         raise UsageError(f"{condition!r} is not a condition; write one such as Order.number == 157")
     fields = list(condition.fields())
     for schema in schemas:
-        if all(schema.fields.get(each.name) is each for each in fields):
+        known = schema.fields
+        for field in fields:
+            if known.get(field.name) is not field:
+                break
+        else:
             return schema
     names = ", ".join(dict.fromkeys(each.name for each in fields))
     raise UsageError(
@@ -477,7 +505,7 @@ def _projection(read: Read[Any]) -> tuple[nodes.Path, ...] | None:
         *_key_attributes(read.table, read.index),
         read.table.tag,
         VERSION_ATTRIBUTE,
-        *_expiry_attributes(read),
+        *_expiry_attributes(read.schemas),
     )
     names = dict.fromkeys(name for name in needed if projected is None or name in projected)
     for schema, key in zip(read.schemas, read.keys, strict=True):
