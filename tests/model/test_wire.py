@@ -7,6 +7,8 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Table, expires, field
@@ -109,3 +111,43 @@ def test_a_field_reads_what_another_program_wrote_without_a_zone() -> None:
         assert visit is not None
         assert visit.at == BARE.replace(tzinfo=UTC)
         assert store.put(visit.replace(by_whom="b")) == store.get(Visit, name="a")
+
+
+containers = Table("containers")
+
+
+class Container(Entity, table=containers):
+    name: Attr[str] = field()
+    texts: Attr[list[str]] = field(default_factory=list)
+    some_texts: Attr[list[str | None]] = field(default_factory=list)
+    flags: Attr[list[bool | None]] = field(default_factory=list)
+    numbers: Attr[list[int | None]] = field(default_factory=list)
+    by_name: Attr[dict[str, str]] = field(default_factory=dict)
+    some_by_name: Attr[dict[str, str | None]] = field(default_factory=dict)
+    lists: Attr[dict[str, list[bool]]] = field(default_factory=dict)
+
+    primary = Key("CONTAINER", name).sort("CONTAINER")
+
+
+some_text = st.none() | st.text(max_size=3)
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "texts": st.lists(st.text(max_size=3), max_size=3),
+            "some_texts": st.lists(some_text, max_size=3),
+            "flags": st.lists(st.none() | st.booleans(), max_size=3),
+            "numbers": st.lists(st.none() | st.integers(-99, 99), max_size=3),
+            "by_name": st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=3),
+            "some_by_name": st.dictionaries(st.text(max_size=3), some_text, max_size=3),
+            "lists": st.dictionaries(st.text(max_size=3), st.lists(st.booleans()), max_size=3),
+        }
+    )
+)
+def test_lists_and_maps_are_read_as_they_were_written(values: dict[str, Any]) -> None:
+    with isotone.connect() as store:
+        store.create_tables(containers)
+        container = store.put(Container(name="a", **values))
+        assert store.get(Container, name="a") == container
+        assert store.all(Container.primary.where(Container.name == "a")) == [container]
