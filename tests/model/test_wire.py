@@ -139,9 +139,13 @@ some_text = st.none() | st.text(max_size=3)
             "some_texts": st.lists(some_text, max_size=3),
             "flags": st.lists(st.none() | st.booleans(), max_size=3),
             "numbers": st.lists(st.none() | st.integers(-99, 99), max_size=3),
-            "by_name": st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=3),
-            "some_by_name": st.dictionaries(st.text(max_size=3), some_text, max_size=3),
-            "lists": st.dictionaries(st.text(max_size=3), st.lists(st.booleans()), max_size=3),
+            "by_name": st.dictionaries(
+                st.text(min_size=1, max_size=3), st.text(max_size=3), max_size=3
+            ),
+            "some_by_name": st.dictionaries(st.text(min_size=1, max_size=3), some_text, max_size=3),
+            "lists": st.dictionaries(
+                st.text(min_size=1, max_size=3), st.lists(st.booleans()), max_size=3
+            ),
         }
     )
 )
