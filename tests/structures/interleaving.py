@@ -54,4 +54,4 @@ class Interleaved:
             others = len(call.request["TransactItems"]) - 1
             reasons = [{"Code": "TransactionConflict"}, *({"Code": "None"} for _ in range(others))]
             raise errors.TransactionCanceledException("met", CancellationReasons=reasons)
-        return self._store.backend.execute(*call)
+        return self._store.backend.execute(call.operation, call.request)

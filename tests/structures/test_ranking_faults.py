@@ -63,7 +63,7 @@ def requests_of(store: Store, steps: Steps[Any]) -> Iterator[str]:
                 answer = {}
                 continue
             try:
-                answer = store.backend.execute(*step)
+                answer = store.backend.execute(step.operation, step.request)
             except errors.ApiError as error:
                 answer = error
             yield step.operation

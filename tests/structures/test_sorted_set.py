@@ -19,8 +19,8 @@ from tests.structures.simulation import Hasty, Overtaken
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Observation, Store, errors, field
 from isotone.structures import SortedSet
-from isotone.structures.exact import EXACT, ScoreRange, score_of
-from isotone.structures.sorted_set_members import matcher
+from isotone.structures.exact import EXACT, score_of
+from isotone.structures.sorted_set_selection import ScoreRange, matcher
 
 KINDS: list[dict[str, Any]] = [
     {},

@@ -2,23 +2,14 @@
 
     exact(0.1, "a score")               Decimal("0.1"), as the float is printed
     score_of("1e3")                     Decimal("1000"), from whatever can be a score
-    ScoreRange.of("(1", "+inf")         above 1
 
 Nothing here reads or writes.
 """
 
 from __future__ import annotations
 
-from decimal import (
-    ROUND_CEILING,
-    Context,
-    Decimal,
-    Inexact,
-    InvalidOperation,
-    Overflow,
-    Subnormal,
-)
-from typing import Final, NamedTuple
+from decimal import Context, Decimal, Inexact, InvalidOperation, Overflow, Subnormal
+from typing import Final
 
 from isotone.errors import OutOfRange, UsageError
 
@@ -32,10 +23,10 @@ EXACT: Final = Context(prec=400)
 _STORED: Final = Context(
     prec=38, Emin=-130, Emax=125, traps=[Inexact, InvalidOperation, Overflow, Subnormal]
 )
-_UPWARDS: Final = Context(prec=38, Emin=-130, Emax=125, rounding=ROUND_CEILING, traps=[])
-_SMALLEST: Final = Decimal("1E-130")
-_GREATEST: Final = Decimal("9" * 38 + "E+88")
-_LEAST: Final = _GREATEST.copy_negate()  # a minus sign would round
+SMALLEST: Final = Decimal("1E-130")
+"""The positive number next to zero."""
+GREATEST: Final = Decimal("9" * 38 + "E+88")
+LEAST: Final = GREATEST.copy_negate()  # a minus sign would round
 
 
 def exact(value: object, what: str) -> Decimal:
@@ -76,7 +67,7 @@ def plain(number: Decimal) -> Decimal:
 
 
 def _finite(value: object, what: str) -> Decimal:
-    number = _decimal(value, what)
+    number = decimal_of(value, what)
     if not number.is_finite():
         raise UsageError(
             f"{value!r} cannot be {what}: it is not finite, so it has no place in an order"
@@ -84,7 +75,8 @@ def _finite(value: object, what: str) -> Decimal:
     return added(number, Decimal(0))
 
 
-def _decimal(value: object, what: str) -> Decimal:
+def decimal_of(value: object, what: str) -> Decimal:
+    """Any number, also an infinite one, as `Decimal`; raises `UsageError` for anything else."""
     if isinstance(value, bool) or not isinstance(value, Number):
         kind = type(value).__name__
         raise UsageError(f"{value!r} is a {kind}, and {what} is an int, a float or a Decimal")
@@ -94,53 +86,3 @@ def _decimal(value: object, what: str) -> Decimal:
         return Decimal(value)
     except InvalidOperation:
         raise UsageError(f"{value!r} is not a number") from None
-
-
-class ScoreRange(NamedTuple):
-    """The scores from one to another, both included."""
-
-    low: Decimal = _LEAST
-    high: Decimal = _GREATEST
-
-    @classmethod
-    def of(cls, low: Number, high: Number) -> ScoreRange:
-        """The range between bounds as Redis writes them: `1`, `"(1"`, `"-inf"`.
-
-        A bound may have more digits than a score.
-
-        >>> ScoreRange.of("(1", "2." + "9" * 50).high
-        Decimal('2.9999999999999999999999999999999999999')
-        """
-        (lowest, without_low), (highest, without_high) = _bound(low), _bound(high)
-        down_to = _least_score(highest.copy_negate(), without_high)
-        return cls(_least_score(lowest, without_low), _UPWARDS.minus(down_to))
-
-    @property
-    def is_empty(self) -> bool:
-        return self.low > self.high
-
-    def __contains__(self, score: object) -> bool:
-        assert isinstance(score, Decimal)
-        return self.low <= score <= self.high
-
-
-EVERY_SCORE: Final = ScoreRange()
-
-
-def _bound(bound: Number) -> tuple[Decimal, bool]:
-    """The number of a bound, and whether it is excluded."""
-    is_open = isinstance(bound, str) and bound.startswith("(")
-    number = _decimal(str(bound)[1:] if is_open else bound, "a bound of scores")
-    if number.is_nan():
-        raise UsageError(f"{bound!r} cannot be a bound of scores")
-    return number, is_open
-
-
-def _least_score(bound: Decimal, is_above: bool) -> Decimal:
-    """The least score from a number on, or above it; infinite if there is none."""
-    score = _UPWARDS.plus(bound)
-    if is_above and score == bound:
-        score = _UPWARDS.next_plus(score)
-    if score and score.copy_abs() < _SMALLEST:
-        score = _SMALLEST if score > 0 else Decimal(0)
-    return max(score, _LEAST)

@@ -110,7 +110,7 @@ class Tree:
         if paths[0] is NOWHERE:
             return paths, View({}, {NOWHERE.end: []})
         inners = {inner.node: inner for path in paths for inner, _ in path.turns}
-        view = yield from self._view(inners, dict.fromkeys([path.end for path in paths]))
+        view = yield from self._view(inners, [*{path.end for path in paths}])
         return None if view is None else (paths, view)
 
     def keys_at(self, rank: int, count: int, *, reverse: bool) -> Steps[list[str]]:
@@ -144,25 +144,23 @@ class Tree:
                     return Plan() if node == ROOT else None
         return None
 
-    def _view(self, inners: Mapping[str, Inner], leaves: Iterable[str]) -> Steps[View | None]:
+    def _view(self, inners: Mapping[str, Inner], leaves: Sequence[str]) -> Steps[View | None]:
         """Counts of inner nodes and keys of leaves, at one moment."""
-        leaves = list(leaves)
         targets: list[tuple[type[Entity], dict[str, Any]]] = [
             *[(self.count_items, self.key(node)) for node in inners],
             *[(self.leaf_items, self.key(leaf)) for leaf in leaves],
         ]
         items: list[Any] = yield from self.calls.get_together(*targets)
-        view, stale = View({}, {}), list[str]()
-        for inner, counts in zip(inners.values(), items, strict=False):
-            if counts is None or counts.shape != inner.shape:
-                stale.append(inner.node)
+        view = View({}, {})
+        for inner, item in zip(inners.values(), items, strict=False):
+            if item is None or item.shape != inner.shape:
+                self.forget([inner.node])
             else:
-                view.counts[inner.node] = _remember(self.counts, inner.node, counts.counts)
-        for leaf in items[len(inners) :]:
-            if leaf is not None:
-                view.keys[leaf.node] = sorted(leaf.keys)
-        self.forget(stale)
-        return None if stale or len(view.keys) < len(leaves) else view
+                view.counts[inner.node] = _remember(self.counts, inner.node, item.counts)
+        for leaf, item in zip(leaves, items[len(inners) :], strict=True):
+            if item is not None:
+                view.keys[leaf] = sorted(item.keys)
+        return view if len(view.counts) + len(view.keys) == len(targets) else None
 
     def size(self) -> Steps[int]:
         """The number of keys. Reads one item."""
@@ -182,9 +180,10 @@ class Tree:
         """The paths to some keys, by remembered shapes; `NOWHERE` for all if there is no tree."""
         while True:
             paths = [walk(self.shapes, key) for key in keys]
-            path = next((path for path in paths if not path.reaches_leaf), None)
-            if path is None:
+            unknown = [path for path in paths if not path.reaches_leaf]
+            if not unknown:
                 return paths
+            path = unknown[0]
             if not (yield from self._read_shape(path.end)):
                 self.forget([turn.inner.node for turn in path.turns])
                 return None if path.turns else [NOWHERE for _ in keys]

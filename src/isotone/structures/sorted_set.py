@@ -26,7 +26,7 @@ from typing import Any, Final, Literal
 from isotone import model
 from isotone.errors import RankingIncomplete, UsageError
 from isotone.model import Local, Query, Steps, Table
-from isotone.structures.exact import EXACT, Number, ScoreRange, score_of
+from isotone.structures.exact import EXACT, Number, score_of
 from isotone.structures.ranking import Ranking
 from isotone.structures.retries import backoff, poll
 from isotone.structures.sorted_set_members import (
@@ -37,7 +37,6 @@ from isotone.structures.sorted_set_members import (
     Progress,
     Scored,
     Scores,
-    Slice,
     SortedSetExpiry,
     SortedSetMember,
     difference,
@@ -46,6 +45,7 @@ from isotone.structures.sorted_set_members import (
     plus,
     union,
 )
+from isotone.structures.sorted_set_selection import Range, ScoreRange, TextRange
 from isotone.structures.structure import Batches, S, Structure, iteration, operation
 from isotone.structures.windows import instant
 
@@ -113,7 +113,7 @@ class SortedSet(Structure[S]):
 
     def queries(self) -> list[Query[SortedSetMember]]:
         """A query for the members by score in each shard, for `page`, `load` or `show` of a store."""
-        return list(self._members.by_score())
+        return list(self._members.queries())
 
     # One member
 
@@ -161,7 +161,7 @@ class SortedSet(Structure[S]):
     @operation
     def zlexcount(self, min: str, max: str) -> Steps[int]:
         """The number of members between two texts, as `zrangebylex` takes them. Reads them."""
-        return self._members.count_texts(min, max)
+        return self._members.count(TextRange.of(min, max))
 
     # Ranges
 
@@ -188,16 +188,17 @@ class SortedSet(Structure[S]):
         """
         if bylex and withscores:
             raise UsageError("withscores cannot be combined with bylex")
-        members = self._range(start, end, offset, num, desc, byscore, bylex)
-        return _shaping(members, withscores, score_cast_func)
+        wanted = Range.of(
+            start, end, byscore=byscore, bylex=bylex, desc=desc, offset=offset, num=num
+        )
+        return self._range(wanted, withscores, score_cast_func)
 
     @operation
     def zrevrange(
         self, start: int, end: int, withscores: bool = False, score_cast_func: Cast = Decimal
     ) -> Steps[list[Any]]:
         """Members by rank, the greatest score first. Options and cost as of `zrange`."""
-        members = self._by_rank(start, end, reverse=True)
-        return _shaping(members, withscores, score_cast_func)
+        return self._range(Range.of(start, end, desc=True), withscores, score_cast_func)
 
     @operation
     def zrangebyscore(
@@ -214,8 +215,8 @@ class SortedSet(Structure[S]):
         `start`, `num`: only `num` members, from the `start`-th on, which counts from 0. `withscores`,
         `score_cast_func`: as of `zrange`.
         """
-        members = self._range(min, max, start, num, byscore=True)
-        return _shaping(members, withscores, score_cast_func)
+        wanted = Range.of(min, max, byscore=True, offset=start, num=num)
+        return self._range(wanted, withscores, score_cast_func)
 
     @operation
     def zrevrangebyscore(
@@ -228,8 +229,8 @@ class SortedSet(Structure[S]):
         score_cast_func: Cast = Decimal,
     ) -> Steps[list[Any]]:
         """As `zrangebyscore`, the greatest score first; the greater bound comes first, too."""
-        members = self._range(max, min, start, num, desc=True, byscore=True)
-        return _shaping(members, withscores, score_cast_func)
+        wanted = Range.of(max, min, byscore=True, desc=True, offset=start, num=num)
+        return self._range(wanted, withscores, score_cast_func)
 
     @operation
     def zrangebylex(
@@ -240,14 +241,14 @@ class SortedSet(Structure[S]):
         `"[a"` includes the text `a`, `"(a"` excludes it, `"-"` and `"+"` are the ends. `start`, `num`: as
         of `zrangebyscore`.
         """
-        return _shaping(self._range(min, max, start, num, bylex=True))
+        return self._range(Range.of(min, max, bylex=True, offset=start, num=num))
 
     @operation
     def zrevrangebylex(
         self, max: str, min: str, start: int | None = None, num: int | None = None
     ) -> Steps[list[str]]:
         """As `zrangebylex`, the greatest first; the greater bound comes first, too."""
-        return _shaping(self._range(max, min, start, num, desc=True, bylex=True))
+        return self._range(Range.of(max, min, bylex=True, desc=True, offset=start, num=num))
 
     # Random members, and scans
 
@@ -373,21 +374,21 @@ class SortedSet(Structure[S]):
     @operation
     def zremrangebyrank(self, min: int, max: int) -> Steps[int]:
         """Remove the members of some ranks. Reads as `zrange` does; writes 1 for each."""
-        members = yield from self._by_rank(min, max, reverse=False)
+        members = yield from self._members.read(Range.of(min, max))
         return len((yield from self._members.take(members)))
 
     @operation
     def zremrangebyscore(self, min: Number, max: Number) -> Steps[int]:
         """Remove the members with scores in a range. Reads 2 and writes 1 for each."""
         scores = ScoreRange.of(min, max)
-        members = yield from self._members.between(scores)
-        return (yield from self._members.remove(_shaped(members), scores))
+        members = yield from self._range(Range(scores))
+        return (yield from self._members.remove(members, scores))
 
     @operation
     def zremrangebylex(self, min: str, max: str) -> Steps[int]:
         """Remove the members between two texts. Reads 2 and writes 1 for each."""
-        members = yield from self._members.between_texts(min, max)
-        return (yield from self._members.remove(_shaped(members)))
+        members = yield from self._range(Range.of(min, max, bylex=True))
+        return (yield from self._members.remove(members))
 
     @operation
     def zpopmin(self, count: int | None = None) -> Steps[list[tuple[str, Decimal]]]:
@@ -508,7 +509,10 @@ class SortedSet(Structure[S]):
     ) -> Steps[int]:
         """Make this set a range of another one; returns the number of members. Options as of `zrange`."""
         (source,) = self._checked([name])
-        members = yield from source._range(start, end, offset, num, desc, byscore, bylex)
+        wanted = Range.of(
+            start, end, byscore=byscore, bylex=bylex, desc=desc, offset=offset, num=num
+        )
+        members = yield from source._members.read(wanted)
         return (yield from self._replace(dict(members)))
 
     # The whole set
@@ -621,43 +625,9 @@ class SortedSet(Structure[S]):
         )
 
     def _range(
-        self,
-        start: Any,
-        end: Any,
-        offset: int | None,
-        num: int | None,
-        desc: bool = False,
-        byscore: bool = False,
-        bylex: bool = False,
-    ) -> Steps[list[Scored]]:
-        """A range as of ZRANGE and ZRANGESTORE; in descending order, the greater bound comes first."""
-        part = Slice.of(offset, num)
-        low, high = (end, start) if desc else (start, end)
-        if byscore and bylex:
-            raise UsageError("give byscore or bylex, not both")
-        if byscore:
-            return self._members.between(ScoreRange.of(low, high), part, reverse=desc)
-        if bylex:
-            return self._members.between_texts(low, high, part, reverse=desc)
-        if offset is not None:
-            raise UsageError(
-                "offset and num need byscore or bylex; for a range by rank, change start and end"
-            )
-        return self._by_rank(start, end, reverse=desc)
-
-    def _by_rank(self, start: Any, end: Any, *, reverse: bool) -> Steps[list[Scored]]:
-        """From one rank to another, both included; negative ranks count from the other end."""
-        first, last = _whole(start), _whole(end)
-        if first < 0 and last < 0:
-            part = Slice(-last - 1, max(0, last - first + 1))
-            return (yield from self._members.at(part, reverse=not reverse))[::-1]
-        if first < 0:
-            first = max(0, first + (yield from self._members.size()))
-        if last < 0:
-            members = yield from self._members.at(Slice(first), reverse=reverse)
-            return members[: last + 1] if last < -1 else members
-        part = Slice(first, max(0, last - first + 1))
-        return (yield from self._members.at(part, reverse=reverse))
+        self, wanted: Range, withscores: bool = False, cast: Cast = Decimal
+    ) -> Steps[list[Any]]:
+        return _shaped((yield from self._members.read(wanted)), withscores, cast)
 
     def _scan(
         self, cursor: Cursor, match: str | None, count: int | None, cast: Cast
@@ -669,8 +639,8 @@ class SortedSet(Structure[S]):
     def _pop(self, count: int | None, *, reverse: bool) -> Steps[list[tuple[str, Decimal]]]:
         if count is not None and count < 0:
             raise UsageError(f"{count} members cannot be popped; give 0 or more")
-        popped = self._members.pop(1 if count is None else count, reverse=reverse)
-        return _shaping(popped, withscores=True)
+        popped = yield from self._members.pop(1 if count is None else count, reverse=reverse)
+        return _shaped(popped, True)
 
     def _pop_any(self, sets: Sets, count: int, *, reverse: bool) -> Steps[list[Any] | None]:
         if count < 1:
@@ -757,17 +727,6 @@ class SortedSet(Structure[S]):
 SORTED_SETS: Final = SortedSet.layout()
 
 
-def _whole(rank: Any) -> int:
-    try:
-        if isinstance(rank, int | str):
-            return int(rank)
-    except ValueError:
-        pass
-    raise UsageError(
-        f"{rank!r} is not a rank; ranks are whole numbers, the first is 0, the last -1"
-    )
-
-
 def _from_end(min: bool, max: bool) -> bool:
     if min is max:
         raise UsageError("give min=True or max=True")
@@ -779,12 +738,6 @@ def _shaped(members: Iterable[Scored], withscores: bool = False, cast: Cast = De
     if withscores:
         return [(member, cast(score)) for member, score in members]
     return [member for member, _ in members]
-
-
-def _shaping(
-    members: Steps[list[Scored]], withscores: bool = False, cast: Cast = Decimal
-) -> Steps[list[Any]]:
-    return _shaped((yield from members), withscores, cast)
 
 
 def _single(popped: list[Any] | None) -> Popped:

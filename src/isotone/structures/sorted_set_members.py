@@ -22,14 +22,13 @@ an item keeps it, which writers read before and after: one that crossed a change
 from __future__ import annotations
 
 import contextlib
-import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from operator import ge, gt, le, lt
+from operator import gt, lt
 from typing import Any, Final, NamedTuple
 
 from isotone.errors import (
@@ -45,11 +44,9 @@ from isotone.model import (
     Attr,
     Calls,
     Change,
-    Condition,
     Entity,
     Index,
     Key,
-    Pattern,
     Query,
     Steps,
     Transaction,
@@ -57,7 +54,7 @@ from isotone.model import (
     field,
     raw,
 )
-from isotone.structures.exact import EVERY_SCORE, EXACT, ScoreRange, added, plain
+from isotone.structures.exact import EXACT, added, plain
 from isotone.structures.ranking import (
     Ranking,
     after_score,
@@ -66,13 +63,22 @@ from isotone.structures.ranking import (
     read_ranking_key,
 )
 from isotone.structures.retries import backoff, retry_on_conflict
+from isotone.structures.sorted_set_selection import (
+    EVERY_SCORE,
+    EVERY_TEXT,
+    Range,
+    RankRange,
+    ScoreRange,
+    Slice,
+    TextRange,
+    matcher,
+)
 
 Decide = Callable[[str, Decimal | None], Decimal | None]
 """From a member and its score to the score that it gets; None is not a member."""
 Progress = Callable[[int], None]
 Scores = dict[str, Decimal]
 """A set that was read: members and their scores."""
-Bound = Callable[[Any, Any], Condition]
 
 MOST_SHARDS: Final = 1000
 INDEX: Final = "by_score"
@@ -134,32 +140,6 @@ class ScoreChange(NamedTuple):
         return self.before is not None and self.after is None
 
 
-class Slice(NamedTuple):
-    """Part of an ordered range: up to `length` members from `first` on; None is all that follow."""
-
-    first: int = 0
-    length: int | None = None
-
-    @classmethod
-    def of(cls, offset: int | None, num: int | None) -> Slice:
-        """From Redis's LIMIT: a negative number is no limit, and a negative offset selects nothing."""
-        if (offset is None) != (num is None):
-            raise UsageError("offset and num go together: give both, or neither")
-        if offset is None or num is None:
-            return cls()
-        if offset < 0:
-            return cls(0, 0)
-        return cls(offset, None if num < 0 else num)
-
-    @property
-    def end(self) -> int | None:
-        """How many members to read: 0 for nothing, None for all."""
-        return self.first + self.length if self.length else self.length
-
-
-EVERYTHING: Final = Slice()
-
-
 @dataclass(frozen=True, slots=True)
 class Members:
     """The members of one set.
@@ -216,32 +196,71 @@ class Members:
         items = yield from self.calls.get_many(self.kind, keys, consistent=True)
         return [None if item is None else plain(item.score) for item in items]
 
-    # By score
+    # Ranges
 
-    def by_score(
-        self, scores: ScoreRange = EVERY_SCORE, *, reverse: bool = False
-    ) -> Iterator[Query[SortedSetMember]]:
-        """The members with these scores, in each shard."""
-        if scores.is_empty:
-            return iter(())
-        field, (low, high) = SortedSetMember.score, scores
-        bounds = [field >= low] if low != EVERY_SCORE.low else []
-        bounds += [field <= high] if high != EVERY_SCORE.high else []
-        return self._in_each_shard(self.kind.by_score, bounds, reverse)
+    def read(self, wanted: Range) -> Steps[list[Scored]]:
+        """The members in a range, in its order.
 
-    def between(
-        self, scores: ScoreRange, part: Slice = EVERYTHING, *, reverse: bool = False
-    ) -> Steps[list[Scored]]:
-        """The members with these scores.
-
-        Reads, in each shard, up to the slice's end and one more. If that one has the score of the last,
-        reads up to twice as many more as have it.
+        Reads, in each shard, up to the slice's end, and by score one more. If that one has the score of the
+        last, reads up to twice as many more as have it.
         """
+        within, part, reverse = wanted.within, wanted.part, wanted.reverse
+        if isinstance(within, RankRange):
+            return (yield from self._by_rank(within, reverse=reverse))
+        is_by_score = isinstance(within, ScoreRange)
         members: list[Scored] = []
-        for shard, query in enumerate(self.by_score(scores, reverse=reverse)):
-            members += yield from self._first(query, part.end, shard, reverse)
-        members.sort(key=_by_score, reverse=reverse)
+        for shard, query in enumerate(self.queries(within, reverse=reverse)):
+            if is_by_score:
+                members += yield from self._first(query, part.end, shard, reverse)
+            else:
+                members += yield from self._up_to(query, part.end)
+        members.sort(key=_by_score if is_by_score else None, reverse=reverse)
         return members[part.first : part.end]
+
+    def all(self) -> Steps[list[Scored]]:
+        """All members, by their bytes: a change of a score never has one seen twice, or not at all."""
+        return self.read(Range(EVERY_TEXT))
+
+    def count(self, within: ScoreRange | TextRange) -> Steps[int]:
+        """The number of members in a range. Reads them; by score, with ranks, O(log n)."""
+        if self.ranking is None or isinstance(within, TextRange):
+            return self._counted(within)
+        if within.is_empty or self.has_expired():
+            return self._counted(within)
+        return self.ranking.count(before_score(within.low), after_score(within.high))
+
+    def queries(
+        self, within: ScoreRange | TextRange = EVERY_SCORE, *, reverse: bool = False
+    ) -> Iterator[Query[SortedSetMember]]:
+        """The members in a range in each shard; none if the set has expired, which then is not read."""
+        if within.is_empty or self.has_expired():
+            return
+        for shard in range(self.shards):
+            yield self._query(shard, within, reverse=reverse)
+
+    def _query(
+        self, shard: int, within: ScoreRange | TextRange = EVERY_TEXT, *, reverse: bool = False
+    ) -> Query[SortedSetMember]:
+        """The members of a shard in a range of scores, by the index, or of texts, by the table."""
+        if isinstance(within, ScoreRange):
+            pattern, bounds = self.kind.by_score, within.conditions(SortedSetMember.score)
+        else:
+            pattern, bounds = self.kind.primary, within.conditions(SortedSetMember.member)
+        partition = SortedSetMember.name == self.name, SortedSetMember.shard == shard
+        query = pattern.where(*partition, *bounds).consistent()
+        return query.reversed() if reverse else query
+
+    def _up_to(self, query: Query[SortedSetMember], wanted: int | None) -> Steps[list[Scored]]:
+        if wanted == 0:
+            return []
+        limited = query if wanted is None else query.limit(wanted)
+        return list(map(_scored, (yield from self.calls.all(limited))))
+
+    def _counted(self, within: ScoreRange | TextRange) -> Steps[int]:
+        total = 0
+        for query in self.queries(within):
+            total += yield from self.calls.count(query)
+        return total
 
     def _first(
         self, query: Query[SortedSetMember], wanted: int | None, shard: int, reverse: bool
@@ -262,8 +281,8 @@ class Members:
         The index has just these, in some order; the table has all members by their bytes. Which way is
         shorter cannot be known, so both are read in turns until one ends.
         """
-        by_score = self._query(self.kind.by_score, shard, [SortedSetMember.score == score])
-        by_bytes = self._query(self.kind.primary, shard, reverse=reverse)
+        by_score = self._query(shard, ScoreRange(score, score))
+        by_bytes = self._query(shard, reverse=reverse)
         indexed = self.calls.traverse(by_score.page_size(_STRIDE))
         in_table = self.calls.traverse(by_bytes.page_size(_STRIDE))
         all_tied: list[Scored] = []
@@ -277,28 +296,7 @@ class Members:
             if in_table.is_over or len(first_tied) >= wanted:
                 return first_tied
 
-    # By their bytes
-
-    def between_texts(
-        self, low: str, high: str, part: Slice = EVERYTHING, *, reverse: bool = False
-    ) -> Steps[list[Scored]]:
-        """The members between two bounds as Redis writes them: `"[a"`, `"(a"`, `"-"`, `"+"`.
-
-        Reads, in each shard, up to the slice's end.
-        """
-        members: list[Scored] = []
-        for query in self._by_bytes(low, high, reverse=reverse):
-            members += yield from self._up_to(query, part.end)
-        members.sort(reverse=reverse)  # by the member: texts compare as their UTF-8 bytes
-        return members[part.first : part.end]
-
-    def all(self) -> Steps[list[Scored]]:
-        """All members, by their bytes: a change of a score never has one seen twice, or not at all."""
-        return self.between_texts("-", "+")
-
-    def count_texts(self, low: str, high: str) -> Steps[int]:
-        """The number of members between two bounds; reads them."""
-        return self._counted(self._by_bytes(low, high))
+    # All, page by page
 
     def scan(
         self, cursor: str, size: int, match: str | None
@@ -311,7 +309,7 @@ class Members:
         if self.has_expired():
             return [], None
         at = int(shard or 0)
-        query = self._query(self.kind.primary, at)
+        query = self._query(at)
         page = yield from self.calls.page(query, size=size, cursor=rest or None)
         members = [_scored(item) for item in page.items if matches(item.member)]
         if page.cursor is not None:
@@ -320,32 +318,18 @@ class Members:
 
     def is_empty(self) -> Steps[bool]:
         """Whether there is no member. Reads one item of each shard until there is one."""
-        for query in self._by_bytes():
+        for query in self.queries(EVERY_TEXT):
             if (yield from self.calls.first(query)) is not None:
                 return False
         return True
-
-    def _by_bytes(
-        self, low: str = "-", high: str = "+", *, reverse: bool = False
-    ) -> Iterator[Query[SortedSetMember]]:
-        bounds = [*_text_bound(low, ge, gt), *_text_bound(high, le, lt)]
-        if low == "+" or high == "-":
-            return iter(())
-        return self._in_each_shard(self.kind.primary, bounds, reverse)
 
     # By rank
 
     def size(self) -> Steps[int]:
         """The number of members."""
         if self.ranking is None or self.has_expired():
-            return self._counted(self.by_score())
+            return self._counted(EVERY_SCORE)
         return self.ranking.size()
-
-    def count(self, scores: ScoreRange) -> Steps[int]:
-        """The number of members with scores in a range."""
-        if self.ranking is None or scores.is_empty or self.has_expired():
-            return self._counted(self.by_score(scores))
-        return self.ranking.count(before_score(scores.low), after_score(scores.high))
 
     def rank(self, member: str, score: Decimal, *, reverse: bool) -> Steps[int | None]:
         """The number of members before one, or after it; None if its score has changed meanwhile."""
@@ -355,7 +339,7 @@ class Members:
         beyond, is_beyond = f"({score}", gt if reverse else lt
         bounds = (beyond, "inf") if reverse else ("-inf", beyond)
         rank = yield from self.count(ScoreRange.of(*bounds))
-        for query in self.by_score(ScoreRange(score, score)):
+        for query in self.queries(ScoreRange(score, score)):
             tied = yield from self.calls.all(query.select(SortedSetMember.member))
             rank += sum(is_beyond(item.member, member) for item in tied)
         return rank
@@ -363,12 +347,25 @@ class Members:
     def at(self, part: Slice, *, reverse: bool = False) -> Steps[list[Scored]]:
         """The members of some ranks, counted from the least score, or from the greatest."""
         if self.ranking is None or self.has_expired():
-            return (yield from self.between(EVERY_SCORE, part, reverse=reverse))
+            return (yield from self.read(Range(EVERY_SCORE, part, reverse)))
         count = part.length
         if count is None:
             count = max(0, (yield from self.ranking.size()) - part.first)
         keys = yield from self.ranking.at(part.first, count, reverse=reverse)
         return [Scored(member, score) for score, member in map(read_ranking_key, keys)]
+
+    def _by_rank(self, ranks: RankRange, *, reverse: bool) -> Steps[list[Scored]]:
+        """From one rank to another; negative ranks count from the other end."""
+        first, last = ranks
+        if first < 0 and last < 0:
+            part = Slice(-last - 1, max(0, last - first + 1))
+            return (yield from self.at(part, reverse=not reverse))[::-1]
+        if first < 0:
+            first = max(0, first + (yield from self.size()))
+        if last < 0:
+            members = yield from self.at(Slice(first), reverse=reverse)
+            return members[: last + 1] if last < -1 else members
+        return (yield from self.at(Slice(first, max(0, last - first + 1)), reverse=reverse))
 
     def pick(self, ranks: Sequence[int]) -> Steps[list[Scored]]:
         """The members of single ranks."""
@@ -379,40 +376,6 @@ class Members:
         for rank in ranks:
             picked += yield from self.at(Slice(rank, 1))
         return picked
-
-    # All shards
-
-    def _in_each_shard(
-        self, pattern: Pattern[SortedSetMember], bounds: Sequence[Condition], reverse: bool
-    ) -> Iterator[Query[SortedSetMember]]:
-        """A range in each shard; none if the set has expired, which then is not read."""
-        if not self.has_expired():
-            for shard in range(self.shards):
-                yield self._query(pattern, shard, bounds, reverse=reverse)
-
-    def _query(
-        self,
-        pattern: Pattern[SortedSetMember],
-        shard: int,
-        bounds: Sequence[Condition] = (),
-        *,
-        reverse: bool = False,
-    ) -> Query[SortedSetMember]:
-        partition = SortedSetMember.name == self.name, SortedSetMember.shard == shard
-        query = pattern.where(*partition, *bounds).consistent()
-        return query.reversed() if reverse else query
-
-    def _up_to(self, query: Query[SortedSetMember], wanted: int | None) -> Steps[list[Scored]]:
-        if wanted == 0:
-            return []
-        limited = query if wanted is None else query.limit(wanted)
-        return list(map(_scored, (yield from self.calls.all(limited))))
-
-    def _counted(self, queries: Iterable[Query[SortedSetMember]]) -> Steps[int]:
-        total = 0
-        for query in queries:
-            total += yield from self.calls.count(query)
-        return total
 
     # Changing
 
@@ -565,7 +528,7 @@ class Members:
     def _ranking_keys(self) -> Steps[list[str]]:
         """The ranking keys of all members, in order. Holds them in memory, some hundred bytes each."""
         keys: list[str] = []
-        for query in self.by_score():
+        for query in self.queries():
             traversal = self.calls.traverse(query)
             while not traversal.is_over:
                 items = yield from traversal.step()
@@ -650,17 +613,6 @@ def _scored(item: SortedSetMember) -> Scored:
     return Scored(item.member, plain(item.score))  # not every engine drops trailing zeros
 
 
-def _text_bound(bound: str, closed: Bound, opened: Bound) -> list[Condition]:
-    if bound in ("-", "+"):
-        return []
-    if not isinstance(bound, str) or bound[:1] not in ("[", "("):
-        raise UsageError(
-            f'{bound!r} cannot be a bound of members; write "[{bound}" to include it, "({bound}" to '
-            'exclude it, or "-" and "+" for the ends'
-        )
-    return [(closed if bound[0] == "[" else opened)(SortedSetMember.member, bound[1:])]
-
-
 # Sets in memory
 
 
@@ -691,39 +643,3 @@ def difference(sets: Sequence[Scores]) -> Scores:
     """The members of the first set that are in none of the others."""
     others = set().union(*sets[1:])
     return {member: score for member, score in sets[0].items() if member not in others}
-
-
-# Patterns
-
-_PIECE: Final = re.compile(
-    r"\[(?P<negated>\^?)(?P<inside>(?:\\.|[^\]\\])*)(?:\]|\Z)|\\(?P<escaped>.)|(?P<other>.)",
-    re.DOTALL,
-)
-_SPAN: Final = re.compile(r"(?:\\(.)|(.))(?:-(?:\\(.)|([^\\])))?", re.DOTALL)
-
-
-def matcher(pattern: str | None) -> Callable[[str], Any]:
-    """Whether a text matches a pattern as Redis writes it: `*`, `?`, `[a-z]`, `[^a]`, and `\\` before them."""
-    if pattern is None:
-        return lambda member: True
-    return re.compile(_PIECE.sub(_regular, pattern), re.DOTALL).fullmatch
-
-
-def _regular(piece: re.Match[str]) -> str:
-    if piece["inside"] is not None:
-        return _character_class(piece["negated"], piece["inside"])
-    if piece["escaped"] is not None:
-        return re.escape(piece["escaped"])
-    return {"*": ".*", "?": "."}.get(piece["other"], re.escape(piece["other"]))
-
-
-def _character_class(negated: str, inside: str) -> str:
-    """Characters in brackets; an empty class matches nothing."""
-    spans = []
-    for span in _SPAN.finditer(inside):
-        first = span[1] or span[2]
-        low, high = sorted((first, span[3] or span[4] or first))
-        spans.append(f"{re.escape(low)}-{re.escape(high)}")
-    if not spans:
-        return "." if negated else r"(?!)"
-    return f"[{negated}{''.join(spans)}]"
