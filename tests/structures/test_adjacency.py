@@ -157,7 +157,7 @@ def test_an_entity_whose_key_is_no_text_is_no_node(memory: Store) -> None:
         primary = Key(number)
 
     edges = Adjacency(memory, "r", Sensor, Sensor)
-    with pytest.raises(errors.UsageError, match="texts of your own"):
+    with pytest.raises(errors.UsageError, match="pass the nodes as texts"):
         edges.link(Sensor(number=1), "a")
 
 

@@ -201,13 +201,13 @@ async def pay_bit_by_bit() -> AsyncIterator[str]:
 def test_a_store_awaits_nothing_and_says_so_before_it_is_done(memory: Store, function: Any) -> None:
     once = Idempotency(memory, "pay")
     once.create_table()
-    with pytest.raises(errors.UsageError, match="over a Store nothing is awaited"):
+    with pytest.raises(errors.UsageError, match="a Store cannot await"):
         once.once("a", function)
     assert once.once("a", lambda: "really done") == "really done"
 
 
 def test_only_what_can_be_awaited_is_decorated_over_an_async_store(memory: Store) -> None:
-    with pytest.raises(errors.UsageError, match="over a Store nothing is awaited"):
+    with pytest.raises(errors.UsageError, match="a Store cannot await"):
         Idempotency(memory, "pay").each(str)(pay)
 
     @wraps(pay)

@@ -951,7 +951,7 @@ def test_one_name_is_one_board(
         lambda: board.standing("a"),
     ]
     for call in calls:
-        with pytest.raises(UsageError, match="name of its own"):
+        with pytest.raises(UsageError, match="another name"):
             call()
     board.record("b", 9)
     if other:  # of all time there is nothing in a window of a day

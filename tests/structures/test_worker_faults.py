@@ -444,7 +444,7 @@ def test_a_letter_that_cannot_be_tried_again_stays_and_says_why(
     assert "its record was too large to be kept; look at the item, then discard" in caplog.text
     kit.worker.handlers.clear()
     assert kit.worker.redrive(memory) == (0, 2)
-    assert "its handler does not exist any more" in caplog.text
+    assert "its handler no longer exists" in caplog.text
     assert {each.error for each in kit.worker.dead_letters(memory)} == {"ValueError: no"}
     assert kit.worker.discard(memory, large, small) == 2
 

@@ -60,7 +60,7 @@ def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
     ...     store.create_tables(isotone.Table("shop"))
     ['shop']
 
-    Raises `UsageError` for something that is not an address, `NoCredentials` where Amazon's needs some.
+    Raises `UsageError` for something that is not an address, `NoCredentials` if Amazon's needs some.
     """
     _check(options)
     backend, close = _taped(target, options)

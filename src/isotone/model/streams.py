@@ -96,7 +96,7 @@ class Event(Generic[E]):
         """The entity before the change.
 
         None where it was inserted, where the stream keeps no old images, and where it is none of the
-        table's entities. Raises `InvalidEntity` where a field is missing that has no default.
+        table's entities. Raises `InvalidEntity` if a field is missing that has no default.
         """
         return self._entity("OldImage")
 
@@ -105,7 +105,7 @@ class Event(Generic[E]):
         """The entity after the change.
 
         None where it was removed, where the stream keeps no new images, and where it is none of the
-        table's entities. Raises `InvalidEntity` where a field is missing that has no default.
+        table's entities. Raises `InvalidEntity` if a field is missing that has no default.
         """
         return self._entity("NewImage")
 
@@ -219,7 +219,7 @@ def view_of(description: Response) -> str | None:
 
 
 def ensure_stream(table: Table) -> Steps[None]:
-    """Enable the declared stream where the table has none, and wait until it is active."""
+    """Enable the declared stream if the table has none, and wait until it is active."""
     if table.stream is None:
         return
     response = yield Call("DescribeTable", {"TableName": table.name})
@@ -237,7 +237,7 @@ def ensure_stream(table: Table) -> Steps[None]:
 
 
 def stream_of(table: Table) -> Steps[str]:
-    """The ARN of a table's stream; raises `UsageError` where none is enabled."""
+    """The ARN of a table's stream; raises `UsageError` if none is enabled."""
     response = yield Call("DescribeTable", {"TableName": table.name})
     description = response["Table"]
     if view_of(description) is None:

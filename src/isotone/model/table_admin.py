@@ -259,7 +259,7 @@ def expiry_attribute(table: Table) -> str | None:
 
 
 def ensure_expiry(table: Table) -> Steps[None]:
-    """Enable expiry where an entity declares it and the table has none."""
+    """Enable expiry if an entity declares it and the table has none."""
     wanted = expiry_attribute(table)
     if wanted is None or (yield from _current_expiry(table)) is not None:
         return

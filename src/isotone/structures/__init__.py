@@ -1,4 +1,4 @@
-"""Structures on ordered keys, built on the model alone: each runs wherever a store does.
+"""Structures on ordered keys. They use only the model's public API, and run on every store.
 
     from isotone.structures import SortedSet
 

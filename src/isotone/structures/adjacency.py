@@ -5,8 +5,8 @@
     enrolled.rights(ann)            # the edges to her courses, in their order
     enrolled.lefts(algebra)         # the edges to its students
 
-An edge is one item. Its primary key has the left node first, and the key of an index the right one, so it
-is written once and read from both sides.
+An edge is one item. Its primary key starts with the left node, and its index key with the right node, so
+it is written once and read from both sides.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Adjacency(Structure[S]):
 
     @operation
     def link(self, left: Node, right: Node, data: Mapping[str, Any] | None = None) -> Steps[bool]:
-        """Create an edge; returns False, and changes nothing, where it exists. Cost: one write."""
+        """Create an edge; returns False, and changes nothing, if it exists. Cost: one write."""
         try:
             yield from self.calls.create(self._edge(left, right, data))
         except AlreadyExists:
@@ -157,9 +157,9 @@ class Adjacency(Structure[S]):
 
     @iteration
     def common_rights(self, one: Node, other: Node) -> Batches[str]:
-        """The right nodes that two left ones have in common, in order; skips what cannot be common.
+        """The right nodes that two left ones have in common, in order; skips nodes that cannot be common.
 
-        Cost: at most two queries for each 25 of both, fewer where one has few or their nodes lie apart.
+        Cost: at most two queries for each 25 of both, fewer if one has few nodes or the nodes are far apart.
         """
         return self._common("left", one, other)
 
@@ -178,7 +178,7 @@ class Adjacency(Structure[S]):
     ) -> Steps[int]:
         """Delete all edges of a node; returns how many. After an interruption, call it again.
 
-        Edges that are linked meanwhile may stay. Cost: a query of them, and a write for each, 25 to a request.
+        Edges that are created meanwhile may remain. Cost: a query of them, and a write for each, 25 to a request.
         """
         traversal = self.calls.traverse(self._of_one(left, right).page_size(100))
         dropped = 0
@@ -195,7 +195,7 @@ class Adjacency(Structure[S]):
     def nodes(self, edges: Iterable[AdjacencyEdge], side: Side) -> Steps[list[Any]]:
         """The entities at one end of edges, in their order; None for each that does not exist.
 
-        Cost: a read of each, a hundred to a request. Raises `UsageError` where no class was given.
+        Cost: a read of each, a hundred to a request. Raises `UsageError` if no class was given.
         """
         kind = self._kinds[side]
         if kind is None:
@@ -245,7 +245,7 @@ class Adjacency(Structure[S]):
             yield traversal.step()
 
     def _common(self, side: Side, one: Node, other: Node) -> Batches[str]:
-        """A merge join: read a page of each in turn, and skip to where both continue."""
+        """A merge join: read pages of both alternately, and skip to the next possible match."""
         place: str | None = ""
 
         def step() -> Steps[list[str]]:
@@ -264,7 +264,7 @@ class Adjacency(Structure[S]):
             yield step()
 
     def _neighbours(self, side: Side, node: Node, place: str) -> Steps[list[str]]:
-        """The first neighbours of a node, from a place on."""
+        """The first neighbours of a node, from a position on."""
         far: Side = "right" if side == "left" else "left"
         ahead = (_END[far] >= place,) if place else ()
         edges = yield from self.calls.all(self._from(side, node, *ahead).limit(_PAGE))
@@ -296,7 +296,7 @@ def _ends(pair: Any) -> tuple[Node, Node]:
 
 
 def _written(node: Entity) -> str:
-    """A text that sorts as the entity's key does: its only key field, or its whole key."""
+    """A text that sorts like the entity's key: its only key field, or its whole key."""
     schema = node.__schema__
     names = [part.name for part in schema.primary.fields]
     if _is_a_text(type(node)):
@@ -304,7 +304,7 @@ def _written(node: Entity) -> str:
     key = schema.primary_key(node.__dict__)
     if any("S" not in value for value in key.values()):
         raise UsageError(
-            f"the primary key of {schema.tag} has numbers or bytes; give nodes as texts of your own"
+            f"the primary key of {schema.tag} has numbers or bytes; pass the nodes as texts"
         )
     return _SEPARATOR.join(value["S"] for value in key.values())
 

@@ -29,8 +29,8 @@ from isotone.model import resolve_alias
 
 M = TypeVar("M", bound=Callable[..., Any])
 
-_CENTURY: Final = 100 * 366 * 86_400  # seconds; dates have an end
-_MOST_SHAPES: Final = 256  # accepted calls that are remembered for one method
+_CENTURY: Final = 100 * 366 * 86_400  # seconds; the range of dates is limited
+_MOST_SHAPES: Final = 256  # cached accepted calls of one method
 
 
 def require_positive(**lengths: float | None) -> None:
@@ -68,7 +68,7 @@ def validated(method: M) -> M:
 
 
 def checked(make: Callable[..., None]) -> Callable[..., None]:
-    """Check the arguments of a constructor; an error that it raises itself comes first."""
+    """Check the arguments of a constructor; its own errors come first."""
     parameters = Parameters(make)
 
     @functools.wraps(make)
@@ -182,7 +182,7 @@ def _fits(value: Any, wanted: Any) -> bool:
     if plain is Any or not isinstance(plain, type) or getattr(plain, "_is_protocol", False):
         return True
     if isinstance(value, str) and issubclass(plain, Iterable) and plain is not str:
-        # A str passes for its characters only where single characters are accepted.
+        # A str counts as a sequence of characters only if single characters are accepted.
         return issubclass(str, plain) and get_args(wanted)[:1] in ((), (str,), (Any,))
     if plain in (int, float):
         is_number = isinstance(value, int | plain) or hasattr(value, "__index__")  # numpy's, too

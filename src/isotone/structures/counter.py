@@ -1,4 +1,4 @@
-"""Counters for many writers at once, and sequences that number things.
+"""Counters for many concurrent writers, and sequences of numbers.
 
 A counter is one item, or several shards of which each writer picks one at random: an item takes a thousand
 writes a second, and n shards take n thousand. Adding is one atomic update, so nothing is read and no
@@ -42,7 +42,7 @@ _MAX_SHARDS: Final = 1000
 
 
 class CounterShard(Entity):
-    """A counter, or a shard of one; each is a partition of its own."""
+    """A counter, or one shard of it; each has its own partition."""
 
     counter: Attr[str] = field()
     shard: Attr[int] = field(max=_MAX_SHARDS - 1, alert=None)
@@ -73,7 +73,7 @@ class SequenceState(Entity):
 
 
 class _Counting(Structure[S]):
-    """What counters have in common, however many shards they have."""
+    """The base of counters with any number of shards."""
 
     def __init__(self, store: S, name: str, shards: int, table: Table | None) -> None:
         super().__init__(store, table or COUNTERS)
@@ -99,7 +99,7 @@ class _Counting(Structure[S]):
     def add_once(self, token: str, by: int = 1, *, remember: float = 86_400) -> Steps[bool]:
         """Add, unless this token was used before; returns whether it was added.
 
-        However often it is repeated, after lost answers or crashes, it counts once. The token is kept for
+        However often it is repeated, after lost responses or crashes, it counts once. The token is kept for
         `remember` seconds. Cost: a transaction of two writes, at twice the price.
         """
         require_positive(remember=remember)
@@ -117,9 +117,9 @@ class _Counting(Structure[S]):
 
     @operation
     def reset(self) -> Steps[int]:
-        """Set the counter to 0; returns the value that it had.
+        """Set the counter to 0; returns its previous value.
 
-        What others add meanwhile is either in that value or in the counter afterwards. Cost: a consistent
+        A concurrent addition is counted either in that value or in the counter afterwards. Cost: a consistent
         read of each shard, and unless they are 0, a transaction of a write and a check.
         """
         return (
@@ -129,7 +129,7 @@ class _Counting(Structure[S]):
         )
 
     def _reset(self) -> Steps[int]:
-        """Subtract the sum from the first shard, unless another reset did so since it was read."""
+        """Subtract the sum from the first shard, unless another reset has done so since the read."""
         shards = yield from self._read()
         total = _sum(shards)
         if not total:
@@ -139,10 +139,10 @@ class _Counting(Structure[S]):
         if shards[0] is None:
             as_read = CounterShard.resets.missing()
             tx.upsert(self._kind, *changes, when=as_read, counter=self.name, shard=0)
-        else:  # refused where it has expired since
+        else:  # refused if it has expired since
             as_read = CounterShard.resets == shards[0].resets
             tx.update(self._kind, *changes, when=as_read, counter=self.name, shard=0)
-        # The check makes it a transaction, which is applied once though it may be sent twice.
+        # The check makes it a transaction, which is applied once even if it is sent twice.
         never = CounterToken.gone_at.missing()
         tx.check(self._tokens, never, counter=self.name, token=uuid.uuid4().hex)
         yield from tx.commit()
@@ -174,9 +174,9 @@ class _Counting(Structure[S]):
 
 
 class Counter(_Counting[S]):
-    """A number that everybody adds to.
+    """A number that many writers add to.
 
-    One that `expires` starts again at 0 that long after its first addition; later ones do not defer it.
+    With `expires`, it starts again at 0 that long after its first addition; later additions do not extend it.
     """
 
     def __init__(
@@ -196,16 +196,16 @@ class Counter(_Counting[S]):
     def add(self, by: int = 1) -> Steps[int]:
         """Add (a negative number subtracts); returns the new value.
 
-        The store repeats a write whose answer was lost, which may count twice; `add_once` never does. Cost:
-        one write, two where it had expired.
+        The store retries a write if its response is lost, which may count twice; `add_once` never does. Cost:
+        one write, two if the counter had expired.
         """
         return (yield from self._add(by))
 
 
 class ShardedCounter(_Counting[S]):
-    """A counter for more writes than one item takes; reading it adds up its shards.
+    """A counter for more writes than one item accepts; a read adds up its shards.
 
-    The number of shards may grow, and must not shrink. A `Counter` may become one.
+    The number of shards may grow, but must not shrink. A `Counter` can be changed to a `ShardedCounter`.
     """
 
     def __init__(
@@ -215,19 +215,19 @@ class ShardedCounter(_Counting[S]):
 
     @operation
     def add(self, by: int = 1) -> Steps[None]:
-        """Add (a negative number subtracts) in a shard at random. Cost: one write.
+        """Add (a negative number subtracts) in a random shard. Cost: one write.
 
-        The store repeats a write whose answer was lost, which may count twice; `add_once` never does.
+        The store retries a write if its response is lost, which may count twice; `add_once` never does.
         """
         yield from self._add(by)
 
 
 class Sequence(Structure[S]):
-    """Numbers 1, 2, 3 …, each given once.
+    """Numbers 1, 2, 3 …, each returned once.
 
     With a `block`, `next()` reserves that many numbers with one write and returns them from memory. The
-    numbers of several processes are then not in the order of time, and those that a process has left when
-    it ends are never given.
+    numbers of several processes are then not in the order of time, and the numbers that a process has not
+    used when it ends are lost.
     """
 
     def __init__(self, store: S, name: str, *, block: int = 1, table: Table | None = None) -> None:
@@ -244,7 +244,7 @@ class Sequence(Structure[S]):
     def next(self) -> Steps[int]:
         """The next number, unique to the caller. Cost: one write, or one for each block.
 
-        Lost answers and crashes leave gaps; `assign` leaves none.
+        Lost responses and crashes leave gaps; `assign` leaves none.
         """
         if self._process != os.getpid():  # after a fork: the reserved numbers are the parent's
             self._reserved, self._process = deque(), os.getpid()
@@ -261,7 +261,7 @@ class Sequence(Structure[S]):
 
     @operation
     def last(self) -> Steps[int]:
-        """The last number that was given, 0 before the first. Cost: a consistent read."""
+        """The last number that was returned, 0 before the first. Cost: a consistent read."""
         return (yield from self._last())
 
     @operation
@@ -269,8 +269,8 @@ class Sequence(Structure[S]):
         """Create the entity that `make` returns for the next number, in one transaction with the sequence.
 
         So every number has its entity, without gaps. Cost: a consistent read and a transaction of two
-        writes, again where another caller was faster. Raises what `create` raises, and `Contended` where
-        others were faster in each of many attempts.
+        writes, both again if another caller was faster. Raises the errors of `create`, and `Contended` if
+        other callers were faster in each of many attempts.
         """
         attempt = functools.partial(self._assign, make)
         made = yield from retry_on_conflict(

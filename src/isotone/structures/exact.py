@@ -14,7 +14,7 @@ from typing import Final
 from isotone.errors import OutOfRange, UsageError
 
 Number = int | float | Decimal | str
-"""What a score can be given as; a float counts as it is printed."""
+"""The types of a score; a float means its printed value."""
 
 EXACT: Final = Context(prec=400)
 """Adds and multiplies any two numbers without rounding."""
@@ -30,14 +30,14 @@ LEAST: Final = GREATEST.copy_negate()  # a minus sign would round
 
 
 def exact(value: object, what: str) -> Decimal:
-    """A number as it is stored; raises `UsageError` for anything else, and `OutOfRange`."""
+    """A number in the form that is stored. Raises `OutOfRange`, and `UsageError` for anything else."""
     if isinstance(value, str):
         raise UsageError(f"{value!r} is a str, and {what} is an int, a float or a Decimal")
     return _finite(value, what)
 
 
 def score_of(value: Number) -> Decimal:
-    """A score as a caller sees it; a str is accepted, too.
+    """A score from a caller's value; a str is accepted, too.
 
     >>> score_of(0.1), score_of("1e3")
     (Decimal('0.1'), Decimal('1000'))
@@ -69,9 +69,7 @@ def plain(number: Decimal) -> Decimal:
 def _finite(value: object, what: str) -> Decimal:
     number = decimal_of(value, what)
     if not number.is_finite():
-        raise UsageError(
-            f"{value!r} cannot be {what}: it is not finite, so it has no place in an order"
-        )
+        raise UsageError(f"{value!r} cannot be {what}: it is not finite, so it cannot be ordered")
     return added(number, Decimal(0))
 
 

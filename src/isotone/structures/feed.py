@@ -1,17 +1,17 @@
-"""A feed: the posts of those whom a reader follows, the newest first.
+"""A feed: the posts of the authors that a reader follows, the newest first.
 
     feed = Feed(store, "site")
     feed.create_table()
     feed.follow("bob", "ann")
     feed.post("ann", "Hello")            # in her own timeline at once
-    feed.read("bob", size=20)            # … and in his, as soon as the worker has delivered it
+    feed.read("bob", size=20)            # … and in his, once the worker has delivered it
 
     def fan_out(store):                  # isotone worker feeds:fan_out feeds.db
         return Feed(store, "site").worker()
 
-A post is written once; a timeline has an entry for each post, which names it. The table's stream brings the
-post to a worker, which writes an entry for each follower. The post of an author with very many followers
-goes to the author's channel instead, and readers merge it into their timelines.
+A post is written once; a timeline has an entry that refers to it. A worker reads the post from the table's
+stream, and writes an entry for each follower. The post of an author with very many followers goes to the
+author's channel instead, which readers merge into their timelines.
 """
 
 from __future__ import annotations
@@ -51,26 +51,25 @@ from isotone.structures.worker_delivery import Context, WorkerSettings
 FEEDS: Final = Table("feeds", stream="NEW_AND_OLD_IMAGES")
 _TIMELINES: Final[WeakKeyDictionary[Table, Table]] = WeakKeyDictionary()
 _TIMELINES_LOCK: Final = threading.Lock()
-_NEIGHBOURS: Final = 100  # posts that are read together in search of a free tick
-_ATTEMPTS: Final = 20  # at a tick that no other post takes first
-_FAN_OUT_PAGE: Final = 1000  # followers between two looks at the post, and two notes of the place
-# A long fan-out continues where it was, so many processes may end during one, and none because of it.
+_NEIGHBOURS: Final = 100  # posts read at once in search of a free tick
+_ATTEMPTS: Final = 20  # to take a tick before another post does
+_FAN_OUT_PAGE: Final = 1000  # followers between two checks of the post, and two saved positions
+# A long fan-out resumes, so several processes may end during one without being crashed by it.
 _PATIENT: Final = WorkerSettings(attempts=25)
 
 
 class Interrupted(Exception):
-    """The worker is to end, or another may have the shard: the event comes again."""
+    """The worker must stop, or may have lost the shard: the event is delivered again."""
 
 
 class Feed(Structure[S]):
     """The posts of a site, and the timelines of all its readers.
 
-    - `followers`: who follows whom, where the feed's own table does not keep it.
-    - `threshold`: authors with more followers have a channel, from which their posts are read.
-    - `backfill`: posts that a reader gets at once who begins to follow.
-    - `hide_unfollowed`: hide posts of authors whom a reader does not follow any more. False keeps what was
-      delivered.
-    - `lag`: seconds by which the fan-out may deliver a post late and `read_newer` still finds it.
+    - `followers`: a source of followers, if they are not stored in the feed's own table.
+    - `threshold`: the posts of authors with more followers are read from the author's channel.
+    - `backfill`: how many of an author's posts a new follower gets at once.
+    - `hide_unfollowed`: hide posts of authors whom the reader no longer follows. False keeps delivered posts.
+    - `lag`: seconds by which a post may be delivered late and `read_newer` still finds it.
     """
 
     def __init__(
@@ -124,7 +123,7 @@ class Feed(Structure[S]):
 
     @operation
     def create_table(self) -> Steps[None]:
-        """Create the tables of posts and of timelines where they are missing."""
+        """Create the tables of posts and of timelines, unless they exist."""
         yield from self.calls.create_tables(*dict.fromkeys((self.table, self.timelines)))
 
     # Posts
@@ -140,12 +139,12 @@ class Feed(Structure[S]):
     ) -> Steps[FeedPost]:
         """Write a post, and put it into the author's own timeline; the worker delivers it.
 
-        Each post has its own tick: the next free one where another post of the author has the tick of now.
-        With a `token` that the author used in the last two days, nothing is posted, and the earlier post is
-        returned, even if it is deleted.
+        Each post has its own tick: the current one or, if another post of the author has it, the next free one.
+        If the author used the `token` in the last two days, nothing is posted, and the earlier post is
+        returned, even if it was deleted.
 
         Cost: a read of the count of followers, and a transaction of 2 writes (4 with a channel, and one more
-        with a token). Raises `Contended` where the author posts from very many places at once.
+        with a token). Raises `Contended` if the author posts from very many places at once.
         """
         has_channel = (yield from self._following.count(author)) > self.threshold
         tick = int(self.now() * TICKS)
@@ -182,9 +181,9 @@ class Feed(Structure[S]):
 
     @operation
     def delete(self, post: FeedPost | str) -> Steps[bool]:
-        """Delete a post; returns whether it was there. From then on no reader sees it.
+        """Delete a post; returns whether it existed. From then on no reader sees it.
 
-        The worker deletes its entries; those that it misses are deleted when they are read. Cost: a
+        The worker deletes its entries; entries that it misses are deleted when they are read. Cost: a
         transaction of 3 writes, and one for each entry.
         """
         key = self._plan.key(post)
@@ -215,10 +214,10 @@ class Feed(Structure[S]):
 
     @operation
     def read_newer(self, reader: str, mark: str | None = None, size: int = 20) -> Steps[FeedPage]:
-        """The next `size` posts after a mark (a page's `newest`); these, too, the newest first.
+        """The next `size` posts after a mark (a page's `newest`), also the newest first.
 
-        The next mark is the new page's `newest`. A post that is late by up to `lag` seconds, and by up to a
-        hundred posts, is not missed. Cost: as `read`, and the entries of that time. Raises `InvalidCursor`.
+        The next mark is the new page's `newest`. A post is not missed if it is late by at most `lag` seconds
+        and a hundred posts. Cost: as `read`, and the entries of that time. Raises `InvalidCursor`.
         """
         return self._timelines.newer(reader, size, mark)
 
@@ -226,7 +225,7 @@ class Feed(Structure[S]):
 
     @operation
     def follow(self, reader: str, author: str) -> Steps[bool]:
-        """Follow an author; returns False where the reader did already. The newest posts come at once.
+        """Follow an author; returns False if the reader already does. The newest posts are delivered at once.
 
         Cost: a transaction of 3 writes; then a query of the author's newest posts, and a write for each.
         """
@@ -246,12 +245,12 @@ class Feed(Structure[S]):
 
     @operation
     def backfill(self, reader: str, author: str) -> Steps[int]:
-        """Bring an author's newest posts to a reader; returns how many. For `followers=` of your own."""
+        """Deliver an author's newest posts to a reader; returns how many. For your own `followers=`."""
         return self._fill(reader, author)
 
     @operation
     def follower_count(self, author: str) -> Steps[int]:
-        """How many follow an author, exactly. Cost: a consistent read."""
+        """The exact number of an author's followers. Cost: a consistent read."""
         return self._following.count(author)
 
     @operation
@@ -265,7 +264,7 @@ class Feed(Structure[S]):
     def following(
         self, reader: str, after: str | None = None, size: int = 100
     ) -> Steps[Sequence[str]]:
-        """Whom a reader follows, in order, after one of them. Cost: a query of `size` small items."""
+        """The authors that a reader follows, in order, after one of them. Cost: a query of `size` small items."""
         return self._own_followers().following(reader, after, size)
 
     # The worker
@@ -279,7 +278,7 @@ class Feed(Structure[S]):
     ) -> Worker:
         """The worker that delivers posts. It runs over a `Store`, and tries each post 25 times.
 
-        Raises `UsageError` where the table's stream does not show deleted posts.
+        Raises `UsageError` if the table's stream does not contain deleted posts.
         """
         if self.table.stream != "NEW_AND_OLD_IMAGES":
             raise UsageError(
@@ -325,7 +324,7 @@ class Feed(Structure[S]):
         return (yield from self._plan.get(earlier)) or earlier
 
     def _free_tick(self, author: str, taken: int) -> Steps[int]:
-        """The first tick after a taken one at which the author has no post. Cost: a query."""
+        """The first free tick of the author after a taken one. Cost: a query."""
         while True:
             later = self._plan.posts_of(author, FeedPost.tick > taken).oldest_first()
             neighbours = yield from self.calls.all(later.limit(_NEIGHBOURS))
@@ -348,7 +347,7 @@ class Feed(Structure[S]):
     def _own_followers(self) -> TableFollowers:
         if not isinstance(self._following, TableFollowers):
             raise UsageError(
-                "this feed's followers are kept outside of it; write them there, and call backfill() for "
+                "this feed's followers are stored outside of it; write them there, and call backfill() for "
                 "each new one"
             )
         return self._following
@@ -358,14 +357,14 @@ class Feed(Structure[S]):
     ) -> Steps[int]:
         """Write a new post's entries, or delete those of a deleted one; returns how many.
 
-        Entries have the post and the reader in their keys, so writing one twice changes nothing. The place
-        is noted after each page of followers, and a worker that takes over continues there.
+        Entries have the post and the reader in their keys, so writing one twice changes nothing. The position
+        is saved after each page of followers, and a worker that takes over continues there.
 
-        It ends where the post is deleted meanwhile: the deletion's own fan-out deletes what is there. So does
-        a removal where a new post has the tick, whose entries have the same keys.
+        It ends if the post is deleted meanwhile: the fan-out of the deletion deletes the entries. A removal
+        ends if a new post has the same tick, because its entries have the same keys.
 
-        Cost: a write and a read for each follower; for every thousand a read and a write; and a write where a
-        removal follows a long fan-out. Raises `Interrupted` where the worker is to end.
+        Cost: a write and a read for each follower; for every thousand a read and a write; and a write if a
+        removal follows a long fan-out. Raises `Interrupted` if the worker must stop.
         """
         calls, plan, key = self.calls, self._plan, self._plan.key(post)
         place = yield from calls.get(plan.fan_outs, consistent=True, **key)
@@ -374,7 +373,7 @@ class Feed(Structure[S]):
             after = place.after
         elif (
             place is not None
-        ):  # so that a new post with this tick starts at the first follower, too
+        ):  # so that a new post with this tick also starts at the first follower
             yield from calls.delete(place)
         while readers := (yield from self._following.page(post.author, after, _FAN_OUT_PAGE)):
             if stopping():
@@ -393,7 +392,7 @@ class Feed(Structure[S]):
 
 
 def _timelines_of(table: Table) -> Table:
-    """The table of timelines that goes with a table of posts, unless another is given."""
+    """The default table of timelines for a table of posts."""
     with _TIMELINES_LOCK:
         if table not in _TIMELINES:
             _TIMELINES[table] = Table(f"{table.name}.timelines")

@@ -1,6 +1,6 @@
-"""Who follows whom: in the feed's own table, or wherever a site keeps it.
+"""Followers: in the feed's own table, or in another source.
 
-    FEED#site#AUTHOR#ann         AUTHOR                         how many follow her
+    FEED#site#AUTHOR#ann         AUTHOR                         the number of her followers
     FEED#site#FOLLOWING#bob      AUTHOR#ann                     he follows her …
     FEED#site#FOLLOWERS#ann      READER#bob                     … and is one of her followers
 
@@ -28,7 +28,7 @@ _MAX_NAMED: Final = 500  # authors in one statement
 
 
 class FeedAuthor(Entity):
-    """How many follow an author, exactly."""
+    """The exact number of an author's followers."""
 
     feed: Attr[str] = field()
     author: Attr[str] = field()
@@ -66,7 +66,7 @@ class Followers(Protocol):
     def page(self, author: str, after: str | None, size: int) -> Sequence[str]:
         """The next followers of an author after `after`, in a stable order; up to `size`.
 
-        A short page is not the last one; an empty page is.
+        A short page is not the last one; an empty page ends.
         """
         ...
 
@@ -75,7 +75,7 @@ class Followers(Protocol):
         ...
 
     def followed(self, reader: str, authors: Collection[str]) -> Collection[str]:
-        """Those of the authors whom a reader follows."""
+        """The authors among these that a reader follows."""
         ...
 
 
@@ -140,7 +140,7 @@ class TableFollowers:
         return {follow.author for follow in found if follow is not None}
 
     def change(self, reader: str, author: str, *, follows: bool) -> Steps[bool]:
-        """Write or delete both sides, and count; returns whether that changed anything."""
+        """Write or delete both sides, and update the count; returns whether anything changed."""
         follow = self.follows(feed=self.feed, reader=reader, author=author)
         follower = self.followers(feed=self.feed, author=author, reader=reader)
         tx = self.calls.transaction()
@@ -159,7 +159,7 @@ Following = TableFollowers | OutsideFollowers
 
 
 def try_commit(tx: Transaction) -> Steps[bool]:
-    """Commit; returns False where a condition did not hold."""
+    """Commit; returns False if a condition was false."""
     try:
         yield from tx.commit()
     except TransactionFailed as error:
@@ -172,9 +172,9 @@ def try_commit(tx: Transaction) -> Steps[bool]:
 class RelationalFollowers:
     """Followers in two columns of a relational table, or of any select (`select(…).subquery().c`).
 
-    The columns hold texts, or values that their type makes of a text: whole numbers, UUIDs. An index over
+    The columns contain texts, or types that can be converted from text: integers, UUIDs. An index over
     author and reader, in this order, makes each page one range. `where` selects the rows that count.
-    Duplicate rows are one follower. Raises `ConnectionFailed` where the database does not answer.
+    Duplicate rows count as one follower. Raises `ConnectionFailed` if the database does not answer.
     """
 
     def __init__(
@@ -204,13 +204,13 @@ class RelationalFollowers:
         return [str(reader) for reader in self._all(rows)]
 
     def count(self, author: str) -> int:
-        """How many follow an author. Cost: one statement, which counts."""
+        """The number of an author's followers. Cost: one COUNT statement."""
         readers = self._sql.func.count(self._reader.distinct())
         (number,) = self._all(self._select(readers, self._author == _value(self._author, author)))
         return int(number)
 
     def followed(self, reader: str, authors: Collection[str]) -> Collection[str]:
-        """Those of the authors whom a reader follows. Cost: a statement for each 500 authors."""
+        """The authors among these that a reader follows. Cost: a statement for each 500 authors."""
         wanted = [_value(self._author, author) for author in authors]
         followed: set[str] = set()
         for start in range(0, len(wanted), _MAX_NAMED):
@@ -229,7 +229,7 @@ class RelationalFollowers:
             with self._engine.connect() as connection:
                 return connection.execute(rows).scalars().all()
         except (errors.OperationalError, errors.InterfaceError, errors.TimeoutError) as error:
-            # Transient, so a worker retries without counting the attempt: the post is not to blame.
+            # Transient, so a worker retries without counting the attempt: the post did not cause it.
             raise ConnectionFailed(f"the database of followers did not answer: {error}") from error
 
 

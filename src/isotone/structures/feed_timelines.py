@@ -1,4 +1,4 @@
-"""What a feed keeps of posts, and how a timeline is read.
+"""The items of a feed, and how a timeline is read.
 
     FEED#site#POSTS#ann          POST#998199999…                a post, the newest first
     FEED#site#CHANNELS           CHANNEL#eve                    readers read her posts from her channel
@@ -7,15 +7,15 @@ and in the table of timelines:
 
     FEED#site#READER#bob         ENTRY#998199999…#ann           her post, in his timeline
     FEED#site#CHANNEL#eve        ENTRY#998199999…#eve           her post, for all who follow her
-    FEED#site#FANOUT#ann         POST#001800000…                how far a long fan-out is
-    FEED#site#TOKEN#ann#form-7   TOKEN                          she has posted what the form held
+    FEED#site#FANOUT#ann         POST#001800000…                the position of a long fan-out
+    FEED#site#TOKEN#ann#form-7   TOKEN                          the post that was made with this token
 
 Times are ticks, tenths of a microsecond. Keys store MAX_TICK − tick, so the newest sorts first.
 
-A timeline is the reader's own entries, merged with the channels of those authors whom very many follow. All
-are partitions of entries in one order: by tick, then by author. So one entry, the last that was read, is a
-position in all of them, and a cursor stays good whatever is posted meanwhile. Entries name posts, which are
-looked up. A post that was deleted, or whose author the reader does not follow any more, is not shown.
+A timeline is the reader's own entries, merged with the channels of followed authors with very many
+followers. All are partitions of entries in the same order: by tick, then by author. So the last entry that was
+read is a position in all of them, and a cursor stays valid whatever is posted meanwhile. Entries refer to posts,
+which are then read. Deleted posts, and posts of authors whom the reader no longer follows, are not shown.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ MAX_TICK: Final = 10**19 - 1
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _KEPT: Final = timedelta(
     days=2
-)  # tokens and places of fan-outs; records of a stream live for one day
+)  # of tokens and saved positions; stream records are kept for one day
 _ROUNDS: Final = 10  # of one read, after which a page may be short
 _MAX_SHOWN: Final = 100  # posts that a mark remembers
 _MAX_SWEPT: Final = 50  # entries in one transaction, with a delete and a check for each
 
 Owner = Literal["READER", "CHANNEL"]
 Position = tuple[str, ...]
-"""Where a post is in every timeline: texts that sort as the keys of its entries do, the newest first."""
+"""A post's position in every timeline: texts that sort like the keys of its entries, the newest first."""
 
 
 class FeedPost(Entity):
-    """A post. `spread` says how readers get it: an entry is written for each, or they read the channel."""
+    """A post. `spread` tells how it is delivered: as an entry for each reader, or through the channel."""
 
     feed: Attr[str] = field()
     author: Attr[str] = field()
@@ -76,7 +76,7 @@ class FeedPost(Entity):
 
     @property
     def id(self) -> str:
-        """The post's id, for URLs and the like."""
+        """The post's id, for example for URLs."""
         return f"{self.author}/{self.tick}"
 
     @property
@@ -86,7 +86,7 @@ class FeedPost(Entity):
 
 
 class FeedChannel(Entity):
-    """An author some of whose posts are in a channel."""
+    """An author who has posts in a channel."""
 
     feed: Attr[str] = field()
     author: Attr[str] = field()
@@ -107,7 +107,7 @@ class FeedEntry(Entity):
 
 
 class FeedFanOut(Entity):
-    """How far a fan-out is: all followers up to `after` have the post, or have it no more."""
+    """The position of a fan-out: it has written, or deleted, the entries of all followers up to `after`."""
 
     feed: Attr[str] = field()
     author: Attr[str] = field()
@@ -133,7 +133,7 @@ class FeedToken(Entity):
 
 @dataclass(frozen=True, slots=True)
 class FeedPlan:
-    """Where the items of a feed lie: its entities in its tables, and their keys."""
+    """The entities of a feed in its tables, and their keys."""
 
     calls: Calls
     feed: str
@@ -144,7 +144,7 @@ class FeedPlan:
     tokens: type[FeedToken]
 
     def key(self, post: FeedPost | FeedEntry | str) -> dict[str, Any]:
-        """The key of a post, given the post, an entry of it, or its id."""
+        """The key of a post, from the post, one of its entries, or its id."""
         if not isinstance(post, str):
             return {"feed": self.feed, "author": post.author, "tick": post.tick}
         parts = re.fullmatch("(.*)/([0-9]{1,19})", post, re.DOTALL)
@@ -153,7 +153,7 @@ class FeedPlan:
         return {"feed": self.feed, "author": parts[1], "tick": int(parts[2])}
 
     def get(self, post: FeedPost | str) -> Steps[FeedPost | None]:
-        """A post as it is now. Cost: a consistent read."""
+        """The current state of a post. Cost: a consistent read."""
         return self.calls.get(self.posts, consistent=True, **self.key(post))
 
     def posts_of(self, author: str, *further: Condition) -> Query[FeedPost]:
@@ -166,15 +166,15 @@ class FeedPlan:
         return self.entries(of=of, owner=owner, **self.key(post))
 
     def expiry(self) -> datetime:
-        """When tokens and places that are written now expire."""
+        """When tokens and positions that are written now expire."""
         return datetime.fromtimestamp(self.calls.clock.now(), UTC) + _KEPT
 
 
 @dataclass(frozen=True, slots=True)
 class FeedPage(Sequence[FeedPost]):
-    """Some posts, the newest first.
+    """A page of posts, the newest first.
 
-    `cursor` continues with older ones; None at the end. `newest` is the mark for `read_newer`.
+    `cursor` continues with older posts; it is None at the end. `newest` is the mark for `read_newer`.
     """
 
     items: list[FeedPost]
@@ -196,7 +196,7 @@ class FeedPage(Sequence[FeedPost]):
 
 
 class _Orphan(NamedTuple):
-    """An entry that is not shown, and the item that it lacks: its post, or the follow."""
+    """An entry that is not shown, and the missing item: its post, or the follow."""
 
     entry: FeedEntry
     lacks: type[FeedPost | FeedFollow]
@@ -221,7 +221,7 @@ class Timelines:
         return FeedPage(posts, calls.seal(last, **of) if more else None, mark)
 
     def newer(self, reader: str, size: int, mark: str | None) -> Steps[FeedPage]:
-        """The page after a mark, towards now; its posts are the newest first, too."""
+        """The page of newer posts after a mark, also the newest first."""
         bottom: Position | None = None
         shown: list[Position] = []
         if mark is not None:
@@ -229,14 +229,14 @@ class Timelines:
             bottom, *shown = map(tuple, positions)
         posts, last, more = yield from self._collect(reader, size, bottom, shown, newer=True)
         if more and not posts:
-            bottom = last  # all of it was hidden: do not read it again
+            bottom = last  # everything was hidden: do not read it again
         mark = self._mark(reader, bottom, [*shown, *map(_position, posts)])
         return FeedPage(posts[::-1], None, mark)
 
     def _mark(self, reader: str, bottom: Position | None, shown: Iterable[Position]) -> str | None:
-        """A mark: the position after which `newer` reads, and what was shown beyond it.
+        """A mark: the position after which `newer` reads, and the posts beyond it that were shown.
 
-        So a post is found that is late by no more than `lag`, and by no more posts than a mark remembers.
+        So it finds posts that are late by at most `lag` seconds, and by at most the posts in a mark.
         """
         known = sorted(shown)
         bottoms = [] if bottom is None else [bottom]
@@ -261,7 +261,7 @@ class Timelines:
         *,
         newer: bool = False,
     ) -> Steps[tuple[list[FeedPost], Position | None, bool]]:
-        """Visible posts that were not shown, the last position that was read, and whether more follows."""
+        """Visible posts that were not shown, the last position that was read, and whether there are more."""
         if size < 1:
             raise UsageError(f"a page has 1 post or more, not {size}")
         streams = yield from self._streams(reader, newer=newer)
@@ -306,7 +306,7 @@ class Timelines:
         return streams
 
     def _visible(self, reader: str, entries: Sequence[FeedEntry]) -> Steps[list[FeedPost]]:
-        """The posts of entries, without those that are not for the reader any more."""
+        """The posts of entries, without those that the reader may no longer see."""
         plan = self.plan
         keys = [plan.key(entry) for entry in entries]
         found = yield from plan.calls.get_many(plan.posts, keys, consistent=True)
@@ -327,10 +327,10 @@ class Timelines:
         return posts
 
     def _sweep(self, orphans: Sequence[_Orphan]) -> Steps[None]:
-        """Delete entries whose post or follow is missing, unless it is there after all.
+        """Delete entries whose post or follow is missing, after checking that it still is.
 
-        It may have come meanwhile. And the writes of a transaction do not appear at one moment, so that an
-        entry may be seen just before its post.
+        It may have been written meanwhile. And the writes of a transaction do not become visible at once, so
+        a read may see an entry just before its post.
         """
         for start in range(0, len(orphans), _MAX_SWEPT):
             chunk = orphans[start : start + _MAX_SWEPT]

@@ -4,7 +4,7 @@
     receipt = payments.once(order.id, lambda: charge(order), payload=order.total, result=Receipt)
 
 The first call records that it began, runs the function, and records the result. Later calls return that
-result. An attempt that fails may be repeated at once; one whose process dies, after its lease.
+result. After a failed attempt the work can be repeated at once; after a crash, when the lease has expired.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 IDEMPOTENCY: Final = Table("idempotency")
-_LONGEST_POLL: Final = 1.0  # seconds between two looks
+_LONGEST_POLL: Final = 1.0  # seconds between two checks
 _NOT_AWAITED: Final = (
-    "over a Store nothing is awaited; give a function that is not async, or use an AsyncStore"
+    "a Store cannot await; give a function that is not async, or use an AsyncStore"
 )
 
 
 class IdempotencyRecord(Entity):
-    """A key: an attempt that is in progress, or its result."""
+    """A key, with an attempt in progress or its result."""
 
     scope: Attr[str] = field()
     key: Attr[str] = field()
@@ -80,7 +80,7 @@ class _Attempt:
 class Idempotency(Structure[S]):
     """The keys of one kind of work; the work of each key is done once.
 
-    - `lease`: seconds for which an attempt keeps others out. It must be longer than the work takes.
+    - `lease`: seconds for which an attempt excludes others. It must be longer than the work takes.
     - `remember`: seconds for which a result is kept.
     - `skew`: seconds by which the machines' clocks may differ. An attempt that died is replaced that long
       after its lease.
@@ -140,15 +140,15 @@ class Idempotency(Structure[S]):
         result: Any = Any,
         wait: float = 0.0,
     ) -> Any:
-        """Call the function unless the key is done; returns its result, of this call or the earlier one.
+        """Call the function, unless the key is done; returns the result of this call or the earlier one.
 
-        `payload` is what must be equal in every call with the key. An earlier result is read as the type
-        `result`, or as the function's annotated return type. Another attempt in progress is waited for up to
-        `wait` seconds.
+        `payload` must be equal in every call with the key. An earlier result is read as the type
+        `result`, or as the function's annotated return type. If another attempt is in progress, the call
+        waits up to `wait` seconds for it.
 
         Cost: two writes the first time, one refused write for each repetition. Raises `InProgress`,
-        `PayloadDiffers`, `LeaseLost` where the function outlived the lease and another attempt began, and
-        whatever the function raises: then it may be tried again.
+        `PayloadDiffers`, `LeaseLost` if the function took longer than the lease and another attempt began, and
+        the function's own errors: then it can be called again.
         """
         self._check(function)
         attempt = _Attempt(self._record(key, payload), payloads.kind_of(function, result))
@@ -166,7 +166,7 @@ class Idempotency(Structure[S]):
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
         """Decorate a function (async over an `AsyncStore`) to run once for each key.
 
-        `key` makes the key from a call's arguments. `payload` makes what must be equal each time: all
+        `key` returns the key for a call's arguments, `payload` the value that must be equal each time: all
         arguments but `self`, unless given. An earlier result is read as the annotated return type.
         """
 
@@ -199,14 +199,14 @@ class Idempotency(Structure[S]):
     def settle(self, tx: Transaction, key: str, *, payload: Any = None, result: Any = None) -> None:
         """Mark the key as done in a transaction of the same database, so that its writes happen once.
 
-        Where the key is known already, the transaction fails with `AlreadyExists` in this place.
+        If the key exists, the transaction fails with `AlreadyExists` for this write.
         """
         record = self._record(key, payload)
         tx.create(record.replace(done=True, result=payloads.written(result)))
 
     @operation
     def forget(self, key: str) -> Steps[bool]:
-        """Forget a key, so that its work is done again; returns whether it was known. Cost: one write."""
+        """Forget a key, so its work is done again; returns whether the key existed. Cost: one write."""
         was = yield from self.calls.delete(self._kind, scope=self.scope, key=key)
         return was is not None
 
@@ -239,7 +239,7 @@ class Idempotency(Structure[S]):
         return attempt
 
     def _claim(self, mine: IdempotencyRecord) -> Steps[IdempotencyRecord]:
-        """Write the record of an attempt; returns it, or the record that keeps it out."""
+        """Write the record of an attempt; returns it, or the record that prevented it."""
         gone_at = self.after(self.lease + self.skew + self.remember)
         mine = mine.replace(until=self.after(self.lease), gone_at=gone_at)
         try:
@@ -254,19 +254,21 @@ class Idempotency(Structure[S]):
         if other.attempt == mine.attempt or other.until > self.after(-self.skew):
             return other
         unchanged = IdempotencyRecord.attempt == other.attempt
-        unchanged &= IdempotencyRecord.until == other.until  # its end would have changed it
+        unchanged &= (
+            IdempotencyRecord.until == other.until
+        )  # a finished attempt would have changed it
         try:
             return (yield from self.calls.put(mine, when=unchanged))
         except ConditionFailed as refused:
             return refused.current or other
 
     def _end(self, attempt: _Attempt, failure: BaseException | None) -> Steps[None]:
-        """Record the result. One that cannot be kept raises, after the work is recorded as done."""
+        """Record the result. If it cannot be stored, this raises after recording that the work is done."""
         record, kept, unkept = attempt.record, None, None
         if record.done:
             return
         mine = IdempotencyRecord.attempt == record.attempt
-        if failure is not None:  # others may begin at once
+        if failure is not None:  # so that another attempt can begin at once
             yield from self.calls.delete(self._kind, when=mine, scope=self.scope, key=record.key)
             return
         try:

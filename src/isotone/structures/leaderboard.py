@@ -1,15 +1,15 @@
-"""Leaderboards: who is first in a window of time, read as the first entries of an index.
+"""Leaderboards: the best members in a window of time, read as the first entries of an index.
 
-An entry is one item of a member; its place in the index is its window and its score. A sum or an average follows
-from what the item has, so such an event is a read and a conditional write, repeated if another writer was faster.
-Each write leaves its mark on the entry: a writer that was refused and finds its own mark has written already,
-and only the answer was lost. The best or the last of all values needs no read: one conditional update writes it
-over a worse or older one. An event that must count once is written in one transaction with its token; a board
-with ranks changes its ranking in the same transaction, and reads the entry in any case. So sums and counts are
-exact, and an entry is always where its own score says.
+An entry is one item of a member; its index key is its window and its score. A sum or an average
+depends on the stored item, so such an event is a read and a conditional write, repeated if another writer was
+faster. Each write leaves a mark on the entry: a refused writer that finds its own mark has already written, and
+only the response was lost. The best or the last of all values needs no read: one conditional update replaces a
+worse or older value. An event that must count once is written in one transaction with its token; a board with
+ranks changes its ranking in the same transaction, and always reads the entry. So sums and counts are exact, and
+the index key of an entry always matches its score.
 
-A board has one partition, or several (shards) over which the hash of their names spreads members. The first of
-all are merged from the first of each. A cursor holds the place in each shard, and the last rank that was given.
+A board has one partition, or several (shards); a hash of its name selects a member's shard. A page is merged
+from the first entries of each shard. A cursor has the position in each shard, and the last rank.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from isotone.structures.structure import S, Structure, operation
 from isotone.structures.windows import ALL_TIME, Every, Window, Windows, instant
 
 _MOST_DIGITS: Final = 38
-_MARK_LENGTH: Final = 8  # hexadecimal digits: it only has to differ from that of one other writer
+_MARK_LENGTH: Final = 8  # hexadecimal digits: it only has to differ from other writers' marks
 _ADVICE: Final = "collect events and write them with record_many(), or try again later"
 _ORDER: Final[MergeOrder[Entry]] = MergeOrder(
     position=lambda entry: (entry.order, entry.place),
@@ -66,7 +66,7 @@ _ORDER: Final[MergeOrder[Entry]] = MergeOrder(
 
 @dataclass(frozen=True, slots=True)
 class ScoreEvent:
-    """Something that counts for a member: `value` is the sum of `count` things."""
+    """An event of a member: `value` is the sum of `count` things."""
 
     member: str
     value: int | float | Decimal
@@ -76,7 +76,7 @@ class ScoreEvent:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a member stands: `score` is rounded as it is ranked, `total` and `count` are exact."""
+    """A member's rank and score: `score` is rounded as in the ranking, `total` and `count` are exact."""
 
     rank: int
     member: str
@@ -118,8 +118,8 @@ class Leaderboard(Structure[S]):
     `name`: None for the only board of a table. `score`: the sum of all values, their average, the best or
     the last of them. `digits`, `scale`: the digits of a ranked score before and after its point. `history`:
     keeps an entry for every window, not only for the newest one of each member. `expire_after`: when an entry
-    expires, from the end of its window. `ahead`: how far an event may be ahead of the store's clock; one of
-    next year would take its member off the board until then. `shards`: the number of partitions. `ties`: after
+    expires, from the end of its window. `ahead`: how far an event may be ahead of the store's clock; an event
+    of next year would take its member off the board until then. `shards`: the number of partitions. `ties`: after
     two firsts comes a third (`standard`) or a second (`dense`). `ranked`: ranks and counts take a few reads,
     and writes cost more.
     """
@@ -175,7 +175,7 @@ class Leaderboard(Structure[S]):
 
     @staticmethod
     def layout(name: str = "leaderboards") -> Table:
-        """A table for leaderboards; any table with these keys and this index will do."""
+        """A table for leaderboards; any table with these keys and this index can be used."""
         return Table(name, indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 
     # Writing
@@ -191,11 +191,11 @@ class Leaderboard(Structure[S]):
         once: str | None = None,
         remember: timedelta = timedelta(days=1),
     ) -> Steps[Decimal | None]:
-        """Count an event; returns the member's score in its window, rounded as it is ranked.
+        """Count an event; returns the member's score in its window, rounded as in the ranking.
 
-        `value` is the sum of `count` things; `at` is when they happened, now by default. `once`: a name of the
+        `value` is the sum of `count` things; `at` is their time, now by default. `once`: a name of the
         event, which then counts once for each member, however often it is sent within `remember`. Returns None
-        if the event came too late: its window has expired, or the member has been seen in a newer window and
+        if the event is too late: its window has expired, or the member has been seen in a newer window and
         the board keeps no history.
 
         Cost: a consistent read and a write (of an item, and of its entry in the index), both again if another
@@ -218,10 +218,10 @@ class Leaderboard(Structure[S]):
         once: str | None = None,
         remember: timedelta = timedelta(days=1),
     ) -> Steps[int]:
-        """Count many events; returns how many came too late.
+        """Count many events; returns how many were too late.
 
-        Those of one member in one window are added up first. `once`: a name of the batch; if it is sent again
-        within `remember`, what was counted is not counted again, so an interrupted batch can be repeated.
+        Events of one member in one window are added up first. `once`: a name of the batch; if it is sent again
+        within `remember`, no event is counted twice, so an interrupted batch can be repeated.
         Cost: that of `record` for each member and window, not for each event. Raises `OutOfRange` if a score
         does not fit its digits, after all others are written.
         """
@@ -267,7 +267,7 @@ class Leaderboard(Structure[S]):
 
     @operation
     def drop_ranks(self, *, at: datetime) -> Steps[None]:
-        """Delete the ranks of a window that is over: the ranks of a `ranked` board do not expire."""
+        """Delete the ranks of a past window: the ranks of a `ranked` board do not expire."""
         if self.board.is_ranked:
             yield from self.board.ranking(self._window(at).label).clear()
 
@@ -294,9 +294,9 @@ class Leaderboard(Structure[S]):
 
     @operation
     def standing(self, member: str, *, at: datetime | None = None) -> Steps[Standing | None]:
-        """Where a member stands in the window of `at` (now); None if it is not on the board.
+        """A member's standing in the window of `at` (now); None if it is not on the board.
 
-        Cost: a read, and a count that reads all who are better; `ranked` with standard ties, an item for each
+        Cost: a read, and a count that reads all better members; `ranked` with standard ties, an item for each
         level of a tree.
         """
         entry = yield from self._find(member, at)
@@ -321,7 +321,7 @@ class Leaderboard(Structure[S]):
         after = yield from self._merged(entry.window, number, here)
         before = yield from self._merged(entry.window, number, here, best_first=False)
         near = [*reversed(before.items), entry, *after.items]
-        # The index may still have the member where it was, or already where it will be.
+        # The index may still have the member's old entry, or already a newer one.
         rows = [row for row in near if row is entry or row.member != entry.member]
         standings, _ = self._numbered(rows, (yield from self._place_before(rows)))
         return standings
@@ -351,7 +351,7 @@ class Leaderboard(Structure[S]):
         scores = [None if entry is None else self.board.score_of(entry) for entry in entries]
         return list(zip(last, scores, strict=True))
 
-    # Below: what operations share
+    # Shared by operations
 
     def _find(self, member: str, at: datetime | None) -> Steps[Entry | None]:
         """A member's entry in the window of `at`."""
@@ -365,7 +365,7 @@ class Leaderboard(Structure[S]):
     def _merged(
         self, window: str, size: int, positions: Sequence[Position], *, best_first: bool = True
     ) -> Steps[Merged[Entry]]:
-        """The first entries of all shards after a place in each."""
+        """The first entries of all shards after a position in each."""
         streams: list[Stream[Entry]] = []
         for shard in range(self.board.shards):
             query = self.board.query(shard, window)
@@ -389,7 +389,7 @@ class Leaderboard(Structure[S]):
         return Standings(window, standings, further, page.stats)
 
     def _numbered(self, entries: Iterable[Entry], place: _Place) -> tuple[list[Standing], _Place]:
-        """The standings of entries after a place, and the place after them."""
+        """The standings of entries after a position, and the position after them."""
         standings = []
         for entry in entries:
             rank, taken = place.rank, place.taken + 1
@@ -401,7 +401,7 @@ class Leaderboard(Structure[S]):
         return standings, place
 
     def _place_before(self, rows: Sequence[Entry]) -> Steps[_Place]:
-        """The place before some rows, which start anywhere on the board."""
+        """The position before some rows, which may start anywhere on the board."""
         first = rows[0]
         rank = yield from self._rank(first)
         equal = len(list(takewhile(lambda row: row.order == first.order, rows)))
@@ -411,7 +411,7 @@ class Leaderboard(Structure[S]):
         return _Place(rank - 1 + ahead, rank, first.order)
 
     def _rank(self, entry: Entry) -> Steps[int]:
-        """An entry's rank. Reads all who are better; from a ranking, an item for each level."""
+        """An entry's rank. Reads all better entries; from a ranking, an item for each level."""
         board = self.board
         if board.is_ranked and board.ties == "standard":
             bound = before_score(board.ranked_score(entry))
@@ -442,7 +442,7 @@ class Leaderboard(Structure[S]):
             number += yield from self.calls.count(self.board.query(shard, window, between))
         return number
 
-    # Below: how an event is written
+    # Writing an event
 
     def _tally(self, event: ScoreEvent) -> Tally:
         if not isinstance(event, ScoreEvent):
@@ -461,7 +461,9 @@ class Leaderboard(Structure[S]):
 
     def _token(self, text: str, member: str, remember: timedelta) -> LeaderboardToken:
         if remember <= timedelta(0):
-            raise UsageError(f"remember={remember!r} is over at once; give a timedelta above 0")
+            raise UsageError(
+                f"remember={remember!r} is not a length of time; give a timedelta above 0"
+            )
         gone_at = self.board.now() + remember
         return self.board.tokens(board=self.board.name, token=text, member=member, gone_at=gone_at)
 
@@ -470,7 +472,7 @@ class Leaderboard(Structure[S]):
     ) -> Steps[Entry | None]:
         """Add a tally to a member's entry, and return the entry; raises `_TooLate`.
 
-        Nothing is counted if the token exists; None if the entry of that event is gone.
+        If the token exists, nothing is counted; None if the entry of that event no longer exists.
         """
         if self.board.is_over(window, tally.at):
             raise _TooLate
@@ -486,7 +488,7 @@ class Leaderboard(Structure[S]):
         return (yield from retry_on_conflict(attempt, f"{member!r} of the board", _ADVICE))
 
     def _overwrite(self, member: str, window: Window, tally: Tally) -> Steps[Entry]:
-        """Write a value over a worse or older one, or over that of an earlier window, in one update."""
+        """Replace a worse or older value, or that of an earlier window, in one update."""
         board = self.board
         order = f"{window.label}#{board.digits.text(tally.total)}"
         changes = [Entry.order.set(order), Entry.total.set(tally.total), Entry.at.set(tally.at)]
@@ -538,7 +540,7 @@ class Leaderboard(Structure[S]):
         except TransactionFailed as failed:
             if token is None or not isinstance(failed.failures.get(0), AlreadyExists):
                 raise
-            # It was counted before, in another window if that has passed.
+            # It was counted before, maybe in an earlier window.
             current = yield from self.board.find(member, window)
             return current if current is not None and current.window == window.label else None
         return entry
@@ -576,7 +578,7 @@ class Leaderboard(Structure[S]):
         return entry
 
     def _commit(self, tx: Transaction, before: Entry | None, after: Entry | None) -> Steps[None]:
-        """Commit, with the changes of rankings that follow from an entry's change."""
+        """Commit, with the changes of the rankings for an entry's change."""
         try:
             if self.board.is_ranked and before is not after:
                 yield from self._rank_again(tx, before, after)
@@ -590,7 +592,7 @@ class Leaderboard(Structure[S]):
     def _rank_again(
         self, tx: Transaction, before: Entry | None, after: Entry | None
     ) -> Steps[None]:
-        """Add the change of the ranking, or of two if a member enters its next window."""
+        """Add the change of the ranking, or of two rankings if the member moves to a newer window."""
         moves: dict[str, dict[str, Any]] = {}
         for way, entry in (("leaving", before), ("entering", after)):
             if entry is not None:
@@ -607,7 +609,7 @@ class Leaderboard(Structure[S]):
 
 
 class _Place(NamedTuple):
-    """A place on a board: after so many members, the last of whom had this rank and this order."""
+    """A position on a board: the number of members before it, and the rank and order of the last of them."""
 
     taken: int = 0
     rank: int = 0
@@ -615,7 +617,7 @@ class _Place(NamedTuple):
 
 
 class _TooLate(Exception):
-    """The window of an event is over, or its member has been seen in a newer one."""
+    """The window of an event has expired, or its member has been seen in a newer one."""
 
 
 LEADERBOARDS: Final = Leaderboard.layout()

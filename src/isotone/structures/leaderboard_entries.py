@@ -1,8 +1,8 @@
-"""What a leaderboard stores: its entries, how their scores are written, and where they are.
+"""The items of a leaderboard: its entries, the text form of their scores, and their keys.
 
-A score stands in the index with a fixed number of digits, so that texts sort as numbers do: the average 186.6
-seconds of six digits is `000187`. A score below zero starts with a minus, and its digits count from the lowest
-score, so -187 is `-999812`. Beside it the sum and the count are stored exactly.
+The index has a score with a fixed number of digits, so that texts sort like numbers: the average 186.6
+seconds with six digits is `000187`. A score below zero starts with a minus, and its digits count from the lowest
+score, so -187 is `-999812`. The exact sum and count are stored beside it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Score = Literal["sum", "average", "best", "last"]
 Best = Literal["highest", "lowest"]
 Ties = Literal["standard", "dense"]
 
-_REMEMBERED: Final = 8  # windows whose rankings remember their trees
+_REMEMBERED: Final = 8  # windows whose rankings are cached
 
 
 class Entry(Entity):
@@ -93,7 +93,7 @@ class Tally:
 
 
 def joined(one: Tally, other: Tally, score: Score, best: Best) -> Tally:
-    """Two tallies as one; the first is the older one, and wins a tie."""
+    """The sum of two tallies; the first is older, and wins a tie."""
     if score == "last":
         return other if other.at >= one.at else one
     if score == "best":
@@ -104,7 +104,7 @@ def joined(one: Tally, other: Tally, score: Score, best: Best) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """How a score is written: `whole` digits before the point, and `scale` after it.
+    """The text form of scores: `whole` digits before the point, and `scale` after it.
 
     >>> digits = Digits(3, 2)
     >>> digits.text(Fraction(2, 3)), digits.text(Decimal("-0.01")), digits.score("-999.98")
@@ -151,7 +151,7 @@ class Digits:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A board's options, its entities, and how they are stored: keys, queries and rankings."""
+    """A board's options and entities, with their keys, queries and rankings."""
 
     calls: Calls
     entries: type[Any]
@@ -166,7 +166,7 @@ class Board:
     shards: int
     is_ranked: bool
     kind: str
-    """The options that all writers must share, in words."""
+    """The options that all writers must share, as a text."""
     _rankings: dict[str, Ranking] = dataclass_field(default_factory=dict)
 
     def now(self) -> datetime:
@@ -183,7 +183,7 @@ class Board:
         return {**self.group(shard_of(member, self.shards)), "place": place}
 
     def group(self, shard: int) -> dict[str, Any]:
-        """The field that selects a partition; none if the table's only board has one."""
+        """The field that selects a partition; none for a table's only board with one partition."""
         if self.shards > 1:
             return {"group": f"{self.name}#{shard}"}
         return {"group": self.name} if self.name else {}
@@ -220,7 +220,7 @@ class Board:
         board = f"the board {self.name!r}" if self.name else "the board without a name"
         raise UsageError(
             f"{board} in table {self.entries.__schema__.table.name!r} has the options ({entry.kind}), not "
-            f"({self.kind}); give this one a name of its own, or the same options"
+            f"({self.kind}); give this one another name, or the same options"
         )
 
     def gone_at(self, window: Window, at: datetime) -> datetime | None:
@@ -239,13 +239,13 @@ class Board:
         return entry.order[len(entry.window) + 1 :]
 
     def score_of(self, entry: Entry) -> Decimal:
-        """An entry's score, rounded as it is ranked."""
+        """An entry's score, rounded as in the ranking."""
         return self.digits.score(self.score_text(self.own(entry)))
 
     # Ranks
 
     def ranking(self, window: str, *, renewed: bool = False) -> Ranking:
-        """The ranking of a window, which remembers its tree; with `renewed`, one that remembers nothing."""
+        """The ranking of a window, cached; with `renewed`, one without cached nodes."""
         ranking = None if renewed else self._rankings.get(window)
         if ranking is None:
             table = self.entries.__schema__.table

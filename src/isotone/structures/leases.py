@@ -13,15 +13,15 @@ from isotone.structures.structure import S
 
 T = TypeVar("T")
 R = TypeVar("R")
-"""What `__exit__` returns: True where the block's error is handled and goes no further, or None."""
+"""The result of `__exit__`: True if the block's error was handled and must not be raised, or None."""
 
 
 class LeaseBlock(Generic[T, R, S]):
     """`with block as it:` over a `Store`, `async with` over an `AsyncStore`.
 
     `begin` takes the lease. `renew` runs every `every` seconds in a thread or a task; it stops at
-    `LeaseLost`, and other errors of the store are retried. `end` gets the block's error, or None. Where
-    `end` fails as well, the block's error is raised, with the other one as its context.
+    `LeaseLost`, and other errors of the store are retried. `end` gets the block's error, or None. If
+    `end` also fails, the block's error is raised, with the other one as its context.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class LeaseBlock(Generic[T, R, S]):
             self._over.set()
             if self._thread is not None:
                 self._thread.join()
-        finally:  # also where the join is interrupted
+        finally:  # even if the join is interrupted
             result = self._store.run(self._finish(raised[1]))
         return result
 
@@ -95,13 +95,13 @@ class LeaseBlock(Generic[T, R, S]):
     # In both
 
     def _try_renew(self) -> Steps[bool]:
-        """Renew the lease; False where there is nothing left to renew."""
+        """Renew the lease; False if there is nothing left to renew."""
         assert self._renew is not None
         try:
             yield from self._renew()
         except (LeaseLost, UsageError):  # UsageError: the block itself has released it
             return False
-        except IsotoneError:  # maybe no answer: there is time left for another attempt
+        except IsotoneError:  # the store may not respond: there is time for another attempt
             pass
         return True
 
@@ -129,6 +129,6 @@ async def _shielded(work: Coroutine[Any, Any, T]) -> T:
         except asyncio.CancelledError as again:
             cancelled = again
     if cancelled is not None and not task.cancelled():
-        task.exception()  # retrieved: asyncio complains of an error that nobody has seen
+        task.exception()  # asyncio warns about errors that are never retrieved
         raise cancelled
     return task.result()

@@ -6,7 +6,7 @@
 
 A lock is one item. Its owner must renew it within the lease, or others may take it. Each acquisition gets a
 greater number, the fencing token: the guarded resource can refuse a token below the greatest that it has
-seen, and with it an owner that lost its lease without noticing.
+seen, and so an owner that has lost its lease without noticing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LOCKS: Final = Table("locks")
 
 
 class LockState(Entity):
-    """A lock. The item stays after a release, because its fence must keep rising."""
+    """A lock. The item remains after a release, because its fence must keep rising."""
 
     lock: Attr[str] = field()
     holder: Attr[str | None] = field(default=None)
@@ -53,7 +53,7 @@ class LockState(Entity):
 
 
 class LockHolder(NamedTuple):
-    """Who holds a lock, until when unless it is renewed, and the fencing token."""
+    """The owner of a lock, the end of its lease, and the fencing token."""
 
     owner: str
     until: datetime
@@ -61,13 +61,13 @@ class LockHolder(NamedTuple):
 
 
 class Lock(Structure[S]):
-    """One owner, or would-be owner, of a lock. Give each thread and task a `Lock` of its own.
+    """One owner, or would-be owner, of a lock. Give each thread and task its own `Lock`.
 
     - `lease`: seconds for which the lock is held without being renewed.
     - `owner`: the name that others see; host and process id unless given.
     - `skew`: seconds by which the machines' clocks may differ. A lease is taken over that long after its end.
-    - `trust_clocks`: False where clocks may differ by more. Then a lock is taken over only when its item has
-      not changed for a whole lease, by this machine's own clock.
+    - `trust_clocks`: False if clocks may differ by more. Then a lock is taken over only if its item has
+      not changed for a whole lease, by this machine's clock.
     """
 
     def __init__(
@@ -106,15 +106,15 @@ class Lock(Structure[S]):
 
     @property
     def is_held(self) -> bool:
-        """Whether this owner holds the lock for certain: its lease has not run out."""
+        """Whether this owner certainly holds the lock: its lease has not expired."""
         self._detect_fork()
         return self._fence is not None and self.now() < self._until
 
     @property
     def fence(self) -> int:
-        """The fencing token of this hold; send it with each write that the lock guards.
+        """The fencing token of this acquisition; send it with each write that the lock guards.
 
-        Raises `LeaseLost` where the lease has run out, `UsageError` where the lock was not acquired.
+        Raises `LeaseLost` if the lease has expired, `UsageError` if the lock was not acquired.
         """
         fence = self._acquired()
         if not self.is_held:
@@ -127,8 +127,8 @@ class Lock(Structure[S]):
     def try_acquire(self) -> Steps[bool]:
         """Take the lock if it is free; returns whether it was taken.
 
-        Cost: a consistent read, and a write where it is free. Raises `UsageError` where this `Lock` holds
-        it already: it would wait for itself.
+        Cost: a consistent read, and a write if it is free. Raises `UsageError` if this `Lock` already
+        holds it: it would wait for itself.
         """
         return (yield from self._try()) is None
 
@@ -136,8 +136,8 @@ class Lock(Structure[S]):
     def acquire(self, timeout: float = 60.0, *, wait: float = 1.0) -> Steps[int]:
         """Take the lock, waiting up to `timeout` seconds; returns the fencing token.
 
-        It looks again after pauses that grow to `wait` seconds. Cost: a consistent read for each look, and a
-        write. Raises `Locked` where others hold it all that time.
+        It checks again after pauses that grow to `wait` seconds. Cost: a consistent read for each check, and a
+        write. Raises `Locked` if others hold it all that time.
         """
         _check_timeout(timeout)
         yield from self._acquire(timeout, wait)
@@ -147,7 +147,7 @@ class Lock(Structure[S]):
     def renew(self) -> Steps[None]:
         """Extend the lease to its full length from now. Cost: one write.
 
-        Raises `LeaseLost` where another owner has taken the lock.
+        Raises `LeaseLost` if another owner has taken the lock.
         """
         return self._renew()
 
@@ -155,13 +155,13 @@ class Lock(Structure[S]):
     def release(self) -> Steps[None]:
         """Release the lock. Cost: one write.
 
-        Raises `LeaseLost` where another owner has taken it: the work was not guarded to its end.
+        Raises `LeaseLost` if another owner has taken it: the work was not guarded to its end.
         """
         return self._release()
 
     @operation
     def holder(self) -> Steps[LockHolder | None]:
-        """Who holds the lock, or None; also where the lease has run out. Cost: a consistent read."""
+        """The holder of the lock, even if its lease has expired; None if it is free. Cost: a consistent read."""
         state = yield from self._read()
         return None if state.holder is None else _holder_of(state)
 
@@ -171,9 +171,9 @@ class Lock(Structure[S]):
     ) -> LeaseBlock[Self, None, S]:
         """Hold the lock for a `with` or `async with` block.
 
-        It is acquired as by `acquire`, renewed in the background every `every` seconds (a third of the lease
-        unless given), and released at the end. Where it is lost all the same, `is_held` is False, `fence`
-        raises `LeaseLost`, and so does the end of the block.
+        It is acquired like with `acquire`, renewed in the background every `every` seconds (by default a third
+        of the lease), and released at the end. If it is lost nevertheless, `is_held` is False, and `fence`
+        and the end of the block raise `LeaseLost`.
         """
         _check_timeout(timeout)
         interval = self.lease / 3 if every is None else every
@@ -237,20 +237,23 @@ class Lock(Structure[S]):
             lease=self.lease,
             fence=state.fence + 1,
         )
-        self._fence, self._until = taken.fence, 0.0  # so that `release` works where no answer comes
+        self._fence, self._until = (
+            taken.fence,
+            0.0,
+        )  # so that `release` works if the response is lost
         try:
-            yield from self.calls.put(taken)  # refused where its revision has changed
+            yield from self.calls.put(taken)  # refused if its revision has changed
         except ConditionFailed as refused:
             other = refused.current or state
             if (other.holder, other.fence) != (taken.holder, taken.fence):
                 self._fence = None
                 return _holder_of(other)
-            # It is ours: the answer to the first request was lost.
+            # It is ours: the response to the first request was lost.
         self._until, self._watched = now + self.lease, None
         return None
 
     def _read(self) -> Steps[LockState]:
-        """The lock as it is; a free one without a revision where it was never taken."""
+        """The stored lock; a free one without a revision if it was never taken."""
         state = yield from self.calls.get(self._kind, consistent=True, lock=self.name)
         return self._kind(lock=self.name) if state is None else state
 
@@ -261,9 +264,9 @@ class Lock(Structure[S]):
             if self.is_held:
                 raise UsageError(
                     f"lock {self.name!r} is held by this Lock already and would wait for itself; "
-                    "release it first, and give each thread and task a Lock of its own"
+                    "release it first, and give each thread and task its own Lock"
                 )
-            return True  # ours: taken by a request without an answer, or not renewed in time
+            return True  # ours: taken by a request whose response was lost, or not renewed in time
         if self.trust_clocks:
             return state.until.timestamp() + self.skew <= now
         if self._watched is None or self._watched[0] != state.revision:
@@ -282,7 +285,7 @@ class Lock(Structure[S]):
 
     def _release(self) -> Steps[None]:
         fence, is_mine = self._acquired(), self._is_mine()
-        self._until = 0.0  # without an answer it may be free; `release` can be called again
+        self._until = 0.0  # if the response is lost, it may be free; `release` can be called again
         changes = [LockState.holder.remove(), LockState.owner.remove(), LockState.until.remove()]
         try:
             yield from self.calls.update(self._kind, *changes, when=is_mine, lock=self.name)
@@ -290,19 +293,19 @@ class Lock(Structure[S]):
             now = refused.current
             if now is None or (now.fence, now.holder) != (fence, None):
                 raise self._lost() from None
-            # It is free and has our fence: we released it, and the answer was lost.
+            # It is free and has our fence: we released it, and the response was lost.
         self._fence = None
 
     def _is_mine(self) -> Condition:
         return (LockState.holder == self._holder) & (LockState.fence == self._acquired())
 
     def _detect_fork(self) -> None:
-        """In a forked process, become another owner: a hold belongs to the parent."""
+        """In a forked process, become another owner: the parent keeps the lock."""
         if self._process != os.getpid():
             self._process, self._holder, self._fence = os.getpid(), uuid.uuid4().hex, None
 
     def _acquired(self) -> int:
-        """The fence of this hold; raises `UsageError` where there is none."""
+        """The fence of this acquisition; raises `UsageError` if there is none."""
         self._detect_fork()
         if self._fence is None:
             raise UsageError(

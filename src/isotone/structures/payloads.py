@@ -21,14 +21,14 @@ _MAX_RESULT: Final = 350_000  # bytes; an item has 400 KB, and a key up to two
 
 
 def kind_of(function: Callable[..., Any], given: Any = Any) -> Any:
-    """The type as which results are read; raises `UsageError` where there is none."""
+    """The type of results; raises `UsageError` if there is none."""
     kind = _returned(function) if given is Any or given is None else given
     reader(kind)
     return kind
 
 
 def _returned(function: Callable[..., Any]) -> Any:
-    """The annotated return type of a function, or of what it awaits; Any without an annotation."""
+    """The annotated return type of a function or coroutine function; Any without an annotation."""
     while isinstance(function, functools.partial):
         function = function.func
     if isinstance(function, type):
@@ -62,7 +62,7 @@ def arguments(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> dic
 
 
 def _json(value: Any, **options: Any) -> str:
-    """A value as JSON, by pydantic; raises `TypeError` or `ValueError`."""
+    """A value as JSON, encoded by pydantic; raises `TypeError` or `ValueError`."""
     from pydantic_core import to_jsonable_python
 
     return json.dumps(to_jsonable_python(value, fallback=_of_entity), **options)
@@ -93,7 +93,7 @@ def _ordered(value: Any) -> Any:
     if isinstance(value, float | Decimal) and math.isfinite(value) and value == int(value):
         return int(value)
     if isinstance(value, Decimal):
-        return value.normalize(_EXACT)  # 9.90 comes back from a database as 9.9
+        return value.normalize(_EXACT)  # a database returns 9.90 as 9.9
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
     elif isinstance(value, Entity):
@@ -108,7 +108,7 @@ def _ordered(value: Any) -> Any:
 
 
 def written(result: Any) -> str:
-    """A result as it is stored; raises `UsageError` for one that cannot be."""
+    """A result in its stored form; raises `UsageError` if it cannot be stored."""
     try:
         text = _json(result)
     except (TypeError, ValueError) as error:
@@ -119,7 +119,7 @@ def written(result: Any) -> str:
 
 
 def to_keep(result: Any, kind: Any) -> str:
-    """A result as it is stored; raises `UsageError` also where another value would be read."""
+    """A result in its stored form; also raises `UsageError` if it would be read as another value."""
     text = written(result)
     read = result_of(text, kind)
     if read != result or (kind is Any and type(read) is not type(result)):
@@ -131,7 +131,7 @@ def to_keep(result: Any, kind: Any) -> str:
 
 
 def result_of(text: str | None, kind: Any) -> Any:
-    """A stored result as its type; raises `UsageError` where it has another, or was not stored."""
+    """A stored result as its type; raises `UsageError` if it has another type, or was not stored."""
     if text is None:
         raise UsageError(
             "it was done, but the result could not be kept; forget(…) lets it be done again"
@@ -146,7 +146,7 @@ def result_of(text: str | None, kind: Any) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def reader(kind: Any) -> Callable[[str], Any]:
-    """The function that reads results of a type; raises `UsageError` for a type without a form in JSON."""
+    """The decoder for results of a type; raises `UsageError` for a type that JSON cannot represent."""
     if kind is Any:
         return json.loads
     if isinstance(kind, type) and issubclass(kind, Entity):

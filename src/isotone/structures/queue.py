@@ -1,4 +1,4 @@
-"""A durable queue: one consumer at a time claims a message, and a message that fails is tried again.
+"""A durable queue: one consumer at a time claims a message, and failed messages are retried.
 
     mails = Queue(store, "mails")
     mails.put({"to": "ann@example.com"})
@@ -9,9 +9,9 @@
 A message stays until it is acknowledged. A claim holds it for `hold` seconds; then any consumer may claim it
 again. After too many attempts it becomes a dead letter.
 
-Every write has what was read in its condition: a claim, that the entry is still due when it was seen to be;
-what follows a claim, that its receipt is still the last one. So a consumer that was too slow changes
-nothing, and a write that is sent twice because its answer was lost is recognized by what it left.
+Every write is conditional on what was read: a claim, on the entry's due time; later writes, on the claim's
+receipt. So a consumer that was too slow changes nothing. A write that is sent twice because its response was
+lost is recognized by the state that it left.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ R = TypeVar("R")
 
 _LOGGER: Final = logging.getLogger("isotone.queue")
 _IS_DEAD: Final = QueueEntry.state == "DEAD"
-_DEAD_PAGE: Final = 25  # dead letters to a query; they are read whole
+_DEAD_PAGE: Final = 25  # dead letters per query; whole items are read
 _MAX_REASON: Final = 1000  # characters, to fit into the item beside the body
 _UNACKNOWLEDGED: Final = "no consumer acknowledged it in any of its attempts"
 
-# Many consumers do not all fight for the first entry: who loses one chooses among more for a while.
+# Consumers should not all compete for the first entry: one that loses a race chooses among more for a while.
 _SPARE: Final = 5  # further candidates that a claim reads
 _CONTENTION_STEP: Final = 8  # more to choose among after a lost race; one less after a won one
 _MAX_CONTENTION: Final = 64
@@ -96,8 +96,8 @@ class Queue(Structure[S]):
 
     - `hold`: seconds for which a claim holds.
     - `attempts`: deliveries after which a message becomes a dead letter.
-    - `retry_after`: seconds before the next attempt at a message that failed, by the number of attempts.
-    - `shards`: partitions over which the queue is spread; the same for all who use it.
+    - `retry_after`: seconds before a failed message is retried, as a function of the number of attempts.
+    - `shards`: partitions over which the queue is spread; the same for all users of the queue.
     - `priorities`: levels of priority that may be given to `put`.
     - `remember`: seconds for which the tokens of `put` are kept.
     """
@@ -134,8 +134,8 @@ class Queue(Structure[S]):
         self._plan = QueuePlan(
             name, shards, self.kept(QueueEntry), self.kept(QueueMessage), self.kept(QueueToken)
         )
-        self._contention = 0  # how many entries beyond the first to choose among
-        self._levels = priorities  # or more, once a message shows that others declare more
+        self._contention = 0  # number of entries beyond the first to choose among
+        self._levels = priorities  # or more, if a message shows that other processes declare more
         self._candidates = functools.lru_cache(maxsize=256)(self._candidates_of)
 
     layout = staticmethod(_layout)
@@ -156,8 +156,8 @@ class Queue(Structure[S]):
 
         - `delay`: seconds before it can be claimed.
         - `priority`: a higher one comes first.
-        - `group`: messages of a group are done one after the other, in the order of their `put`.
-        - `token`: where it was used before, nothing is put, and the earlier message's id is returned.
+        - `group`: messages of a group are handled one after the other, in the order of their `put`.
+        - `token`: if it was used before, nothing is put, and the earlier message's id is returned.
 
         Cost: one write; in a group, a read and a transaction of two writes; with a token, a transaction of
         one write more.
@@ -169,7 +169,7 @@ class Queue(Structure[S]):
         if token is None:
             with contextlib.suppress(
                 AlreadyExists
-            ):  # ours: the answer to the first request was lost
+            ):  # ours: the response to the first request was lost
                 yield from self.calls.create(entry)
             return entry.entry
         tx = self.calls.transaction()
@@ -190,7 +190,7 @@ class Queue(Structure[S]):
         priority: int = 0,
         group: str | None = None,
     ) -> Steps[list[str]]:
-        """Put messages; returns their ids. Where it fails, some may have been put.
+        """Put messages; returns their ids. If it fails, some may have been put.
 
         Cost: a write for each, 25 to a request; in a group two, up to 90 messages to a transaction.
         """
@@ -204,7 +204,7 @@ class Queue(Structure[S]):
         ids: list[str] = []
         for chunk in list(
             split_bodies(map(check_body, bodies))
-        ):  # all are checked before one is put
+        ):  # all are checked before any is put
             ids += yield from self._append(group, chunk)
         return ids
 
@@ -212,10 +212,10 @@ class Queue(Structure[S]):
 
     @operation
     def claim(self, most: int = 1, *, hold: float | None = None) -> Steps[list[Message]]:
-        """Claim up to `most` messages for `hold` seconds; an empty list where none is due.
+        """Claim up to `most` messages for `hold` seconds; an empty list if none is due.
 
-        Cost: a query for each shard and priority until there are enough, and a write for each message; of a
-        group, a read of its next message as well; another write where another consumer was faster.
+        Cost: a query for each shard and priority until there are enough, and a write for each message; for a
+        group, also a read of its next message; another write if another consumer was faster.
         """
         require_positive(hold=hold)
         return self._claim(most, self.hold if hold is None else hold)
@@ -230,11 +230,11 @@ class Queue(Structure[S]):
         idle: float | None = None,
         until: Callable[[], bool] = lambda: False,
     ) -> Batches[Message]:
-        """Claim messages as they come: `for message in queue.consume()`, or `async for`.
+        """Claim messages as they arrive: `for message in queue.consume()`, or `async for`.
 
-        - `batch`: messages that are claimed at once. Those not yet worked on are held as well.
-        - `poll`: the longest pause, in seconds, after nothing was found.
-        - `idle`: end after so many seconds without a message.
+        - `batch`: messages claimed at once. All of them are held from then on.
+        - `poll`: the longest pause, in seconds, after an empty claim.
+        - `idle`: end after this many seconds without a message.
         - `until`: end when it returns true.
         """
         require_positive(hold=hold)
@@ -261,12 +261,12 @@ class Queue(Structure[S]):
     ) -> LeaseBlock[Message, bool, S]:
         """Handle a message in a `with` or `async with` block, and acknowledge it at the end.
 
-        Where the block raises, the message is given back, to be tried again after `retry_after`, with the
-        error as its reason. The error is logged to `isotone.queue` and goes no further, unless `raising`.
-        What is not an `Exception` (an interruption, a cancellation) always leaves the block.
+        If the block raises, the message is released and retried after `retry_after`, with the error as its
+        reason. The error is logged to `isotone.queue`, and raised again only with `raising`. Other exceptions
+        than `Exception` (an interruption, a cancellation) are always raised again.
 
-        With `keep`, the message is held for as long as the block runs: it is extended at the start, and then
-        three times within `hold`.
+        With `keep`, the message is held as long as the block runs: it is extended at the start, and then
+        three times per `hold`.
         """
         return LeaseBlock(
             self.store,
@@ -280,7 +280,7 @@ class Queue(Structure[S]):
     def acknowledge(self, message: Message) -> Steps[None]:
         """Delete a message that is done, or a dead letter unless it was redriven.
 
-        Cost: one write; of a group, a transaction of two. Raises `LeaseLost` where the claim ran out and
+        Cost: one write; in a group, a transaction of two. Raises `LeaseLost` if the claim expired and
         another consumer has the message.
         """
         return self._acknowledge(message)
@@ -295,7 +295,7 @@ class Queue(Structure[S]):
     def give_back(
         self, message: Message, *, delay: float = 0.0, reason: str | None = None
     ) -> Steps[None]:
-        """Let a message be claimed again after `delay` seconds; its group waits for it. Cost: one write.
+        """Release a message, to be claimed again after `delay` seconds; its group waits for it. Cost: one write.
 
         After its last attempt it becomes a dead letter.
         """
@@ -304,14 +304,14 @@ class Queue(Structure[S]):
 
     @operation
     def bury(self, message: Message, reason: str | None = None) -> Steps[None]:
-        """Make a message a dead letter. Cost: one write; of a group, a transaction of three."""
+        """Make a message a dead letter. Cost: one write; in a group, a transaction of three."""
         return self._bury(message, reason)
 
     # Dead letters, and counts
 
     @iteration
     def dead_letters(self) -> Batches[Message]:
-        """The dead letters, of each shard by priority and age. Cost: a query for 25, and a read of each."""
+        """The dead letters of each shard, by priority and age. Cost: a query for 25, and a read of each."""
         for shard in range(self.shards):
             traversal = self._dead_in(shard)
             while not traversal.is_over:
@@ -319,7 +319,7 @@ class Queue(Structure[S]):
 
     @operation
     def redrive(self, most: int | None = None) -> Steps[int]:
-        """Let dead letters be tried again; returns how many. Those of a group go to its end.
+        """Make dead letters available again; returns how many. Those of a group go to its end.
 
         Cost: a query for 25, and a read and a write for each.
         """
@@ -381,7 +381,7 @@ class Queue(Structure[S]):
     ) -> Steps[list[str]]:
         """Put messages, or a dead letter again, at the end of a group; returns their ids.
 
-        With a token that was used before, that is the earlier message's id; where the letter is gone, none.
+        With a token that was used before, the earlier message's id; if the letter no longer exists, none.
         """
         plan = self._plan
         ids = [str(uuid7()) for _ in bodies] if letter is None else [letter.id]
@@ -417,7 +417,7 @@ class Queue(Structure[S]):
         return (yield from self._retry(group, attempt))
 
     def _advance(self, message: Message, letter: QueueEntry | None = None) -> Steps[None]:
-        """Remove a message from its group, or make it a dead letter; the next one is due then.
+        """Remove a message from its group, or make it a dead letter; then the next one is due.
 
         The group's entry is deleted with its last message.
         """
@@ -442,7 +442,7 @@ class Queue(Structure[S]):
         return (yield from self._retry(group, attempt))
 
     def _shorten(self, tx: Transaction, message: Message, pending: int) -> None:
-        """Count one message less in a group that has `pending`."""
+        """Decrement the count of a group's messages, from `pending`."""
         entries, key = self._plan.entries, self._plan.key_of(message)
         is_held = QueueEntry.claim == message.receipt
         if pending == 1:
@@ -507,22 +507,22 @@ class Queue(Structure[S]):
             if message.attempts <= self.attempts:
                 claimed.append(message)
                 continue
-            with contextlib.suppress(LeaseLost):  # then another consumer buries it
+            with contextlib.suppress(LeaseLost):  # then another consumer has it
                 yield from self._bury(message, message.reason or _UNACKNOWLEDGED)
 
     def _candidates_of(
         self, shard: int, priority: int, is_highest: bool, most: int
     ) -> Query[QueueEntry]:
-        """The first entries of a priority; with the highest, those above it, which were not declared.
+        """The first entries of a priority; the highest includes undeclared ones above it.
 
-        Cached, because making a query takes longer than a query in memory.
+        Cached, because building a query takes longer than running it in memory.
         """
         level = QueueEntry.priority
         where = level >= priority if is_highest else level == priority
         return self._plan.in_shard(shard, "READY", where).limit(most)
 
     def _take(self, entry: QueueEntry, hold: float) -> Steps[Message | None]:
-        """Claim an entry; None where another consumer has claimed it."""
+        """Claim an entry; None if another consumer has claimed it."""
         receipt = uuid.uuid4().hex
         changes = [QueueEntry.due.set(self.after(hold)), QueueEntry.claim.set(receipt)]
         as_read = in_place(entry) & (QueueEntry.due == entry.due)
@@ -534,7 +534,7 @@ class Queue(Structure[S]):
         except ConditionFailed as refused:
             if refused.current is None or refused.current.claim != receipt:
                 return None
-            taken = refused.current  # ours: the answer to the first request was lost
+            taken = refused.current  # ours: the response to the first request was lost
         if taken.kind == "MESSAGE":
             return message_of(taken)
         head = yield from self.calls.first(self._plan.first_of(taken.entry))
@@ -590,7 +590,7 @@ class Queue(Structure[S]):
         yield from self._advance(message, letter)
 
     def _redrive(self, letter: Message) -> Steps[bool]:
-        """Let a dead letter be tried again; returns whether it was still there."""
+        """Make a dead letter available again; returns whether it still existed."""
         if letter.group is not None:
             return bool((yield from self._append(letter.group, [letter.body], letter=letter)))
         changes = [QueueEntry.state.set("READY"), QueueEntry.due.set(self.after(0))]
@@ -604,7 +604,7 @@ class Queue(Structure[S]):
         return True
 
     def _reschedule(self, message: Message, due: datetime, *changes: Change) -> Steps[None]:
-        """Change when the entry of a message is due; raises `LeaseLost` where it is not held."""
+        """Change when the entry of a message is due; raises `LeaseLost` if it is not held."""
         self._check_claimed(message)
         is_held = in_place(message) & (QueueEntry.claim == message.receipt)
         changes = (QueueEntry.due.set(due), *changes)
@@ -612,7 +612,7 @@ class Queue(Structure[S]):
         try:
             yield from self.calls.update(self._plan.entries, *changes, when=is_held, **key)
         except ConditionFailed as refused:
-            # Unclaimed and due when we said, at the same attempt: it was written, and the answer was lost.
+            # Unclaimed, with our due time and the same attempt: it was written, and the response was lost.
             now, attempts = refused.current, min(message.attempts, self.attempts)
             if now is None or (now.claim, now.due, now.attempts) != (None, due, attempts):
                 raise self._lost(message) from None
@@ -621,11 +621,11 @@ class Queue(Structure[S]):
         return (yield from self._extend(message, self.hold)) if keep else message
 
     def _end(self, message: Message, error: BaseException | None, raising: bool) -> Steps[bool]:
-        """Acknowledge a message, or give it back; returns whether its block's error goes no further."""
+        """Acknowledge a message, or release it; returns whether the block's error was handled."""
         if error is None:
             yield from self._acknowledge(message)
             return False
-        if not isinstance(error, Exception):  # not the message's fault, so it need not wait
+        if not isinstance(error, Exception):  # not caused by the message, so it need not wait
             yield from self._give_back(message, 0.0, f"interrupted by {type(error).__name__}")
             return False
         if not raising:
@@ -659,7 +659,7 @@ class Queue(Structure[S]):
         return self.calls.traverse(self._plan.in_shard(shard, "DEAD").page_size(_DEAD_PAGE))
 
     def _next_letters(self, traversal: Traversal[QueueEntry]) -> Steps[list[Message]]:
-        """The next dead letters, read whole: the index has only their keys."""
+        """The next dead letters, as whole items: the index has only their keys."""
         keys = [self._plan.key(entry.entry) for entry in (yield from traversal.step())]
         entries = yield from self.calls.get_many(self._plan.entries, keys, consistent=True)
         return [
@@ -677,7 +677,7 @@ def _put_before(failed: TransactionFailed) -> str:
 
 
 def _storable(reason: str | None) -> str | None:
-    """A reason as an item can hold it: not too long, and without halves of surrogate pairs."""
+    """A reason in a form that can be stored: not too long, and without halves of surrogate pairs."""
     if reason is None:
         return None
     return reason[:_MAX_REASON].encode(errors="replace").decode()

@@ -1,8 +1,8 @@
-"""What a queue stores and returns, and which bodies it takes.
+"""The items and messages of a queue, and the bodies that it accepts.
 
-Whatever can be claimed is an *entry*: a single message, or a group, which stands for its next message.
-Entries are in an index by the time when they are due. A claim makes an entry due when the claim runs out, so
-that it comes back by itself and nothing has to be swept.
+An *entry* can be claimed: a single message, or a group, which represents its next message. An index has the
+entries by their due time. A claim sets the due time to the end of the claim, so the entry becomes available
+again without a cleanup.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from isotone.model import (
 
 MAX_SHARDS: Final = 1000
 MAX_PRIORITIES: Final = 10
-_MAX_NUMBER: Final = 10**15 - 1  # of a message in a group, before the group is empty once
+_MAX_NUMBER: Final = 10**15 - 1  # of a message in a group, until the group is empty
 
-_MAX_BODY: Final = 390_000  # bytes; an item has 400 KB, also for its keys and for a reason
+_MAX_BODY: Final = 390_000  # bytes; an item has 400 KB, including its keys and a reason
 _MAX_TOGETHER: Final = 90  # messages of a group in one transaction
 _MAX_BYTES_TOGETHER: Final = 3_500_000  # of their bodies; a transaction takes 4 MB
 
@@ -49,7 +49,7 @@ _OTHERWISE: Final = (
 
 
 class QueueEntry(Entity):
-    """A single message, or a group of messages that are done one after the other."""
+    """A single message, or a group of messages that are handled one after the other."""
 
     queue: Attr[str] = field()
     kind: Attr[Literal["MESSAGE", "GROUP"]] = field()
@@ -85,7 +85,7 @@ class QueueMessage(Entity):
 
 
 class QueueToken(Entity):
-    """Which message was put with a token, so that it is not put again."""
+    """The message that was put with a token, so that it is not put again."""
 
     queue: Attr[str] = field()
     token: Attr[str] = field()
@@ -97,7 +97,7 @@ class QueueToken(Entity):
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
-    """Where the items of a queue lie: its entities in its table, and their keys."""
+    """The entities of a queue in its table, and their keys."""
 
     queue: str
     shards: int
@@ -116,7 +116,7 @@ class QueuePlan:
         return self.key(message.group, "GROUP")
 
     def entry(self, id: str, body: Any, now: datetime, **fields: Any) -> QueueEntry:  # noqa: A002
-        """A single message, in a shard at random."""
+        """A single message, in a random shard."""
         shard = random.randrange(self.shards)
         return self.entries(shard=shard, put_at=now, body=body, **self.key(id), **fields)
 
@@ -187,16 +187,16 @@ def message_of(entry: QueueEntry, head: QueueMessage | None = None) -> Message:
 
 
 def in_place(of: QueueEntry | Message) -> Condition:
-    """Where an entry is in the index. An update with this condition needs no read."""
+    """The index key of an entry. An update on this condition needs no read."""
     kind = QueueEntry
     return (kind.state == "READY") & (kind.shard == of.shard) & (kind.priority == of.priority)
 
 
 @dataclass(slots=True)
 class QueueCounts:
-    """How many messages a queue has: ready, behind others of their group, delayed, in flight, dead.
+    """The numbers of messages: ready, waiting in their group, delayed, in flight, dead.
 
-    `age` is for how many seconds the oldest ready message has been ready.
+    `age` is the seconds for which the oldest ready message has been ready.
     """
 
     ready: int = 0
@@ -227,7 +227,7 @@ class QueueCounts:
 
 
 def check_body(body: Any) -> Any:
-    """The body; raises `UsageError` for one that is too large or would not come back equal."""
+    """The body; raises `UsageError` if it is too large or would not be read back equal."""
     size = _size(body)
     if size > _MAX_BODY:
         raise UsageError(
@@ -238,7 +238,7 @@ def check_body(body: Any) -> Any:
 
 
 def split_bodies(bodies: Iterable[Any]) -> Iterator[list[Any]]:
-    """Bodies of a group, as many at a time as one transaction takes."""
+    """Bodies of a group, as many at a time as fit into one transaction."""
     chunk: list[Any] = []
     total = 0
     for body in bodies:
@@ -253,7 +253,7 @@ def split_bodies(bodies: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def _plain(body: Any) -> Any:
-    """A body as it was put: whole numbers are ints again, not Decimals."""
+    """The original body: whole numbers are ints again, not Decimals."""
     if isinstance(body, Decimal):
         return int(body) if body == body.to_integral_value() else body
     if isinstance(body, list | set):
@@ -264,7 +264,7 @@ def _plain(body: Any) -> Any:
 
 
 def _size(value: Any) -> int:
-    """The bytes that the database counts for a value, or a few more: numbers take up to 21."""
+    """The size of a value in the database, or a few bytes more: numbers take up to 21."""
     if isinstance(value, str):
         return _length(value)
     if isinstance(value, bytes | bytearray):

@@ -1,7 +1,7 @@
 """How structures wait, poll and retry. Every pause of a structure is yielded here.
 
-Three policies cover all of them: `backoff` between attempts that failed, `poll_intervals` between looks at
-something that others must do first, and `retry_on_conflict` for a read and a conditional write.
+Three policies cover all of them: `backoff` between failed attempts, `poll_intervals` between checks for
+other processes' work, and `retry_on_conflict` for a read and a conditional write.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def retry_on_conflict(attempt: Callable[[], Steps[R]], what: str, advice: str) -
 
 
 def poll_intervals(longest: float) -> Iterator[float]:
-    """Seconds between looks: doubled with each, with jitter, up to the longest."""
+    """Seconds between checks: doubled with each, with jitter, up to the longest."""
     longest = max(longest, _SHORTEST_POLL)
     interval = min(_FIRST_POLL, longest)
     while True:
@@ -74,7 +74,7 @@ def poll(
     longest: float,
     clock: Clock,
 ) -> Steps[R]:
-    """Look until a result is final or the timeout is over; returns the last result.
+    """Check until a result is final or the timeout is over; returns the last result.
 
     `longest` bounds the pause between two looks. Time counts by the clock and by the pauses, whichever is
     more.

@@ -1,7 +1,7 @@
-"""Shards: in which partition an item is, and pages that are merged from all of them.
+"""Shards: the partition of an item, and pages merged from all shards.
 
-A hash of an item's name selects its shard. A page takes the beginning of each shard's query, so a position in every
-query says where the next page starts: nothing is returned twice, and nothing is left out.
+A hash of an item's name selects its shard. A page takes the first items of each shard's query, so the positions in
+all queries determine the next page: nothing is returned twice or left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ E = TypeVar("E", bound=Entity)
 
 AT_END: Final = False
 Position = Sequence[str] | bool | None
-"""Where a query continues: after these texts; not at all (False); from its beginning (None)."""
+"""The position in a query: after these texts; at the start (None); at the end (False)."""
 
 Stream = tuple[Query[E], Mapping[str, Any]]
 """One of the queries, with the fields that all of its results share."""
@@ -75,7 +75,7 @@ def merged(
 ) -> Steps[Merged[E]]:
     """The first `size` results of all streams, after a position in each. Cost: `size` items of each.
 
-    With `of_each`, reads so many items of each stream, and returns at least so many results.
+    With `of_each`, it reads that many items of each stream, and returns at least that many results.
     """
     positions = positions or [None] * len(streams)
     pages: list[Page[E] | None] = []
@@ -94,7 +94,7 @@ def merged(
     ordered: Iterator[tuple[tuple[str, ...], int, E]] = heapq.merge(
         *numbered, key=itemgetter(0), reverse=descending
     )
-    # After the end of a page that is not the last, there may be items that come before the others.
+    # After a page that is not the last, a stream may have items that sort before those of others.
     ends = [order.position(page.items[-1]) for page in pages if page and page.cursor is not None]
     if ends:
         end = max(ends) if descending else min(ends)
@@ -111,14 +111,14 @@ def merged(
 def _following(
     order: MergeOrder[E], position: Position, page: Page[E] | None, taken: int
 ) -> Position:
-    """Where a stream continues, after some items of its page were taken."""
+    """The position in a stream, after some items of its page were taken."""
     if page is None or (taken == len(page.items) and page.cursor is None):
         return AT_END
     return order.position(page.items[taken - 1]) if taken else position
 
 
 def total(stats: Sequence[Stats]) -> Stats:
-    """The cost of several reads together."""
+    """The total cost of several reads."""
     return Stats(
         sum(part.scanned for part in stats),
         sum(part.returned for part in stats),

@@ -1,4 +1,4 @@
-"""What every structure is made of: a store, a table, and operations.
+"""The base of all structures: a store, a table, and operations.
 
     class Counter(Structure[S]):
         @operation
@@ -8,8 +8,8 @@
     Counter(store).increment()              # int
     await Counter(async_store).increment()  # int
 
-`operation` and `iteration` are the model's, and check the types of arguments besides. An operation runs; a
-generator composes: operations that are made of others call plain generators, `yield from self._add(…)`.
+`operation` and `iteration` are the model's, and also check the types of arguments. An operation cannot call another
+one: operations with a common part call a plain generator, `yield from self._add(…)`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from isotone.structures.arguments import Parameters, checked
 
 E = TypeVar("E", bound=Entity)
 S = TypeVar("S", bound=Store | AsyncStore, default=Store)
-"""The kind of store that a structure is over: `Store` where nothing is said."""
+"""The kind of store of a structure; `Store` by default."""
 
 __all__ = ["Batches", "Structure", "bind_entity", "iteration", "operation"]
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 else:
 
     def operation(function):
-        """Mark a method that gives steps as an operation of its structure."""
+        """Mark a method that returns steps as an operation of its structure."""
         return model.operation(function, _argument_check(function))
 
     def iteration(function):
-        """Mark a method that gives batches as an iteration of its structure."""
+        """Mark a method that returns batches as an iteration of its structure."""
         return model.iteration(function, _argument_check(function))
 
 
@@ -87,7 +87,7 @@ class Structure(Host[S]):
         return f"{type(self).__name__}({', '.join([*parts, f'table={self.table.name!r}'])})"
 
     def require(self, *capabilities: str) -> None:
-        """Raise `Unsupported` where the engine lacks something that the structure needs."""
+        """Raise `Unsupported` if the engine lacks something that the structure needs."""
         self.store.capabilities.require(capabilities, f"this {type(self).__name__}")
 
     def now(self) -> float:
@@ -104,15 +104,15 @@ class Structure(Host[S]):
 
     @operation
     def create_table(self) -> Steps[None]:
-        """Create the structure's table where it is missing."""
+        """Create the structure's table, unless it exists."""
         yield from self.calls.create_tables(self.table)
 
 
 def bind_entity(table: Table, kind: type[E]) -> type[E]:
-    """The class of a kind of entity in a table: one for each table, whichever thread asks first.
+    """The class of a kind of entity in a table; threads that ask at once get the same class.
 
-    A structure declares its entities without a table, so that it can live in any. Its table's keys come
-    with a subclass, which is made here.
+    A structure declares its entities without a table, so that it can use any table. This creates the subclass
+    with the table's keys.
     """
     with _BINDING:
         known = table.entities.get(kind.__name__)

@@ -1,6 +1,6 @@
-"""Time series: points in the order of time, with roll-ups that are always right.
+"""Time series: points in the order of time, with exact roll-ups.
 
-A series is cut into buckets of time, each a partition of its own, so that none grows without bound. Points
+A series is divided into buckets of time, each a separate partition, so none grows without bound. Points
 are read by range, in either direction. Each point is written with its roll-ups (count, sum, lowest and
 highest value of its minute, hour and day) in one transaction: a point that is sent twice is stored once and
 counted once.
@@ -58,10 +58,10 @@ _ORDER: Final[MergeOrder[TimeSeriesPoint]] = MergeOrder(
 class TimeSeries(Structure[S]):
     """Series of points with the same layout.
 
-    - `bucket`: how much time goes into one partition.
-    - `keep`: how long points are kept; for ever unless given.
-    - `roll_ups`: the length of each resolution, and for how long it is kept (None: for ever).
-    - `shards`: partitions of each bucket, where one series has more points than a partition takes.
+    - `bucket`: the length of time of one partition.
+    - `keep`: how long points are kept; by default forever.
+    - `roll_ups`: the length of each resolution, and how long it is kept (None: forever).
+    - `shards`: partitions of each bucket, if one series has more points than a partition accepts.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class TimeSeries(Structure[S]):
 
     @staticmethod
     def layout(name: str = "time-series") -> Table:
-        """A table for time series; any table with two strings as its primary key will do."""
+        """A table for time series; any table with two strings as its primary key can be used."""
         return Table(name)
 
     # Adding and correcting points
@@ -109,10 +109,10 @@ class TimeSeries(Structure[S]):
         at: datetime | None = None,
         id: str = "",  # noqa: A002 - the word that users know
     ) -> Steps[bool]:
-        """Add a point; returns False where it exists already, or is older than points are kept.
+        """Add a point; returns False if it exists, or is older than points are kept.
 
-        `id` tells points of the same instant apart. Cost: one transaction of the point and its roll-ups; a
-        read of these before it, where they are not in this object's cache or need a wider range.
+        `id` distinguishes points of the same instant. Cost: one transaction of the point and its roll-ups; also a
+        read of the roll-ups, if they are not in this object's cache or need a wider range.
         """
         point = Point(value, at or self.plan.now(), id)
         return (yield from roll_ups.add(self.plan, series, [point])) == 1
@@ -121,7 +121,7 @@ class TimeSeries(Structure[S]):
     def add_many(self, series: str, points: Iterable[Point]) -> Steps[int]:
         """Add points of a series; returns how many were new. After an interruption, run it again.
 
-        Cost: a transaction for each ninety points or so of a bucket.
+        Cost: a transaction for about ninety points of a bucket.
         """
         return (yield from roll_ups.add(self.plan, series, points))
 
@@ -134,9 +134,9 @@ class TimeSeries(Structure[S]):
         at: datetime,
         id: str = "",  # noqa: A002 - the word that users know
     ) -> Steps[bool]:
-        """Change a point's value, in its roll-ups too; returns whether it existed.
+        """Change a point's value, and its roll-ups; returns whether it existed.
 
-        Cost: a read of the point and of its roll-ups, and one transaction of them. Where it was the lowest
+        Cost: a read of the point and of its roll-ups, and one transaction of them. If it was the lowest
         or the highest of a window, a read of all points of that window and shard.
         """
         point = self.plan.point(series, Point(value, at, id))
@@ -150,7 +150,7 @@ class TimeSeries(Structure[S]):
         at: datetime,
         id: str = "",  # noqa: A002 - the word that users know
     ) -> Steps[bool]:
-        """Delete a point, in its roll-ups too; returns whether it existed. Cost: as `replace`."""
+        """Delete a point, and update its roll-ups; returns whether it existed. Cost: as `replace`."""
         point = self.plan.point(series, Point(0, at, id))
         return (yield from roll_ups.correct(self.plan, point, None))
 
@@ -165,15 +165,15 @@ class TimeSeries(Structure[S]):
         end: datetime | None = None,
         progress: roll_ups.Progress | None = None,
     ) -> Steps[int]:
-        """Make the roll-ups of a resolution that was added later; returns how many were written.
+        """Compute the roll-ups of a resolution that was added later; returns how many were written.
 
-        First declare the resolution in every process that adds points; they may go on adding. Each window
-        whose points are all kept is recounted, or summed up from `source`, a complete finer resolution.
-        Windows that are right already are not written, so it may be run again. `progress` is called with the
-        time up to which it is done, from which `start` continues, and with how many were written.
+        First declare the resolution in every process that adds points; they may continue to add. Each window
+        with all its points is recounted, or summed up from `source`, a complete finer resolution. Windows
+        that are already right are not written, so it can be run again. `progress` is called with the time up
+        to which it is done (pass it as `start` to continue) and the number of windows written.
 
         Cost: a consistent read of the points, and a write for each window, at twice the price.
-        Raises `Contended` where points come into a window faster than it is read.
+        Raises `Contended` if points are added to a window faster than it is read.
         """
         self._check_kept(every)
         if source is not None:
@@ -186,7 +186,7 @@ class TimeSeries(Structure[S]):
 
     @operation
     def latest(self, series: str) -> Steps[Point | None]:
-        """The newest point; None where there is none. Cost: two reads, one more for each shard."""
+        """The newest point; None if there is none. Cost: two reads, one more for each shard."""
         points = yield from _Walk(self.plan, series, newest_first=True).take(1)
         return points[0] if points else None
 
@@ -250,7 +250,7 @@ class TimeSeries(Structure[S]):
         *,
         fill: bool = False,
     ) -> Steps[list[Summary]]:
-        """The summaries of a resolution, from the window of `start` on; with `fill`, also empty ones.
+        """The summaries of a resolution, from the window of `start` on; with `fill`, including empty ones.
 
         Cost: an item for each window of each shard, and a query for each 1,440 windows.
         """
@@ -260,10 +260,10 @@ class TimeSeries(Structure[S]):
     def chart(
         self, series: str, start: datetime, end: datetime, *, at_most: int = 500, fill: bool = True
     ) -> Steps[list[Summary]]:
-        """A span in at most `at_most` windows of equal length.
+        """The summaries of a span in at most `at_most` windows of equal length.
 
-        They are of the finest resolution that has no more windows in the span and is kept for as long.
-        Where none is as coarse, several windows are joined. Cost: as `summaries`.
+        It uses the finest resolution with no more windows than that and kept for as long. If none is coarse
+        enough, several windows are joined. Cost: as `summaries`.
         """
         if at_most < 1 or instant(start) >= instant(end):
             raise UsageError("a chart has one window or more, of a span that ends after it starts")
@@ -334,7 +334,7 @@ class TimeSeries(Structure[S]):
 
 @dataclass(frozen=True, slots=True)
 class PointPage:
-    """Some points in order; `cursor` is None at the end, `stats` is the cost of the read."""
+    """A page of points in order; `cursor` is None at the end, `stats` is the cost of the read."""
 
     items: list[Point]
     cursor: str | None
@@ -351,7 +351,7 @@ class PointPage:
 class _Walk:
     """A read in progress of the points from `start` on and before `end`, in either direction.
 
-    It is in a bucket, after a position in each of its shards; `bucket` is None before it begins.
+    Its position is a bucket, and a position in each of its shards; `bucket` is None before the start.
     """
 
     plan: Plan

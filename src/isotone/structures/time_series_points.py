@@ -1,4 +1,4 @@
-"""What a time series keeps, where it lies, and for how long: points, their buckets, and roll-ups.
+"""The items of a time series: points, their buckets, and roll-ups, with their keys and expiry.
 
 TIME_SERIES#readings#sensor:1#2026-01-11T00:00:00Z#00          POINT#2026-01-11T16:20:00.000000Z#
 TIME_SERIES_BUCKETS#readings#sensor:1                          BUCKET#2026-01-11T00:00:00Z
@@ -34,7 +34,7 @@ Span = tuple[datetime, datetime]
 
 
 class TimeSeriesPoint(Entity):
-    """A value at an instant; `id` tells those of one instant apart."""
+    """A value at an instant; `id` distinguishes points of one instant."""
 
     name: Attr[str] = field()
     series: Attr[str] = field()
@@ -88,7 +88,7 @@ class TimeSeriesRollUp(Entity):
 
     @property
     def summary(self) -> Summary:
-        """The same as callers get it."""
+        """The same, in the form for callers."""
         every = timedelta(seconds=self.every)
         return Summary(self.start, every, self.count, self.total, self.lowest, self.highest)
 
@@ -115,7 +115,7 @@ class Summary:
 
     @property
     def range(self) -> tuple[Decimal, Decimal]:
-        """The lowest and the highest value, where there are any."""
+        """The lowest and the highest value, if there are any."""
         assert self.lowest is not None
         assert self.highest is not None
         return self.lowest, self.highest
@@ -151,7 +151,7 @@ def regroup(summaries: Iterable[Summary], every: timedelta, start: datetime) -> 
 def fill_gaps(
     summaries: Iterable[Summary], every: timedelta, start: datetime, end: datetime
 ) -> list[Summary]:
-    """All windows of a span, also those without points."""
+    """All windows of a span, including those without points."""
     known = {summary.start: summary for summary in summaries}
     number = max(0, -(-(end - start) // every))
     starts = (start + every * place for place in range(number))
@@ -160,7 +160,7 @@ def fill_gaps(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """How a time series was declared, its entities in its table, and their keys."""
+    """The declaration of a time series, its entities in its table, and their keys."""
 
     calls: Calls
     points: type[TimeSeriesPoint]
@@ -172,18 +172,18 @@ class Plan:
     roll_ups: Mapping[timedelta, timedelta | None]
     shards: int
     seen: dict[object, tuple[Decimal, Decimal] | None] = attribute(default_factory=dict)
-    """Cache: buckets that are listed, and roll-ups with their lowest and highest values when last seen."""
+    """Cache: the listed buckets, and the last known lowest and highest values of roll-ups."""
 
     def now(self) -> datetime:
         """The time by the store's clock."""
         return datetime.fromtimestamp(self.calls.clock.now(), UTC)
 
     def has_expired(self, end: datetime, keep: timedelta | None) -> bool:
-        """Whether what ends at an instant has expired."""
+        """Whether something that ends at an instant has expired."""
         return keep is not None and end + keep <= self.now()
 
     def point(self, series: str, given: Point) -> TimeSeriesPoint:
-        """A point as it is stored; its instant and id decide the shard."""
+        """A point in its stored form; its instant and id determine the shard."""
         if not isinstance(given, Point) or not isinstance(given.at, datetime):
             raise UsageError(
                 f"{given!r} is not a point; give Point(value, at), as in Point(21.5, datetime(…, tzinfo=UTC))"
@@ -217,7 +217,7 @@ class Plan:
         )
 
     def check_layout(self, listed: TimeSeriesBucket) -> TimeSeriesBucket:
-        """The bucket; raises `UsageError` where it was written with another layout than this plan's."""
+        """The bucket; raises `UsageError` if it was written with a different layout."""
         length = timedelta(seconds=listed.length)
         if (length, listed.shards) == (self.bucket, self.shards):
             return listed
@@ -277,7 +277,7 @@ class Shard(NamedTuple):
             total=summary.total,
             lowest=lowest,
             highest=highest,
-            # Random, so that it differs from that of a roll-up that was here before and was deleted.
+            # Random, so that it differs from the revision of an earlier roll-up that was deleted.
             changes=random.getrandbits(32),
             gone_at=None if keep is None else summary.start + summary.every + keep,
         )

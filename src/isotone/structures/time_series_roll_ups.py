@@ -1,13 +1,13 @@
 """How points are added and corrected, each with its roll-ups in one transaction.
 
-A point is created, so one that exists is refused, and with it whatever it would have added. Count and sum of
-a roll-up are added to, which commutes. Its lowest and highest value are set where a point lies beyond them,
-on the condition that they still have to move. Values between them are added without a read, from a cached
-range, on the condition that the range still holds: a range shrinks only where a point is corrected.
+A point is created, so an existing point is refused, and its additions with it. A point adds to the count and
+the sum of a roll-up, which commutes. It sets the lowest or highest value if it is outside the range, on the
+condition that it still is. Values inside the range are added without a read, from a cached range, on the
+condition that the range is still valid: a range shrinks only when a point is corrected.
 
 Corrections and back-fills recount windows. They read the roll-up first and its points after that, and write
 the result on the condition that the roll-up has not changed. A point that is added meanwhile changes it in
-the same transaction, so none is left out or counted twice. Correcting a value that was neither the lowest
+its own transaction, so no point is left out or counted twice. Correcting a value that was neither the lowest
 nor the highest needs no recount.
 """
 
@@ -40,7 +40,7 @@ Progress = Callable[[datetime, int], None]
 Range = tuple[Decimal, Decimal]
 """A lowest and a highest value."""
 
-_MAX_TOGETHER: Final = 90  # entries of a transaction, which takes a hundred
+_MAX_TOGETHER: Final = 90  # entries of a transaction; the limit is a hundred
 _MAX_SEEN: Final = 8192  # cached roll-ups and buckets
 _ADVICE: Final = "try again later"
 _ADVICE_ON_ADDING: Final = (
@@ -113,7 +113,7 @@ def _add(plan: Plan, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
 
 
 def _summed(plan: Plan, points: Sequence[TimeSeriesPoint]) -> list[Summary]:
-    """What the points add to each window that has not expired."""
+    """The additions of the points to each window that has not expired."""
     ones = [point.summary for point in points]
     return [
         summary
@@ -124,7 +124,7 @@ def _summed(plan: Plan, points: Sequence[TimeSeriesPoint]) -> list[Summary]:
 
 
 def _list_bucket(plan: Plan, tx: Transaction, series: str, bucket: datetime) -> Steps[None]:
-    """List a bucket, unless it is known to be listed."""
+    """Record a bucket in the list of buckets, unless it is known to be listed."""
     if (series, bucket) in plan.seen:
         return
     # The newest up to it: an older bucket also shows whether the layout has changed.
@@ -137,9 +137,9 @@ def _list_bucket(plan: Plan, tx: Transaction, series: str, bucket: datetime) -> 
 def _roll_up(
     shard: Shard, tx: Transaction, summaries: Sequence[Summary]
 ) -> Steps[dict[object, Range]]:
-    """Add the summaries to their roll-ups; returns the ranges of these after that.
+    """Add the summaries to their roll-ups; returns the new ranges.
 
-    Those that may have to be created, or to get a wider range, are read.
+    Roll-ups that may have to be created, or widened, are read.
     """
     plan, unknown = shard.plan, list[Summary]()
     ranges: dict[object, Range] = {}
@@ -163,7 +163,7 @@ def _roll_up(
 
 
 def _add_up(shard: Shard, tx: Transaction, summary: Summary, known: Range) -> Range:
-    """Add to a roll-up, if its range is still `known`; returns its range after that."""
+    """Add to a roll-up, if its range is still `known`; returns its new range."""
     kind, (lowest, highest) = TimeSeriesRollUp, summary.range
     changes = [kind.count.add(summary.count), kind.total.add(summary.total), kind.changes.add(1)]
     if lowest < known[0]:
@@ -306,7 +306,7 @@ def _fill(shard: Shard, every: timedelta, span: Span, source: timedelta | None) 
 
 
 def _is_complete(plan: Plan, window: Summary, source: timedelta | None) -> bool:
-    """Whether nothing has expired of a window's roll-up, and of what it is recounted from."""
+    """Whether neither a window's roll-up nor any of its sources has expired."""
     if plan.has_expired(window.start + window.every, plan.roll_ups[window.every]):
         return False
     if source is None:
@@ -340,7 +340,7 @@ def _recounted(
 
 
 def _put(shard: Shard, tx: Transaction, known: TimeSeriesRollUp | None, summary: Summary) -> None:
-    """Set a roll-up to what was counted, if it has not changed since it was read."""
+    """Set a roll-up to the new count, if it has not changed since it was read."""
     if known is None:
         tx.create(shard.roll_up(summary))
         return

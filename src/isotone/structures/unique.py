@@ -61,9 +61,9 @@ class Unique(Structure[S]):
 
     @operation
     def reserve(self, value: str, owner: str, *, seconds: float | None = None) -> Steps[None]:
-        """Take a value, for good or for `seconds` seconds. Cost: one write.
+        """Reserve a value, permanently or for `seconds` seconds. Cost: one write.
 
-        Its owner may take it again, for a longer or shorter time. Raises `NotUnique`.
+        Its owner may reserve it again, for a longer or shorter time. Raises `NotUnique`.
         """
         taken, free = self._reservation(value, owner, seconds)
         try:
@@ -82,10 +82,10 @@ class Unique(Structure[S]):
 
     @operation
     def transfer(self, value: str, owner: str, to: str) -> Steps[None]:
-        """Give a value to another owner, for good. Cost: one write.
+        """Transfer a value to another owner, permanently. Cost: one write.
 
-        Raises `NotFound` where it is free, `NotUnique` where another owner has it. Where `to` has it for
-        good already, nothing happens: the answer to an earlier call may have been lost.
+        Raises `NotFound` if it is free, `NotUnique` if another owner has it. If `to` already has it
+        permanently, nothing happens: the response to an earlier call may have been lost.
         """
         try:
             yield from self._transfer(self.calls, value, owner, to)
@@ -97,16 +97,16 @@ class Unique(Structure[S]):
 
     @operation
     def owner_of(self, value: str) -> Steps[str | None]:
-        """The owner of a value; None where it is free. Cost: a consistent read."""
+        """The owner of a value; None if it is free. Cost: a consistent read."""
         taken = yield from self.calls.get(self._kind, consistent=True, **self._key(value))
         return None if taken is None else taken.owner
 
     @validated
     def within(self, tx: Transaction) -> UniqueWrites:
-        """The same writes as part of a transaction: all of it is written, or nothing."""
+        """The same writes as part of a transaction: all or none are written."""
         return UniqueWrites(self, tx)
 
-    # Writes: `to` is the store's calls, which give steps, or a transaction, which collects them
+    # Writes: `to` is the store's calls, which return steps, or a transaction, which collects them
 
     def _reservation(
         self, value: str, owner: str, seconds: float | None
@@ -140,8 +140,8 @@ class Unique(Structure[S]):
 class UniqueWrites:
     """The writes of a `Unique` in a transaction.
 
-    Where one is refused, the transaction fails, and `failures` has the reason: for `reserve`, `NotUnique` with
-    the `owner`; for the others, `ConditionFailed` whose `current` is the value as it is, or None.
+    If one is refused, the transaction fails, and `failures` has the reason: for `reserve`, `NotUnique` with
+    the `owner`; for the others, `ConditionFailed` with the stored value as `current`, or None.
     """
 
     def __init__(self, unique: Unique[Any], tx: Transaction) -> None:
@@ -149,15 +149,15 @@ class UniqueWrites:
         self._tx = tx
 
     def reserve(self, value: str, owner: str, *, seconds: float | None = None) -> None:
-        """Take a value, for good or for `seconds` seconds. Cost: one entry of the transaction."""
+        """Reserve a value, permanently or for `seconds` seconds. Cost: one entry of the transaction."""
         taken, free = self._unique._reservation(value, owner, seconds)
         refused = functools.partial(self._unique._taken, value)
         self._tx.put(taken, when=free, otherwise=refused)
 
     def release(self, value: str, owner: str) -> None:
-        """Release a value, which `owner` must have. Cost: one entry of the transaction."""
+        """Release a value that `owner` has. Cost: one entry of the transaction."""
         self._unique._release(self._tx, value, owner)
 
     def transfer(self, value: str, owner: str, to: str) -> None:
-        """Give a value to another owner, for good. Cost: one entry of the transaction."""
+        """Transfer a value to another owner, permanently. Cost: one entry of the transaction."""
         self._unique._transfer(self._tx, value, owner, to)

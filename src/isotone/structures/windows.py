@@ -2,7 +2,7 @@
 
 A business day starts at a time of day in a zone, for example at 4 am in New York, and ends when the next one
 starts; so it has 23 or 25 hours when the clocks change. Windows shorter than a day are counted from its start, by
-elapsed time and not by the clock's face: none is missing, none comes twice, and the last one ends with the day.
+elapsed time and not by the wall clock: none is missing or repeated, and the last one ends with the day.
 Windows of whole days start on a Monday, counted from the first one of the calendar.
 
     2022-08-13#2     the third quarter of an hour (they count from 0) of the day 2022-08-13, which is the
@@ -23,7 +23,7 @@ from typing import Final, Literal
 from isotone.errors import UsageError
 
 Every = timedelta | Literal["quarter-hour", "hour", "day", "week", "month", "all time"]
-"""How often a window starts: any length below a day, or any number of whole days."""
+"""The length of windows: any length below a day, or any number of whole days."""
 
 _NAMED: Final = {
     "quarter-hour": timedelta(minutes=15),
@@ -61,7 +61,7 @@ def instant(moment: datetime) -> datetime:
 
 
 def written(length: object) -> str:
-    """A span of time as in source code: `timedelta(days=1)`."""
+    """A span of time in source code form: `timedelta(days=1)`."""
     return repr(length).removeprefix("datetime.")
 
 
@@ -71,7 +71,7 @@ def floor(moment: datetime, length: timedelta) -> datetime:
 
 
 def _named(every: Every, day_starts: time, zone: tzinfo) -> str:
-    """The windows in words: how often, from when, and in which zone, if that has a name."""
+    """A description of the windows: their length, start, and zone, if it has a name."""
     words: str = every if isinstance(every, str) else _SAME.get(every, str(every))
     if words == "all time":
         return words
@@ -82,7 +82,7 @@ def _named(every: Every, day_starts: time, zone: tzinfo) -> str:
 
 
 class Windows:
-    """The windows of a kind, and which of them contains a time.
+    """The windows of one length; finds the window that contains a time.
 
     >>> from zoneinfo import ZoneInfo
     >>> quarters = Windows("quarter-hour", day_starts=time(4), zone=ZoneInfo("America/New_York"))
@@ -143,7 +143,7 @@ class Windows:
         return Window(day.isoformat(), self._begin(day), self._begin(day + _DAY))
 
     def _begin(self, day: date) -> datetime:
-        # In UTC, because Python compares and subtracts times of one zone by the clock's face.
+        # In UTC, because Python compares and subtracts times of one zone by the wall clock.
         return datetime.combine(day, self.day_starts, tzinfo=self.zone).astimezone(UTC)
 
     def _of_days(self, day: date) -> Window:

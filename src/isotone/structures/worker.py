@@ -10,9 +10,9 @@
 
     fan_out.run(store)                       # or: isotone worker module:fan_out shop.db
 
-Every change comes to every handler at least once, and the changes of one item collection (one partition
-key) in order. After a crash, what was not in the checkpoint comes again. So handlers make writes that may
-be repeated (a put under a key that contains `event.id`), or write in `context.once()`.
+Every change is delivered to every handler at least once, and the changes of one item collection (one
+partition key) in order. After a crash, the changes since the checkpoint are delivered again. So handlers make
+writes that can be repeated (a put under a key that contains `event.id`), or write in `context.once()`.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class Worker:
-    """Handlers for the changes of a table, and everything that runs them.
+    """Handlers for the changes of a table, and methods to run them.
 
-    - `name`: tells the workers of a table apart; each of them gets all changes.
+    - `name`: identifies the worker; each worker of a table gets all changes.
     - `table`: must be declared with a stream.
-    - `leases`: the table of leases and checkpoints; `TABLE.workers` unless given. It may be the table itself.
-    - `settings`: how it runs.
+    - `leases`: the table of leases and checkpoints; by default `TABLE.workers`. It may be the table itself.
+    - `settings`: see `WorkerSettings`.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Worker:
 
     @property
     def settings(self) -> WorkerSettings:
-        """How it runs."""
+        """The settings."""
         return self.plan.settings
 
     # Declaring
@@ -111,7 +111,7 @@ class Worker:
     def on(self, entity: Any = None, /, *kinds: EventKind) -> Any:
         """Declare a handler that is called with one event at a time.
 
-        `entity` selects the events of an entity and its subclasses; without it, those of every item.
+        `entity` selects the events of an entity and its subclasses; without it, the events of every item.
         `kinds` selects "inserted", "modified" and "removed" events; without it, all. Raises `UsageError` for
         a name that is taken.
         """
@@ -124,8 +124,8 @@ class Worker:
     def on_many(self, entity: Any = None, /, *kinds: EventKind) -> Any:
         """Declare a handler that is called with all events of a page, in order.
 
-        It is called after the handlers that take one. Where it raises, it is called again with each event
-        by itself, so that a bad event holds up no other.
+        It is called after the handlers for single events. If it raises, it is called again with each event
+        alone, so that a bad event does not block others.
         """
         return self._declaring(entity, kinds, takes_many=True)
 
@@ -150,7 +150,7 @@ class Worker:
         return declare
 
     def _check_entity(self, entity: Any) -> None:
-        """Refuse a class of which no event ever comes."""
+        """Refuse a class that has no events in this table."""
         if entity is None:
             return
         if not (isinstance(entity, type) and issubclass(entity, Entity)):
@@ -173,7 +173,7 @@ class Worker:
     # Running
 
     def create_tables(self, store: Store) -> list[str]:
-        """Create the table with its stream, and the table of leases, where they are missing."""
+        """Create the table with its stream, and the table of leases, unless they exist."""
         return store.create_tables(*dict.fromkeys((self.table, self.leases)))
 
     def run(
@@ -190,7 +190,7 @@ class Worker:
 
         `workers` members share the shards, each in a thread. `progress` is called about once a second. Any
         number of processes may run at the same time. Raises errors of the tables or the store that are not
-        transient, and never those of handlers.
+        transient, but never the errors of handlers.
         """
         running = self.start(
             store, workers=workers, until_idle=until_idle, settings=settings, progress=progress
@@ -207,7 +207,7 @@ class Worker:
         settings: WorkerSettings | None = None,
         progress: Progress | None = None,
     ) -> RunningWorker:
-        """Handle changes in threads; the end of the block, or `stop()`, ends them gracefully.
+        """Handle changes in threads; the end of the block, or `stop()`, stops them gracefully.
 
         with fan_out.start(store): ...
         """
@@ -229,7 +229,7 @@ class Worker:
     # Dead letters
 
     def dead_letters(self, store: Store) -> list[WorkerDeadLetter]:
-        """The events that handlers could not handle, with their errors, the oldest first."""
+        """The events that handlers failed to handle, with their errors, the oldest first."""
         return list(self.iterate_dead_letters(store))
 
     def iterate_dead_letters(self, store: Store) -> Iterator[WorkerDeadLetter]:
@@ -240,7 +240,7 @@ class Worker:
     def redrive(self, store: Store, *letters: WorkerDeadLetter) -> tuple[int, int]:
         """Handle dead letters (all, or those given) again, the oldest first.
 
-        Returns how many were handled, which are deleted, and how many failed again, which stay; the reasons
+        Returns how many were handled (these are deleted) and how many failed again (these remain); the reasons
         are logged.
         """
         delivery = Delivery(self.plan, store, self.settings)

@@ -1,6 +1,6 @@
-"""Delivery of events to handlers: in order, retried with growing pauses, given up as dead letters.
+"""Delivery of events to handlers: in order, retried with growing pauses, and finally as dead letters.
 
-A dead letter is an event that a handler could not handle, kept with the error until somebody decides.
+A dead letter is an event that a handler failed to handle, kept with the error until it is redriven or discarded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from isotone.structures.worker_leases import HeldShard, WorkerDeadLetter, Worker
 
 KINDS: Final[tuple[EventKind, ...]] = ("inserted", "modified", "removed")
 _LOGGER: Final = logging.getLogger("isotone.worker")
-_EFFECTS_KEPT: Final = timedelta(days=3)  # records live for one
+_EFFECTS_KEPT: Final = timedelta(days=3)  # records are kept for one day
 _MAX_RECORD: Final = 350_000  # bytes of a record, to fit into an item with the rest
 _MAX_ERROR: Final = 2_000  # characters
 _REPORTED: Final = 5.0  # seconds: the reporting threshold for a call that has not returned
@@ -51,16 +51,16 @@ Events = Sequence[Event[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """How a worker runs.
+    """The settings of a worker.
 
-    - `lease`: seconds after which the shards of a silent member are given to others.
-    - `batch`: records that are read at once, up to 1,000.
-    - `attempts`: how often a handler is tried with an event before that is a dead letter.
+    - `lease`: seconds after which other members take over the shards of a silent member.
+    - `batch`: records read at once, up to 1,000.
+    - `attempts`: how often an event is tried before it becomes a dead letter.
     - `base`, `longest`: the pause between attempts is random, with a bound that starts at `base` seconds,
       doubles, and stops at `longest`.
-    - `poll`: seconds between looks at a shard that has nothing new.
-    - `start`: where a worker that never ran begins, at the oldest record that is kept (TRIM_HORIZON), or
-      with the next one (LATEST).
+    - `poll`: seconds between checks of a shard without new records.
+    - `start`: where a new worker starts: at the oldest record that is kept (TRIM_HORIZON), or with the next
+      one (LATEST).
     """
 
     lease: float = 30.0
@@ -86,7 +86,7 @@ class WorkerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerCall:
-    """A call of a handler that has not returned: with which event, and for how many seconds."""
+    """A call of a handler that has not returned: its event, and its duration in seconds."""
 
     handler: str
     event: str
@@ -98,15 +98,15 @@ class HandlerCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerProgress:
-    """What a worker has done so far.
+    """The progress of a worker.
 
-    - `shards`: held now.
-    - `records`: handled or passed over; `rate` of them in a second, of late.
+    - `shards`: currently held.
+    - `records`: handled or skipped; `rate` of them per second, recently.
     - `deliveries`: calls of handlers that succeeded.
     - `retries`: calls that failed and were tried again.
-    - `dead_letters`: events that were given up.
-    - `lost`: shards of which records may have been dropped before they were read.
-    - `lag`: seconds by which the slowest shard is behind; 0 where all is read.
+    - `dead_letters`: events that became dead letters.
+    - `lost`: shards whose records may have been dropped before they were read.
+    - `lag`: seconds by which the slowest shard is behind; 0 if everything is read.
     - `calling`: the longest of the calls that have not returned.
     """
 
@@ -143,7 +143,7 @@ class WorkerProgress:
 
     @property
     def outcome(self) -> str:
-        """The results in words."""
+        """The results as a text."""
         parts = [_counted(self.records, "record")]
         if self.dead_letters:
             parts.append(_counted(self.dead_letters, "dead letter"))
@@ -160,7 +160,7 @@ def _counted(number: int, what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """A function, and the events that it is for. Raises `UsageError` for one that a call would not run."""
+    """A function and its events. Raises `UsageError` for a coroutine or generator function, which a call would not run."""
 
     name: str
     entity: type[Entity] | None
@@ -177,9 +177,9 @@ class Handler:
             )
 
     def takes(self, event: Event[Any]) -> bool:
-        """Whether it is for an event: of its entity's tag, or of a class derived from its entity.
+        """Whether it handles an event: one with its entity's tag, or of a class derived from its entity.
 
-        The class alone does not tell: a class that was defined again has the tag of the first one.
+        The class alone is not enough: a class that was defined twice has the same tag.
         """
         if self.kinds and event.kind not in self.kinds:
             return False
@@ -194,7 +194,7 @@ class Handler:
 
 @dataclass(frozen=True, slots=True)
 class WorkerPlan:
-    """What a worker was declared with: its tables, its handlers by name, and its settings."""
+    """The declaration of a worker: its tables, its handlers by name, and its settings."""
 
     name: str
     table: Table
@@ -205,7 +205,7 @@ class WorkerPlan:
 
 @dataclass(slots=True)
 class Context:
-    """What a handler gets besides the event."""
+    """The second argument of a handler, beside the event."""
 
     store: Store
     """The store that the worker reads from."""
@@ -216,18 +216,18 @@ class Context:
     attempt: int
     """1 when the event is handled for the first time, as far as this process knows."""
     stopping: Callable[[], bool]
-    """Tells whether the worker is to end, or others may have its shard.
+    """Returns whether the worker must stop, or may have lost the shard.
 
-    A long handler asks now and then, and gives up by raising: the event comes again.
+    A long handler checks it occasionally, and raises to give up: then the event is delivered again.
     """
     _events: Events = field(repr=False)
     _effects: type[WorkerEffect] = field(repr=False)
 
     @property
     def key(self) -> str:
-        """A key for idempotent writes: the same whenever this event comes to this handler, and unique.
+        """A key for idempotent writes: unique, and the same each time this handler gets this event.
 
-        Raises `UsageError` where a handler takes many events: a page is never the same twice.
+        Raises `UsageError` for a handler of many events: a page is never the same twice.
         """
         if len(self._events) != 1:
             raise UsageError("many events have no key together; use the id of each")
@@ -235,10 +235,10 @@ class Context:
 
     @contextmanager
     def once(self, event: Event[Any] | None = None) -> Iterator[Transaction]:
-        """A transaction whose writes are made once, however often the event comes.
+        """A transaction that takes effect once, however often the event is delivered.
 
-        It writes one item more, by which an event that comes again is recognized; then nothing is written,
-        and nothing raised. An event has one such transaction in each handler.
+        It writes one more item, which identifies the event. When the event is delivered again, the
+        transaction writes nothing and raises nothing. An event has one such transaction in each handler.
 
             with context.once() as t:
                 t.update(Song, Song.plays.add(1), id=event.entity.song)
@@ -259,7 +259,7 @@ class Context:
 
 
 class Interrupted(Exception):
-    """The worker is to end, or may have lost the shard, before all events are handled."""
+    """The worker must stop, or may have lost the shard, before all events are handled."""
 
 
 class ProcessEnded(Exception):
@@ -269,7 +269,7 @@ class ProcessEnded(Exception):
 class Delivery:
     """Calls a worker's handlers with events; `counts` has the outcomes.
 
-    `pause` waits for some seconds, `stopping` tells whether the worker is to end.
+    `pause` waits for some seconds, `stopping` tells whether the worker must stop.
     """
 
     def __init__(
@@ -292,11 +292,11 @@ class Delivery:
         self._call: tuple[Handler, Events, float] | None = None
 
     def deliver(self, events: Events, shard: HeldShard) -> bool:
-        """Handle events of a shard in order while the lease holds; returns False where some are left."""
+        """Handle events of a shard in order while the lease holds; returns False if some remain."""
         takes_many = any(handler.takes_many for handler in self._plan.handlers.values())
         done = 0
         while done < len(events):
-            # A suspected record is tried alone, also by a handler that takes many.
+            # A suspected record is tried alone, even by a handler of many events.
             size = len(events) if takes_many and not shard.is_suspicious else 1
             chunk = events[done : done + size]
             if shard.lease.wanted is not None:
@@ -312,10 +312,10 @@ class Delivery:
         return True
 
     def redrive(self, letter: WorkerDeadLetter) -> bool:
-        """Handle a dead letter again: delete it, or note the new error; returns whether it was handled."""
+        """Handle a dead letter again: delete it, or record the new error; returns whether it was handled."""
         handler = self._plan.handlers.get(letter.handler)
         if handler is None or letter.record is None:
-            why = "its handler does not exist any more" if handler is None else _TOO_LARGE
+            why = "its handler no longer exists" if handler is None else _TOO_LARGE
             _LOGGER.warning("%s of %s stays: %s", letter.keys, letter.handler, why)
             return False
         record = json.loads(zlib.decompress(letter.record))
@@ -369,7 +369,7 @@ class Delivery:
         return self._routes[route]
 
     def _is_deadly(self, event: Event[Any], shard: HeldShard) -> bool:
-        """Note that an event is tried; after too many crashes at it, make it a dead letter."""
+        """Record that an event is tried; after too many crashes, make it a dead letter."""
         handlers = self._handlers_of(event)
         crashes = shard.mark(event) if handlers else 0
         if crashes < self._settings.attempts:
@@ -386,7 +386,7 @@ class Delivery:
         attempt, faults = 1, 0
         ending, settings = self._ending(shard), self._settings
         while (error := self._try(handler, [event], attempt, ending)) is not None:
-            # A store that does not answer is not the event's fault.
+            # The event did not cause a store that does not respond.
             faults += not (isinstance(error, Exception) and is_transient(error))
             if faults == settings.attempts:
                 self._give_up(handler, event, error, attempt)
@@ -403,7 +403,7 @@ class Delivery:
     def _give_up(
         self, handler: Handler, event: Event[Any], error: BaseException, attempts: int
     ) -> None:
-        """Keep an event as a dead letter of a handler, once however often it comes. Cost: one write."""
+        """Store an event as a dead letter of a handler, only once. Cost: one write."""
         record = zlib.compress(json.dumps(event.record).encode())
         self._store.put(
             self._letters(
@@ -425,15 +425,15 @@ class Delivery:
         _LOGGER.error("%s gave up %s at attempt %d", handler.name, event, attempts, exc_info=error)
 
     def _ending(self, shard: HeldShard) -> Callable[[], bool]:
-        """Whether the worker is to end, or another member may read the shard already."""
+        """Whether the worker must stop, or another member may already read the shard."""
         return lambda: self._stopping() or not shard.is_safe()
 
     def _try(
         self, handler: Handler, events: Events, attempt: int, ending: Callable[[], bool]
     ) -> BaseException | None:
-        """Call a handler; returns what it raised, even `SystemExit` or a cancellation.
+        """Call a handler; returns the exception that it raised, even `SystemExit` or a cancellation.
 
-        Raises `Interrupted` where the worker is to end.
+        Raises `Interrupted` if the worker must stop.
         """
         if ending():
             raise Interrupted
@@ -459,7 +459,7 @@ class Delivery:
 
 
 def _text_of(error: BaseException) -> str:
-    """The text of an error, as an item can hold it."""
+    """The text of an error, in a form that can be stored."""
     try:
         words = str(error)
     except Exception:  # noqa: BLE001 - its type is told in any case

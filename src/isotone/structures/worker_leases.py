@@ -1,19 +1,19 @@
-"""What a worker keeps, and its leases on shards: who may read which, until when, and how far it is.
+"""The items of a worker, and its leases on shards: owner, end of the lease, and checkpoint.
 
     WORKER#fan-out               START#…               when the worker first ran on a stream
-                                 LEASE#…#shardId-…     a shard: its owner, until when, how far
-                                 DEAD#…                a record that a handler could not handle
+                                 LEASE#…#shardId-…     a shard: its owner, its lease, its checkpoint
+                                 DEAD#…                a record that a handler failed to handle
     WORKER#fan-out#EFFECT#…      EFFECT#deliver        an event's effect has been written
 
-All of it lies in one table, which may be the table of the data.
+All items are in one table, which may be the table of the data.
 
-A lease is held for a while and must be renewed; one that has run out may be taken by any member. Taking it
-raises its epoch, and every write names the epoch that the member holds. So a member that was slow, not dead,
-is refused from then on, and loses nothing but its place.
+A lease must be renewed; any member may take an expired lease. Taking it raises its epoch, and every write names
+the member's epoch. So the writes of a member that was slow, not dead, are refused from then on; it only loses its
+position.
 
-Every member decides by itself which leases to have (`decide`), from the leases alone. It takes free ones up
-to its even share. If that is not enough, it asks the member with the most for one, and the owner hands it
-over after the event at hand. So shards change hands one at a time, and no two members mean to read one.
+Every member decides alone which leases to take (`decide`), from the stored leases. It takes free ones up to its
+even share. If that is not enough, it requests one from the member with the most, and the owner hands it over after
+the current event. So shards move one at a time, and two members never read the same shard on purpose.
 """
 
 from __future__ import annotations
@@ -51,15 +51,17 @@ from isotone.model import (
 from isotone.structures.structure import bind_entity
 
 _LOGGER: Final = logging.getLogger("isotone.worker")
-_RETENTION: Final = timedelta(hours=25)  # after which a shard that is not listed is surely gone
+_RETENTION: Final = timedelta(
+    hours=25
+)  # after which a shard that is not listed certainly no longer exists
 _SUSPICIOUS_CRASHES: Final = 2  # at one checkpoint, after which its next records are suspected
 _SUSPECTS: Final = 1000  # records after such a checkpoint: a page
-_EMPTY_PAGES: Final = 2  # in a row, after which all there is counts as read
+_EMPTY_PAGES: Final = 2  # in a row, after which everything counts as read
 _SAVES: Final = 1.0  # seconds between the checkpoints of a page that takes long
 
 
 class WorkerStart(Entity):
-    """When a worker first ran on a stream; with LATEST, older records are not for it."""
+    """The time at which a worker first ran on a stream; with LATEST, it skips older records."""
 
     worker: Attr[str] = field()
     stream: Attr[str] = field()
@@ -74,9 +76,9 @@ class WorkerLease(Entity):
     - `epoch` rises with each change of owner. A member names its epoch in every write, so that one that was
       taken for dead cannot move its successor's checkpoint.
     - `wanted` names a member with fewer shards than its share, to which the owner hands this one over.
-    - `crash_count` counts the owners that ended without giving it back since the checkpoint last moved. From
-      the second on, each record is noted before it is handled (`trying`, `tries`), so that a record that
-      kills its process is found.
+    - `crash_count` counts the owners that ended without releasing it since the checkpoint last moved. From
+      the second on, each record is noted before it is handled (`trying`, `tries`), which finds a record that
+      crashes its process.
     """
 
     worker: Attr[str] = field()
@@ -102,9 +104,9 @@ class WorkerLease(Entity):
 
 
 class WorkerDeadLetter(Entity):
-    """A record that a handler could not handle, as the stream had it (JSON, deflated).
+    """A record that a handler failed to handle, in the stream's form (JSON, deflated).
 
-    `record` is None where it was too large; `keys` are the keys of its item in any case.
+    `record` is None if it was too large; `keys` always has the keys of its item.
     """
 
     worker: Attr[str] = field()
@@ -146,10 +148,10 @@ E = TypeVar("E", WorkerLease, WorkerStart)
 
 
 class Leases:
-    """The leases of one worker, as one of its members sees and changes them.
+    """The leases of one worker, read and changed by one of its members.
 
-    Changes return the lease as it is then, or None where they were refused. `lost` counts shards of which
-    records may have been dropped before they were read.
+    Changes return the new lease, or None if they were refused. `lost` counts shards whose records may have
+    been dropped before they were read.
     """
 
     def __init__(
@@ -180,7 +182,7 @@ class Leases:
     def start(self, table: Table, latest: str, *, from_now: bool) -> WorkerStart:
         """The stream to read: the table's latest, or an earlier one that was not read to its end.
 
-        Where the worker never ran, the first member notes from when on records are for it. Cost: a query and
+        If the worker never ran, the first member records the time from which it reads. Cost: a query and
         a listing, and for a new stream a write.
         """
         mine = self._starts.primary.where(WorkerStart.worker == self._worker)
@@ -203,7 +205,7 @@ class Leases:
         return start
 
     def _is_unread(self, start: WorkerStart) -> bool:
-        """Whether an ended stream is not read to its end; forgets one that is gone."""
+        """Whether an ended stream is not yet read to its end; removes streams that no longer exist."""
         leases = self.all(start.stream)
         try:
             shards = self.store.run(stream_reads.shards_of(start.stream))
@@ -224,9 +226,9 @@ class Leases:
     def register(
         self, stream: str, leases: Sequence[WorkerLease], shards: Sequence[stream_reads.Shard]
     ) -> list[WorkerLease]:
-        """Create leases for new shards, and delete those of shards that are gone; returns the leases then.
+        """Create leases for new shards, and delete those of dropped shards; returns the new leases.
 
-        `leases` must be older than `shards`, so that what is not listed is gone and not just unknown.
+        `leases` must be older than `shards`, so that a shard that is not listed was dropped and is not new.
         """
         known = {lease.shard for lease in leases}
         listed = {shard.id for shard in shards}
@@ -285,7 +287,7 @@ class Leases:
         return self._change(lease, WorkerLease.wanted.set(self._member), when=unchanged)
 
     def withdraw(self, lease: WorkerLease) -> WorkerLease | None:
-        """Take back what `ask` asked for. Cost: one write."""
+        """Withdraw the request of `ask`. Cost: one write."""
         still = WorkerLease.wanted == self._member
         return self._change(lease, WorkerLease.wanted.set(None), when=still)
 
@@ -318,7 +320,7 @@ class Leases:
 
 
 class Wish(NamedTuple):
-    """The leases to take, and the one to ask for, if any."""
+    """The leases to take, and the one to request, if any."""
 
     take: list[WorkerLease]
     ask: WorkerLease | None
@@ -329,7 +331,7 @@ def readable(
 ) -> list[WorkerLease]:
     """The leases of unfinished shards whose parents are finished.
 
-    A parent that is not listed any more is older than all that can be read, and counts as finished.
+    A parent that is no longer listed is older than all readable records, and counts as finished.
     """
     waiting = {shard.id for shard in shards} - _finished(leases)
     return [lease for lease in leases if lease.shard in waiting and lease.parent not in waiting]
@@ -340,7 +342,7 @@ def _finished(leases: Iterable[WorkerLease]) -> set[str]:
 
 
 def decide(leases: Sequence[WorkerLease], me: str, now: datetime) -> Wish:
-    """What a member wants of the readable leases."""
+    """The decision of a member about the readable leases."""
     live = [lease for lease in leases if lease.is_live(now)]
     held = Counter(lease.owner for lease in live)
     mine = held[me]
@@ -368,7 +370,7 @@ class HeldShard:
     """A shard that a member holds the lease on, read page by page from its checkpoint.
 
     `done` is the last sequence number that was handled. `is_lost` tells that another member has it,
-    `is_over` that nothing more will come.
+    `is_over` that there will be no more records.
     """
 
     def __init__(
@@ -395,7 +397,7 @@ class HeldShard:
     # Reading
 
     def page(self, limit: int) -> list[Event[Any]]:
-        """The next events; empty at the end of what there is."""
+        """The next events; empty if there are none at present."""
         events: list[Event[Any]] = []
         try:
             if self._position is None:
@@ -403,10 +405,10 @@ class HeldShard:
             events, self._position = self._read(self._position, limit)
             self.is_over = self._position is None
         except ExpiredIteratorException:
-            self._position = None  # the next look begins after what was handled
+            self._position = None  # the next read starts after the last handled record
             return []
         except ResourceNotFoundException:
-            self._leases.report_loss(self.lease.shard, "it was dropped with all that was in it")
+            self._leases.report_loss(self.lease.shard, "it was dropped with all its records")
             self.is_over = True
         self._empty = 0 if events else self._empty + 1
         self._behind = events[0].timestamp if events else None
@@ -420,7 +422,7 @@ class HeldShard:
             return self._store.run(stream_reads.position(stream, shard, after=self.done))
         except TrimmedDataAccessException:
             return self._oldest(
-                f"what followed {self.done} may have been dropped before it was read"
+                f"records after {self.done} may have been dropped before they were read"
             )
 
     def _read(self, start: str, limit: int) -> stream_reads.Records:
@@ -437,28 +439,28 @@ class HeldShard:
         return self._store.run(stream_reads.position(self.lease.stream, self.lease.shard))
 
     def rewind(self) -> None:
-        """Read again what was read and not handled."""
+        """Read the unhandled records again."""
         self._position = None
         self._empty = 0
         self.is_over = False
 
     @property
     def is_read(self) -> bool:
-        """Whether all that there is at present has been read."""
+        """Whether all present records have been read."""
         return self.is_over or self._empty >= _EMPTY_PAGES
 
     def lag(self, now: float) -> float:
-        """Seconds since the change that is handled, or was last; 0 where all is read."""
+        """Seconds since the current or last handled change was made; 0 if everything is read."""
         return 0.0 if self._behind is None else max(0.0, now - self._behind)
 
     # Checkpoints
 
     def advance(self, event: Event[Any]) -> None:
-        """Note that an event was handled, and write the checkpoint where the last is a second old."""
+        """Record that an event was handled, and write the checkpoint if the last one is a second old."""
         self.done = event.sequence
         self._behind = event.timestamp
         if event.schema is None or not issubclass(event.schema.entity, WORKER_ENTITIES):
-            # Otherwise a worker whose leases lie in the table that it reads would never be idle.
+            # Otherwise a worker with its leases in the table that it reads would never be idle.
             self.unsaved = True
         if self.unsaved and self._store.clock.now() - self._saved >= _SAVES:
             self.save()
@@ -469,7 +471,7 @@ class HeldShard:
         return self._suspects > 0
 
     def mark(self, event: Event[Any]) -> int:
-        """Note that a suspected event is handled next; returns how many crashed at it. Cost: one write."""
+        """Record that a suspected event is handled next; returns how many processes crashed at it. Cost: one write."""
         if self._marked is not None and self._marked[0] == event.sequence:
             return self._marked[1]  # this process has tried it, and is alive
         before = self.lease.tries if self.lease.trying == event.sequence else 0
@@ -479,7 +481,7 @@ class HeldShard:
         return before
 
     def note(self, current: WorkerLease) -> None:
-        """Note the lease as it is stored: another member may have it, or want it."""
+        """Remember the stored lease: another member may have it, or want it."""
         with self._writing:
             if current.epoch != self.lease.epoch:
                 self.is_lost = True
@@ -487,7 +489,7 @@ class HeldShard:
                 self.lease.wanted = current.wanted
 
     def save(self, *changes: Change) -> None:
-        """Write the checkpoint and renew the lease; notes whether it is lost or wanted."""
+        """Write the checkpoint and renew the lease; updates whether it is lost or wanted."""
         with self._writing:
             if not self._suspects and self.done != self.lease.checkpoint:
                 changes += RESET_CRASHES
@@ -505,9 +507,9 @@ class HeldShard:
             self.save()
 
     def let_go(self) -> None:
-        """Give the lease back, or to the member that wants it, with the checkpoint."""
+        """Release the lease, or hand it to the member that wants it, with the checkpoint."""
         with self._writing:
-            was_lost, self.is_lost = self.is_lost, True  # also where no answer tells that it is
+            was_lost, self.is_lost = self.is_lost, True  # even if no response confirms it
             if not was_lost:
                 self._leases.give_back(self.lease, self.done, finished=self.is_over)
 

@@ -1,7 +1,7 @@
 """The members of a worker: each holds some of the shards and works through them, in a thread.
 
-`coordinate`, `work`, `renew` and `release` are the steps of a member's life; `run` is its life. Transient
-errors (a store that does not answer, a throttled request) are waited for.
+`run` repeats the steps of a member: `coordinate`, `work`, `renew` and `release`. After a transient error (a store
+that does not respond, a throttled request) it waits and retries.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from isotone.structures.worker_leases import (
 
 _LOGGER: Final = logging.getLogger("isotone.worker")
 _MAX_PAUSE: Final = 10.0  # seconds between tries, while the store fails
-_FIRST_RETRY: Final = 1.0  # seconds after which a failed look at the leases is repeated; doubles
-_SOON: Final = 1 / 30  # of a lease, between looks where a shard is about to change hands
+_FIRST_RETRY: Final = 1.0  # seconds after which a failed read of the leases is repeated; doubles
+_SOON: Final = 1 / 30  # of a lease, between checks while a shard is handed over
 _INTERRUPT_CHECK: Final = 0.05  # seconds after which an interruption is noticed
 _REPORTS: Final = 1.0  # seconds between reports of progress
 _RATE_WINDOW: Final = 5.0  # seconds over which the rate is measured
@@ -50,7 +50,7 @@ def raise_unless_transient(error: IsotoneError) -> IsotoneError:
 class Member:
     """A member of a worker, in this thread. Tests replace `wait`, so that they take no time.
 
-    `siblings` are the members of this process, which need not prove to each other that they are alive.
+    `siblings` are the other members of this process, which are known to be alive.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class Member:
         self._due = 0.0
         self._retry = _FIRST_RETRY
 
-    # Its life
+    # The main loop
 
     def run(self, *, until_idle: bool = False) -> None:
-        """Work until `stop`, or until all is handled; leases are given back at the end."""
+        """Work until `stop`, or until everything is handled; releases all leases at the end."""
         ended = threading.Event()
         renewing = threading.Thread(
             target=self._keep_renewing, args=(ended,), name=f"renew-{self.id}", daemon=True
@@ -92,7 +92,7 @@ class Member:
             self.release()
 
     def stop(self) -> None:
-        """End after the event at hand."""
+        """Stop after the current event."""
         self._stop.set()
 
     def _run(self, *, until_idle: bool) -> None:
@@ -103,7 +103,7 @@ class Member:
             try:
                 self._coordinate_in_time()
             except IsotoneError as error:
-                failure = raise_unless_transient(error)  # what is held can be handled
+                failure = raise_unless_transient(error)  # the held shards can still be handled
             try:
                 handled = self.work()
                 if until_idle and not handled and failure is None and self.is_idle():
@@ -133,7 +133,7 @@ class Member:
             self._due = time.monotonic() + self.settings.lease * share
 
     def _keep_renewing(self, ended: threading.Event) -> None:
-        """Renew in time, and warn of a handler that takes longer than a lease."""
+        """Renew in time, and warn about a handler that takes longer than a lease."""
         warned: str | None = None
         while not ended.wait(self.settings.lease / 3):
             self.renew()
@@ -142,10 +142,10 @@ class Member:
                 warned = call.event
                 _LOGGER.warning("worker %s: %s holds up its shards", self._plan.name, call)
 
-    # Its steps
+    # Steps
 
     def coordinate(self) -> bool:
-        """List the shards, and take leases or ask for one, for even shares; returns whether it got any.
+        """List the shards, and take or request leases up to an even share; returns whether it got any.
 
         Cost: a query and a listing of the shards, and a write for each lease that changes.
         """
@@ -171,7 +171,7 @@ class Member:
     def _select_stream(self) -> tuple[str, bool]:
         """The stream to read, and whether it is the table's latest.
 
-        Where the table's stream was disabled and enabled again, the old one is read to its end first.
+        If the table's stream was disabled and enabled again, the old stream is read to its end first.
         """
         table, from_now = self._plan.table, self.settings.start == "LATEST"
         latest = self._store.run(streams.stream_of(table))
@@ -184,9 +184,9 @@ class Member:
         return self._start.stream, self._start.stream == latest
 
     def work(self) -> int:
-        """Handle a page of each shard; returns how many events were handled or passed over.
+        """Handle a page of each shard; returns how many events were handled or skipped.
 
-        A shard that is throttled holds up no other. Raises its error where nothing could be handled.
+        A throttled shard does not block the others. Raises its error if nothing could be handled.
         """
         before = self._delivery.counts["records"]
         failure: IsotoneError | None = None
@@ -220,16 +220,16 @@ class Member:
         self._with_each(HeldShard.renew, "renew")
 
     def release(self) -> None:
-        """Give all leases back, with their checkpoints."""
+        """Release all leases, with their checkpoints."""
         try:
             self._withdraw()
         except IsotoneError as error:
             _LOGGER.warning("worker %s could not give back: %s", self._plan.name, error)
         self._with_each(self._let_go, "give back")
-        self.held.clear()  # what could not be given back runs out
+        self.held.clear()  # leases that could not be released expire
 
     def _with_each(self, step: Callable[[HeldShard], None], what: str) -> None:
-        """Run a step for each shard; one that fails holds up no other."""
+        """Run a step for each shard; a failure does not stop the others."""
         for shard in list(self.held.values()):
             try:
                 step(shard)
@@ -237,7 +237,7 @@ class Member:
                 _LOGGER.warning("worker %s could not %s: %s", self._plan.name, what, error)
 
     def _withdraw(self) -> None:
-        """Ask for no more; what was handed over in the meantime is given back with the rest."""
+        """Withdraw all requests; leases handed over meanwhile are released with the rest."""
         if self._start is None or not self._is_waiting:
             return
         self._is_waiting = False
@@ -247,9 +247,9 @@ class Member:
         self._hold(self._handed_over(self._leases.all(self._start.stream)))
 
     def is_idle(self) -> bool:
-        """Whether this member has handled all of its part.
+        """Whether this member has handled its whole share.
 
-        Shards of other members are theirs, once those have shown that they are alive.
+        It does not wait for shards of other members, once they have shown that they are alive.
         """
         return self._has_read() and not self.coordinate() and self._is_settled
 
@@ -257,7 +257,7 @@ class Member:
         return all(shard.is_read for shard in self.held.values())
 
     def progress(self) -> WorkerProgress:
-        """What it has done so far."""
+        """Its progress."""
         shards, now = list(self.held.values()), self._store.clock.now()
         return WorkerProgress(
             **self._delivery.counts,
@@ -267,10 +267,10 @@ class Member:
             calling=self._delivery.calling(),
         )
 
-    # Taking and releasing
+    # Taking and releasing leases
 
     def _handed_over(self, leases: Iterable[WorkerLease]) -> list[WorkerLease]:
-        """Leases that others have handed to this member, and that it does not hold yet."""
+        """Leases that others have handed to this member and that it does not hold yet."""
         now = self._leases.now()
         mine = [lease for lease in leases if lease.owner == self.id and lease.is_live(now)]
         return [lease for lease in mine if lease.shard not in self.held]
@@ -283,9 +283,9 @@ class Member:
             )
 
     def _let_go(self, shard: HeldShard) -> None:
-        """Release a shard; where that fails, the next look at the leases tells who has it."""
+        """Release a shard; if that fails, the next read of the leases shows its owner."""
         self.held.pop(shard.lease.shard, None)
-        self._due = 0.0  # look at once: the shard's children can be read from now on
+        self._due = 0.0  # at once: the shard's children can be read from now on
         shard.let_go()
 
     def _have_shown_life(self, leases: Iterable[WorkerLease]) -> bool:
@@ -320,7 +320,7 @@ class RunningWorker:
 
     @property
     def progress(self) -> WorkerProgress:
-        """What all members have done so far."""
+        """The progress of all members."""
         now = time.monotonic()
         done = WorkerProgress.total(member.progress() for member in self._members)
         while len(self._counts) > 1 and now - self._counts[0][0] > _RATE_WINDOW:
@@ -330,9 +330,9 @@ class RunningWorker:
         return replace(done, rate=(done.records - before) / max(now - since, 0.001))
 
     def wait(self, stop: threading.Event | None = None) -> WorkerProgress:
-        """Wait until all members have ended, or until `stop` is set and they have.
+        """Wait until all members have stopped. Setting `stop` stops them.
 
-        Raises what ended one of them.
+        Raises the error that stopped one of them.
         """
         due = time.monotonic() + _REPORTS
         while running := [thread for thread in self._threads if thread.is_alive()]:
@@ -349,7 +349,7 @@ class RunningWorker:
         return self.progress
 
     def stop(self) -> WorkerProgress:
-        """End after the events at hand, give the leases back, and wait for that."""
+        """Stop after the current events, release the leases, and wait for that."""
         self._ask_to_stop()
         return self.wait()
 

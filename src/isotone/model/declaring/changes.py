@@ -72,7 +72,7 @@ class Set(_WithValue):
 
 
 class SetDefault(_WithValue):
-    """Set a field where the item does not have it yet."""
+    """Set a field if the item does not have it yet."""
 
     __slots__ = ()
 

@@ -238,7 +238,7 @@ class _Joined(Condition):
 
 
 class All(_Joined):
-    """True where all operands are."""
+    """True if all operands are."""
 
     __slots__ = ()
     sign = "&"
@@ -248,7 +248,7 @@ class All(_Joined):
 
 
 class AnyOf(_Joined):
-    """True where an operand is."""
+    """True if an operand is."""
 
     __slots__ = ()
     sign = "|"
@@ -259,7 +259,7 @@ class AnyOf(_Joined):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Negation(Condition):
-    """True where the operand is false."""
+    """True if the operand is false."""
 
     operand: Condition
 
@@ -274,7 +274,7 @@ class Negation(Condition):
 
 
 def all_of(conditions: tuple[Condition, ...]) -> Condition | None:
-    """The conditions joined into one; None where there is none."""
+    """The conditions joined into one; None if there is none."""
     if not conditions:
         return None
     return conditions[0] if len(conditions) == 1 else All(conditions)

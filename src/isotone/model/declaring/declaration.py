@@ -300,7 +300,7 @@ def _check_overloading(schema: EntitySchema, other: EntitySchema) -> None:
 
 
 def _collision(one: BoundKey, other: BoundKey) -> str | None:
-    """Why two keys can be the same, or None where some slot tells them apart."""
+    """Why two keys can be the same, or None if some slot tells them apart."""
     reasons = []
     for slot, its in zip(one.slots, other.slots, strict=False):
         if not (isinstance(slot, StringSlot) and isinstance(its, StringSlot)):

@@ -142,7 +142,7 @@ class _Place(Operand[T]):
         return FunctionTest(self._field, function, operands, self._path)
 
     def _check_kind(self, what: str, codes: Collection[str], instead: str) -> None:
-        """Raise where no value could satisfy the condition; DynamoDB would find nothing, silently."""
+        """Raise if no value could satisfy the condition; DynamoDB would find nothing, silently."""
 
     def __repr__(self) -> str:
         return f"<field {place_in(self._field, self._path)}>"
@@ -215,7 +215,7 @@ class Attr(_Place[T]):
 
     @property
     def writes_none(self) -> bool:
-        """Whether None is written, as NULL: where absence means another default."""
+        """Whether None is written, as NULL: if absence means another default."""
         options = self.options
         return options.default_factory is not None or options.default not in (MISSING, None)
 
@@ -270,7 +270,7 @@ class Attr(_Place[T]):
         return changes.Set(self, value)
 
     def set_default(self, value: T) -> changes.Change:
-        """Set the field where the item does not have it yet."""
+        """Set the field if the item does not have it yet."""
         return changes.SetDefault(self, value)
 
     def discard(self, value: T) -> changes.Change:

@@ -135,7 +135,7 @@ class StringSlot:
         return StringSlot(self.attribute, template, self.components)
 
     def encode(self, values: Mapping[str, Any]) -> AttributeValue | None:
-        """The attribute's value; None where a field that it needs is None."""
+        """The attribute's value; None if a field that it needs is None."""
         text = self._start
         for name, to_codec, encode, literal in self._encoders:
             value = values.get(name)
@@ -208,7 +208,7 @@ class NativeSlot:
         return self.attribute.type != "S"
 
     def encode(self, values: Mapping[str, Any]) -> AttributeValue | None:
-        """The attribute's value; None where the field is None."""
+        """The attribute's value; None if the field is None."""
         value = values.get(self.field.name)
         return None if value is None else self.field.encode(value)
 
@@ -262,7 +262,7 @@ class BoundKey:
         return tuple((slot.attribute.name, slot.encode, slot.is_short) for slot in self.slots)
 
     def encode(self, values: Mapping[str, Any]) -> Item | None:
-        """The key's attributes; None where a field that they need is None.
+        """The key's attributes; None if a field that they need is None.
 
         Raises `UsageError` for values that do not fit, and for a key longer than DynamoDB takes.
         """
@@ -601,7 +601,7 @@ Converter = Callable[[Any], Any] | None
 
 
 def _converters(component: Component) -> tuple[Converter, Converter]:
-    """From a field's value to what its codec takes, and back; None where both are the same."""
+    """From a field's value to what its codec takes, and back; None if both are the same."""
     python = _python_type(component.field.annotation)
     if isinstance(python, type) and issubclass(python, Enum):
         by_text = {str(member.value): member for member in python}

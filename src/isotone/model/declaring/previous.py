@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1024)
 def previous_schema(schema: EntitySchema) -> EntitySchema | None:
-    """The schema with its keys as they were; None where none is being widened."""
+    """The schema with its keys as they were; None if none is being widened."""
     keys = {name: previous_bound_key(key) for name, key in schema.keys.items()}
     if not any(keys.values()):
         return None
@@ -36,7 +36,7 @@ def previous_schema(schema: EntitySchema) -> EntitySchema | None:
 
 @lru_cache(maxsize=4096)
 def previous_bound_key(key: BoundKey) -> BoundKey | None:
-    """A key as it was; None where it is not being widened."""
+    """A key as it was; None if it is not being widened."""
     if not any(_is_widened(slot) for slot in key.slots):
         return None
     return replace(
@@ -47,7 +47,7 @@ def previous_bound_key(key: BoundKey) -> BoundKey | None:
 
 
 def previous_key(schema: EntitySchema, key: Item) -> Item | None:
-    """The primary key under which an item may still lie; None where there is no other than its own."""
+    """The primary key under which an item may still lie; None if there is no other than its own."""
     previous = previous_schema(schema)
     if previous is None or previous.primary is schema.primary:
         return None

@@ -123,7 +123,7 @@ class EntitySchema:
         )
 
     def encoded(self, field: Attr[Any], value: Any) -> Item:
-        """The attribute of a field with this value; none where absence means the same value."""
+        """The attribute of a field with this value; none if absence means the same value."""
         if value is not None and value != _EMPTY:
             return {field.attribute: field.encode(value)}
         if value is None and self.absent(field) is not None:
@@ -143,7 +143,7 @@ class EntitySchema:
         return default_of(field)
 
     def key_attributes(self, key: BoundKey, values: Mapping[str, Any], item: Item) -> Item:
-        """The attributes of one key; none of them where the entity is not in the index."""
+        """The attributes of one key; none of them if the entity is not in the index."""
         if key.index is None:
             return self.primary_key(values)
         if key.applies is not None and not key.applies.matches(item, {}):

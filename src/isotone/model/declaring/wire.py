@@ -273,7 +273,7 @@ def _literal(allowed: tuple[Any, ...]) -> WireType:
 
 
 def _code_of(values: Iterable[Any]) -> str | None:
-    """The one DynamoDB type of some values; None where they have several."""
+    """The one DynamoDB type of some values; None if they have several."""
     codes = {next(iter(to_wire(value))) for value in values}
     return codes.pop() if len(codes) == 1 else None
 
