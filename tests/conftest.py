@@ -7,9 +7,18 @@ Two profiles: `quick` is what `make test` runs, `long` what `make long` runs. A 
 of examples passes it through `tests.effort.examples` where it takes more than a second.
 """
 
+import gc
+
 from hypothesis import HealthCheck, settings
 from tests.effort import LONG
 
 settings.register_profile("long", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("long"), max_examples=50)
 settings.load_profile("long" if LONG else "quick")
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage less often, and never look at what was imported and collected for the session."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -79,6 +80,8 @@ def imports(tree: ast.AST, *, runtime_only: bool) -> Iterator[str]:
     Those for type checkers alone are left out where only the ones that run are wanted.
     """
     for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.expr):
+            continue  # no expression imports
         if runtime_only and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             continue
         if isinstance(node, ast.Import):
@@ -91,12 +94,19 @@ def imports(tree: ast.AST, *, runtime_only: bool) -> Iterator[str]:
             yield from imports(node, runtime_only=runtime_only)
 
 
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+@cache
 def imported(module: str, *, runtime_only: bool = True) -> set[str]:
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
-    return set(imports(tree, runtime_only=runtime_only)) - {module}
+    return set(imports(tree_of(module), runtime_only=runtime_only)) - {module}
 
 
-GRAPH = {module: imported(module) for module in MODULES}
+@cache
+def graph() -> dict[str, set[str]]:
+    """What each module imports."""
+    return {module: imported(module) for module in MODULES}
 
 
 def child_of(package: str, module: str) -> str | None:
@@ -109,13 +119,13 @@ def child_of(package: str, module: str) -> str | None:
 
 def parts_of(package: str) -> dict[str, set[str]]:
     """What the modules and sub-packages directly in a package import of one another."""
-    graph: dict[str, set[str]] = {}
-    for module, targets in GRAPH.items():
+    parts: dict[str, set[str]] = {}
+    for module, targets in graph().items():
         part = child_of(package, module)
         if part is not None:
             known = {child_of(package, target) for target in targets}
-            graph.setdefault(part, set()).update(known - {None, part})
-    return graph
+            parts.setdefault(part, set()).update(known - {None, part})
+    return parts
 
 
 def cycle_in(graph: dict[str, set[str]]) -> str:
@@ -135,7 +145,7 @@ def test_imports_point_down(module: str) -> None:
 
 
 def test_no_modules_import_each_other() -> None:
-    assert not cycle_in(GRAPH)
+    assert not cycle_in(graph())
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -156,7 +166,7 @@ def test_the_model_declares_then_writes_then_reads() -> None:
 
 @pytest.mark.parametrize("module", [each for each in MODULES if layer(each) in THROUGH_THE_DOOR])
 def test_the_model_is_imported_through_its_door(module: str) -> None:
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    tree = tree_of(module)
     sources = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     sources |= {
         name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
@@ -175,7 +185,6 @@ def test_every_module_says_what_it_is() -> None:
     silent = [
         module
         for module, path in MODULES.items()
-        if path.read_text(encoding="utf-8").strip()
-        and not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        if path.read_text(encoding="utf-8").strip() and not ast.get_docstring(tree_of(module))
     ]
     assert not silent, f"modules without a docstring: {silent}"

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
+from tests.structures import processes
 from tests.structures.simulation import Overtaken, Repeating
 
 import isotone
@@ -162,18 +163,12 @@ def test_a_gap_between_ticks_is_taken(feed: Feed, clock: ManualClock) -> None:
     assert feed.post("ann", "next").tick == first.tick + 1
 
 
-def posting(path: Path) -> list[int]:
-    """The ticks of some posts, all at one moment."""
-    with isotone.connect(path, clock=ManualClock(1_800_000_000)) as store:
-        return [Feed(store).post("ann", "hello").tick for _ in range(15)]
-
-
 def test_processes_post_at_one_moment_and_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "feed.db"
     with isotone.connect(path, clock=ManualClock(1_800_000_000)) as store:
         Feed(store).create_table()
         with ProcessPoolExecutor(3, multiprocessing.get_context("spawn")) as pool:
-            ticks = [tick for some in pool.map(posting, [path] * 3) for tick in some]
+            ticks = [tick for some in pool.map(processes.post, [path] * 3) for tick in some]
         assert sorted(ticks) == list(range(min(ticks), min(ticks) + 45))
         assert [post.tick for post in Feed(store).read("ann", 100)] == sorted(ticks)[::-1]
 
@@ -287,17 +282,12 @@ def test_answers_that_are_lost_do_no_harm(memory: Store, clock: ManualClock) -> 
         assert not store.all(feed.entries.primary.scan())
 
 
-def posting_with_tokens(path: Path) -> list[int]:
-    with isotone.connect(path) as store:
-        return [Feed(store).post("ann", "hello", token=str(number)).tick for number in range(15)]
-
-
 def test_processes_with_the_same_tokens_post_once(tmp_path: Path) -> None:
     path = tmp_path / "feed.db"
     with isotone.connect(path) as store:
         Feed(store).create_table()
         with ProcessPoolExecutor(3, multiprocessing.get_context("spawn")) as pool:
-            first, *others = pool.map(posting_with_tokens, [path] * 3)
+            first, *others = pool.map(processes.post_with_tokens, [path] * 3)
         assert others == [first, first]
         assert [post.tick for post in Feed(store).read("ann", 100)] == first[::-1]
 

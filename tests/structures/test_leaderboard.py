@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import LONG, examples
 from tests.structures.measuring import Measured
+from tests.structures.processes import record
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store
@@ -516,14 +517,6 @@ def test_threads_lose_nothing(store: Store, table_name: str, ranked: bool) -> No
         assert standing.score == (2 * sum(mine) + len(mine)) // (2 * len(mine))
 
 
-def _write(path: str, seed: int, ranked: bool) -> None:
-    chance = random.Random(seed)
-    with isotone.connect(path) as store:
-        board = Leaderboard(store, score="average", shards=2, ranked=ranked)
-        for _ in range(40):
-            board.record(f"{chance.randrange(3)}", chance.randrange(100))
-
-
 @pytest.mark.parametrize("ranked", [False, True])
 def test_processes_lose_nothing(tmp_path: Path, ranked: bool) -> None:
     path = str(tmp_path / "boards.db")
@@ -531,7 +524,7 @@ def test_processes_lose_nothing(tmp_path: Path, ranked: bool) -> None:
         board = Leaderboard(store, score="average", shards=2, ranked=ranked)
         board.create_table()
         context = multiprocessing.get_context("spawn")
-        writers = [context.Process(target=_write, args=(path, seed, ranked)) for seed in range(4)]
+        writers = [context.Process(target=record, args=(path, seed, ranked)) for seed in range(4)]
         for writer in writers:
             writer.start()
         for writer in writers:

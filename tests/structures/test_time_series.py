@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 from tests.structures.measuring import Measured
+from tests.structures.processes import add_points
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store
@@ -424,14 +425,6 @@ def test_threads_count_every_point_once(store: Store, table_name: str, shards: i
         )
 
 
-def _write(path: str) -> None:
-    with isotone.connect(path) as store:
-        series = TimeSeries(store, "readings")
-        for first in range(0, 2000, 20):
-            batch = range(first, first + 20)
-            series.add_many("s", [Point(each, NOW + timedelta(seconds=each)) for each in batch])
-
-
 def test_writers_that_are_killed_and_run_again_count_once(tmp_path: Path) -> None:
     path = str(tmp_path / "series.db")
     context = multiprocessing.get_context("spawn")
@@ -439,7 +432,7 @@ def test_writers_that_are_killed_and_run_again_count_once(tmp_path: Path) -> Non
         series = TimeSeries(store, "readings")
         series.create_table()
         for _ in range(2):
-            writers = [context.Process(target=_write, args=(path,)) for _ in range(2)]
+            writers = [context.Process(target=add_points, args=(path, NOW)) for _ in range(2)]
             for writer in writers:
                 writer.start()
             deadline = time.monotonic() + 30
@@ -452,7 +445,7 @@ def test_writers_that_are_killed_and_run_again_count_once(tmp_path: Path) -> Non
                 writer.join()
             written = [int(each.value) for each in series.points("s")]
             assert totals(series, MINUTE) == (len(written), sum(written))
-        last = context.Process(target=_write, args=(path,))
+        last = context.Process(target=add_points, args=(path, NOW))
         last.start()
         last.join()
         assert last.exitcode == 0

@@ -5,7 +5,6 @@ Each segment reads one request ahead at most, so that a slow consumer is not bur
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -52,6 +51,7 @@ async def together_async(
     progress: Progress | None = None,
 ) -> AsyncIterator[E]:
     """The same, awaited."""
+    import asyncio  # not at the top: a tenth of the time that a program without it takes to start
 
     def begin(segment: Traversal[E]) -> asyncio.Task[list[E]]:
         return asyncio.ensure_future(run(segment.step()))
