@@ -1,4 +1,4 @@
-"""`isotone check`, `version`: whether a file is sound, and what is installed."""
+"""`isotone check` and `isotone version`."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MEMORY: Final = ":memory:"
 
-_ATTEMPTS: Final = 4  # of a request to a server; few, because somebody waits at a terminal
+_ATTEMPTS: Final = 4  # of a request to a server; few, because a user is waiting at a terminal
 
 Connection = Backend
 

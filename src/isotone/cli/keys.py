@@ -1,4 +1,4 @@
-"""What a command needs to know of a table: the keys by which its items can be asked for."""
+"""The keys by which a command can read a table's items."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Table(NamedTuple):
 
 
 def table_of(connection: Connection, name: str) -> Table:
-    """A table's keys. Raises `UsageError` that lists the tables there are when it is not there."""
+    """A table's keys. Raises `UsageError` with a list of all tables if it does not exist."""
     from isotone.errors import ResourceNotFoundException
 
     try:

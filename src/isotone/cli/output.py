@@ -96,7 +96,7 @@ def _cell(value: AttributeValue | None) -> str:
 
 
 def _shown(text: str) -> str:
-    """The text with what would disturb a terminal spelt out."""
+    """The text with control characters escaped."""
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
     )

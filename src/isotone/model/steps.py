@@ -1,7 +1,7 @@
-"""Calls without I/O: what an operation asks of its backend, one request after the other.
+"""Calls without I/O: the requests of an operation, one after the other.
 
-An operation is a generator that yields a `Call` for each request and is sent the response; what it returns
-is the result. It yields a `Pause` if it has to wait (a throttled batch, a table that is being created)
+An operation is a generator that yields a `Call` for each request and is sent the response; its return
+value is the result. To wait, it yields a `Pause` (a throttled batch, a table that is being created)
 and is sent an empty response when the time is over. So there is one implementation of each operation, and
 `Store.run` and `AsyncStore.run` are two thin ways to execute it.
 

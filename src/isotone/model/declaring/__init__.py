@@ -1,1 +1,1 @@
-"""What a class statement declares: fields, keys, tables, and the schema that is made of them."""
+"""The declarations of a class statement: fields, keys, tables, and the schema made from them."""

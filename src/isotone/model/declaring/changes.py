@@ -1,4 +1,4 @@
-"""Changes of fields: what `Order.total.add(1)` makes, and how it becomes an update expression."""
+"""Changes of fields, such as `Order.total.add(1)`, and their update expressions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Change:
 
     @property
     def known(self) -> Any:
-        """The field's value after the change, where the change alone determines it."""
+        """The field's value after the change, if the change alone determines it."""
         raise UsageError(f"only the database knows the new value of {self.field.name!r}")
 
     @property

@@ -1,6 +1,6 @@
-"""Conditions on fields: what `Order.total > 3` makes.
+"""Conditions on fields, such as `Order.total > 3`.
 
-A condition is a tree. Queries take apart the conditions on key fields to compose bounds; filters and
+A condition is a tree. Queries derive bounds from the conditions on key fields; filters and
 conditional writes turn conditions into the expression trees of `isotone.expressions`. A condition refuses
 `bool()`, because `a and b` would silently drop one of the two.
 """
@@ -26,11 +26,13 @@ PathElements = tuple[str | int, ...]
 
 
 class Operand(Generic[T]):
-    """What a condition is about: a field, something inside a field, a size. It is not a value itself."""
+    """The subject of a condition: a field, a place inside a field, or a size. It is not a value."""
 
     __slots__ = ()
 
-    __iter__: ClassVar[None] = None  # or `list(Order.lines)` would loop for ever over __getitem__
+    __iter__: ClassVar[None] = (
+        None  # otherwise `list(Order.lines)` would loop forever over __getitem__
+    )
 
     def __contains__(self, value: object) -> NoReturn:
         raise TypeError(
@@ -40,7 +42,7 @@ class Operand(Generic[T]):
 
     @abstractmethod
     def _compare(self, operator: str, *values: Any) -> Condition:
-        """The condition that compares it with values; raises `UsageError` for wrong ones."""
+        """The comparison with values; raises `UsageError` for invalid ones."""
 
     def __eq__(self, other: T) -> Condition:  # type: ignore[override] # makes a condition
         return self._compare("=", other)
@@ -64,12 +66,12 @@ class Operand(Generic[T]):
 
 
 def place_in(field: Attr[Any], path: PathElements) -> str:
-    """A field, or a place inside it, as a program writes it."""
+    """A field, or a place inside it, in source code form."""
     return field.name + "".join(f"[{element!r}]" for element in path)
 
 
 def check_values(operand: Operand[Any], *values: Any) -> tuple[Any, ...]:
-    """The values that an operand is compared with; raises `UsageError` for another operand."""
+    """The values to compare an operand with; raises `UsageError` if one is itself an operand."""
     for value in values:
         if isinstance(value, Operand | Condition):
             raise UsageError(
@@ -80,7 +82,7 @@ def check_values(operand: Operand[Any], *values: Any) -> tuple[Any, ...]:
 
 
 def check_choices(operand: Operand[Any], values: Any) -> tuple[Any, ...]:
-    """The values of `is_in`: at least one, and no more than DynamoDB takes."""
+    """The values of `is_in`: at least one, and at most as many as DynamoDB allows."""
     if isinstance(values, str | bytes):
         raise UsageError(f"{operand!r}: is_in takes several values; write is_in([{values!r}])")
     listed = tuple(values)
@@ -119,11 +121,11 @@ class Condition:
 
     @abstractmethod
     def fields(self) -> Iterator[Attr[Any]]:
-        """The fields that the condition is about."""
+        """The fields in the condition."""
 
     @abstractmethod
     def __repr__(self) -> str:
-        """The condition as a program writes it, without the name of the class."""
+        """The condition in source code form, without the name of the class."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -147,7 +149,7 @@ class Comparison(Condition):
         return nodes.Comparison(self.operator, left, right[0])
 
     def wire(self, value: Any) -> AttributeValue:
-        """A value as the compared attribute has it; the prefix of `begins_with` is written as it is."""
+        """A value in the form of the compared attribute; the prefix of `begins_with` is unchanged."""
         if self.operator == "begins_with":
             return to_wire(value)
         return self.field.encode_at(self.path, value)
@@ -214,7 +216,7 @@ class SizeComparison(Condition):
 
 
 class _Joined(Condition):
-    """Several conditions joined; `a & b & c` makes one of three, not two of two."""
+    """Several conditions joined; `a & b & c` is one conjunction of three."""
 
     __slots__ = ("operands",)
 
@@ -274,7 +276,7 @@ class Negation(Condition):
 
 
 def all_of(conditions: tuple[Condition, ...]) -> Condition | None:
-    """The conditions joined into one; None if there is none."""
+    """All conditions joined by `&`; None if there are none."""
     if not conditions:
         return None
     return conditions[0] if len(conditions) == 1 else All(conditions)

@@ -1,4 +1,4 @@
-"""From a class statement to a schema: resolve types, bind keys, refuse what cannot work."""
+"""Turns a class statement into a schema: resolves types, binds keys, and refuses invalid declarations."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
 OWNER_ATTRIBUTE: Final = "_owner"
-"""In the marker item of a unique value: the primary key of the entity that has the value."""
+"""In the marker item of a unique value: the primary key of the entity with that value."""
 
 
 def declare(entity: type[Entity], table: Table, tag: str, version: int) -> EntitySchema:
-    """The schema of an entity class; raises `UsageError` for a declaration that cannot work."""
+    """The schema of an entity class; raises `UsageError` for an invalid declaration."""
     try:
         fields = _fields(entity, table)
         keys = {key.name: bind_key(key, table, tag) for key in _members(entity, Key).values()}
@@ -41,7 +41,7 @@ def declare(entity: type[Entity], table: Table, tag: str, version: int) -> Entit
 def check_base(base: type[Entity]) -> None:
     """Refuse a class without `table=` that extends an entity of a table.
 
-    It would share its parent's items, and nothing would tell the two kinds apart.
+    It would share its parent's items, and their kinds could not be distinguished.
     """
     if "__schema__" in vars(base):
         return  # a view of an entity, which names the schema
@@ -74,7 +74,7 @@ def _check_primary(keys: dict[str, BoundKey]) -> None:
 
 
 def _enter(schema: EntitySchema) -> None:
-    """Register the entity with its table; refused if its items would lie between a parent and its children."""
+    """Register the entity with its table; raises if its items would sort between a parent and its children."""
     entities = schema.table.entities
     previous = entities.get(schema.tag)
     entities[schema.tag] = schema
@@ -133,7 +133,7 @@ def _check_plain(entity: type[Entity], hints: dict[str, Any]) -> None:
 
 
 def _check_default(field: Attr[Any]) -> None:
-    """Refuse a default that all entities would share and that one of them could change."""
+    """Refuse a mutable default, which all entities would share."""
     default = field.options.default
     try:
         hash(default)
@@ -146,7 +146,7 @@ def _check_default(field: Attr[Any]) -> None:
 
 
 def _check_expiry(field: Attr[Any], table: Table) -> None:
-    """Put the field that expires items under the one TimeToLive attribute of the table."""
+    """Store the field that expires items in the table's TimeToLive attribute."""
     declared = field.options.name is not None or field.attribute != field.name
     if not declared:  # neither by this class nor by another one with the same base
         field.attribute = table.ttl
@@ -158,7 +158,7 @@ def _check_expiry(field: Attr[Any], table: Table) -> None:
 
 
 def _hints(entity: type[Entity]) -> dict[str, Any]:
-    """The annotations with their names resolved, also names of the function around the class."""
+    """The annotations with their names resolved, including local names of an enclosing function."""
     try:
         return typing.get_type_hints(entity, localns=_names_around(), include_extras=True)
     except NameError as error:
@@ -221,13 +221,13 @@ def _check_local(schema: EntitySchema, key: BoundKey) -> None:
 
 
 def _form(slot: Slot) -> tuple[object, list[str]]:
-    """What a slot writes: equal for slots that always write the same."""
+    """A description of a slot, equal for slots that always write the same."""
     template = slot.template if isinstance(slot, StringSlot) else None
     return template, [component.field.name for component in slot.components]
 
 
 def _check_attribute(schema: EntitySchema, key: BoundKey, slot: Slot) -> None:
-    """A key attribute may also be a field's attribute only if it holds that field as it is."""
+    """A key attribute can also be a field's attribute only if it contains that field unchanged."""
     if not isinstance(slot, StringSlot):
         return
     for field in schema.fields.values():
@@ -269,13 +269,13 @@ def _check_unique(schema: EntitySchema) -> None:
 
 
 def _attributes_of(table: Table) -> set[str]:
-    """The attributes that mean the same in every item of a table."""
+    """The attributes with the same meaning in every item of a table."""
     layouts = [table.keys, *map(table.layout, table.indexes)]
     return {table.tag, table.ttl, *(each.name for layout in layouts for each in layout.attributes)}
 
 
 def _check_neighbours(schema: EntitySchema) -> None:
-    """Refuse a primary key that another entity of the table could write as well."""
+    """Refuse a primary key that could equal one of another entity of the table."""
     for tag, other in tuple(schema.table.entities.items()):  # other threads define entities as well
         if tag == schema.tag:
             continue  # the class is defined again, in a notebook or a reloaded module
@@ -300,7 +300,7 @@ def _check_overloading(schema: EntitySchema, other: EntitySchema) -> None:
 
 
 def _collision(one: BoundKey, other: BoundKey) -> str | None:
-    """Why two keys can be the same, or None if some slot tells them apart."""
+    """Why two keys can be equal, or None if some slot distinguishes them."""
     reasons = []
     for slot, its in zip(one.slots, other.slots, strict=False):
         if not (isinstance(slot, StringSlot) and isinstance(its, StringSlot)):

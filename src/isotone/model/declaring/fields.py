@@ -47,7 +47,7 @@ MISSING: Final[Any] = type("MISSING", (), {"__repr__": lambda _: "MISSING"})()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a declaration says about its field, besides its type."""
+    """The options of a field's declaration."""
 
     default: Any = MISSING
     default_factory: Callable[[], Any] | None = None
@@ -209,25 +209,25 @@ class Attr(_Place[T]):
 
     @property
     def unique_within(self) -> tuple[Attr[Any], ...]:
-        """The fields within whose values this field's value is unique."""
+        """The fields that a unique value is unique together with."""
         unique = self.options.unique
         return () if isinstance(unique, bool) else unique
 
     @property
     def writes_none(self) -> bool:
-        """Whether None is written, as NULL: if absence means another default."""
+        """Whether None is written as NULL, because absence means another default."""
         options = self.options
         return options.default_factory is not None or options.default not in (MISSING, None)
 
     def encode(self, value: Any) -> AttributeValue:
-        """A value as the item has it; raises `UsageError` that names the field."""
+        """A value in the form of the item; raises `UsageError` that names the field."""
         try:
             return self.wire.encode(value)
         except UsageError as error:
             raise UsageError(f"field {self.name!r}: {error}") from None
 
     def encode_at(self, path: PathElements, value: Any) -> AttributeValue:
-        """A value somewhere inside the field, where only its own type is known."""
+        """A value at some place inside the field, encoded by its own type."""
         return to_wire(plain(value)) if path else self.encode(value)
 
     def path(self, *inner: str | int) -> nodes.Path:
@@ -287,7 +287,7 @@ class Attr(_Place[T]):
 
 
 class DecimalAttr(Attr[T]):
-    """A field of Decimals as type checkers see it on its class: whole numbers are accepted, too."""
+    """For type checkers: a field of Decimals on its class, which also accepts ints."""
 
     if TYPE_CHECKING:
 
@@ -361,11 +361,11 @@ def field(
 
     `default`, `default_factory`: the value of an entity that is made without one. `name`: the attribute's
     name in the item, if it is not the field's. `max` (and `min`, if below 0): the range of a number, which
-    determines its width in a string key; `scale`: its decimal places there. `alert`: the share of `max` at
-    which a number in a key is reported, while there is time to widen; None for never. `precision`: of a
-    datetime in a key. `case`: how a key normalises a text; the field itself keeps its case. `epoch`: write a
-    datetime as seconds since the epoch, to the microsecond. `zone`: the zone of existing texts that have
-    none. `unique`: no two entities of the kind have the same value; with a tuple of fields, no two that also
+    determines its width in a string key; `scale`: its decimal places there. `alert`: the fraction of `max` at
+    which a number in a key is reported, so that there is time to widen it; None for never. `precision`: of a
+    datetime in a key. `case`: how a key normalizes a text; the field itself keeps its case. `epoch`: write a
+    datetime as seconds since the epoch, to the microsecond. `zone`: the zone of existing texts without
+    one. `unique`: no two entities of the kind have the same value; with a tuple of fields, no two that also
     agree in those fields. An existing item claims its value when `store.move` moves it to its own key.
     `was`: the previous `max`, while keys are being widened (`store.widen`).
     """

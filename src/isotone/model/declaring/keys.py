@@ -1,9 +1,9 @@
 """Keys: `Key("CUSTOMER", customer_id).sort("ORDER", desc(number))`.
 
 A key is declared from literals and fields. When its entity is defined it is bound to the table as *slots*,
-one for each key attribute. A string slot joins its parts by `#`, each in a form that sorts as its value
-does; a native slot holds one field as it is. Which codec writes a field follows from its type and its
-declaration; a field that could not sort correctly is refused. Keys of existing tables may have another
+one for each key attribute. A string slot joins its parts with `#`, each in a form that sorts like its
+value; a native slot contains one field unchanged. A field's type and declaration determine its codec; a field
+that could not sort correctly is refused. Keys of existing tables may have another
 separator, or none, and forms that `raw`, `written` and `since_epoch` declare.
 """
 
@@ -42,12 +42,12 @@ _SAFE_LENGTH: Final = limits.SORT_KEY_SIZE // 8
 
 
 class Key:
-    """The primary key of an entity: what groups it, then what orders it within its group.
+    """The primary key of an entity: parts that group items, then parts that order them in a group.
 
     Parts are literals and fields. On the class it is a `Pattern`: `Order.primary.where(…)`.
 
     `separator` joins the parts; with `""` only literals separate them. With a separator other than `#`,
-    texts are written as they are, and refused if they contain it.
+    texts are not escaped, and are refused if they contain it.
     """
 
     index: str | None = None
@@ -159,7 +159,7 @@ class StringSlot:
         }
 
     def can_hold(self, values: Mapping[str, Any]) -> bool:
-        """Whether there can be a key with the given values: none is beyond its width."""
+        """Whether a key can have the given values: none is beyond its width."""
         return all(
             self.template.has_text(place, self.to_codec(place, values[name]))
             for place, (name, *_) in enumerate(self._encoders)
@@ -167,17 +167,17 @@ class StringSlot:
         )
 
     def to_codec(self, place: int, value: Any) -> Any:
-        """A field's value as its codec takes it."""
+        """A field's value in the form for its codec."""
         to_codec = self.converter(place)
         return value if to_codec is None else to_codec(value)
 
     def converter(self, place: int) -> Callable[[Any], Any] | None:
-        """How a field's value becomes what its codec takes; None if it is taken as it is."""
+        """The conversion of a field's value for its codec; None if it needs none."""
         return self._encoders[place][1]
 
 
 class NativeSlot:
-    """An attribute that holds one field as it is: a number, bytes, or a text of its own."""
+    """An attribute that contains one field unchanged: a number, bytes, or a text."""
 
     __slots__ = ("attribute", "components", "field")
 
@@ -246,7 +246,7 @@ class BoundKey:
 
     @cached_property
     def fields(self) -> list[Attr[Any]]:
-        """The fields that the key is made of, and those that decide whether an entity has it."""
+        """The fields in the key, and those that decide whether an entity has it."""
         named = {component.field.name: component.field for component in self.components}
         if self.when is not None:
             named.update({field.name: field for field in self.when.fields()})
@@ -254,7 +254,7 @@ class BoundKey:
 
     @cached_property
     def applies(self) -> CompiledCondition | None:
-        """What an item of the entity must satisfy to be in a sparse index."""
+        """The condition under which an item is in a sparse index."""
         return None if self.when is None else CompiledCondition.from_node(self.when.node())
 
     @cached_property
@@ -264,7 +264,7 @@ class BoundKey:
     def encode(self, values: Mapping[str, Any]) -> Item | None:
         """The key's attributes; None if a field that they need is None.
 
-        Raises `UsageError` for values that do not fit, and for a key longer than DynamoDB takes.
+        Raises `UsageError` for values that do not fit, and for a key longer than DynamoDB allows.
         """
         attributes: Item = {}
         text = ""
@@ -291,7 +291,7 @@ class BoundKey:
             )
 
     def sorts_by(self, component: Component) -> bool:
-        """Whether items lie in the order of a component; not so for some that `raw` declares."""
+        """Whether items sort by a component; False for some that `raw` declares."""
         return not any(
             each is component and not slot.template.keeps_order(place)
             for slot in self.sort
@@ -389,7 +389,7 @@ Form = Literal["value", "declared order", "raw"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Component:
-    """A field's place in a key: its direction, and the form in which it is written."""
+    """A field in a key: its direction and its form."""
 
     field: Attr[Any]
     descending: bool = False
@@ -418,7 +418,7 @@ def in_order(part: Attr[Any] | Component) -> Component:
 
 
 def raw(part: Attr[Any] | Component) -> Component:
-    """A text as it is, and an int without leading zeros: for existing keys.
+    """An unescaped text, or an int without leading zeros: for existing keys.
 
     A text that contains the separator is refused, unless it is the last part. Keys do not sort by such a
     number, nor by such a text if another part follows: conditions on them may use `==`, and on texts
@@ -430,7 +430,7 @@ def raw(part: Attr[Any] | Component) -> Component:
 
 
 def written(part: Attr[Any] | Component, pattern: str) -> Component:
-    """A date, or a datetime in UTC, in a form of your own, given as for `strftime`.
+    """A date, or a datetime in UTC, in a custom form, written as for `strftime`.
 
     Its parts must come in the order of their significance, or keys would not sort by them.
 
@@ -530,7 +530,7 @@ def _by_type(field: Attr[Any]) -> readable.Codec[Any]:
 
 
 def _python_type(annotation: Any) -> Any:
-    """The class of a field's values, None aside: that of a Literal is the class of its values."""
+    """The class of a field's values except None; for a Literal, the class of its values."""
     present = present_type(annotation)
     if get_origin(present) is Literal:
         kinds = {type(choice) for choice in get_args(present)}
@@ -601,7 +601,7 @@ Converter = Callable[[Any], Any] | None
 
 
 def _converters(component: Component) -> tuple[Converter, Converter]:
-    """From a field's value to what its codec takes, and back; None if both are the same."""
+    """The conversions between a field's value and its codec's; None if both are the same."""
     python = _python_type(component.field.annotation)
     if isinstance(python, type) and issubclass(python, Enum):
         by_text = {str(member.value): member for member in python}

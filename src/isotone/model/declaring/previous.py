@@ -1,7 +1,7 @@
-"""Keys as they were before they were widened: `field(max=9_999_999, was=99_999)`.
+"""Previous keys, before they were widened: `field(max=9_999_999, was=99_999)`.
 
-While `was` is declared, items may have keys of either width. A previous key is the present one with the
-previous maximum in its place.
+While `was` is declared, items may have keys of either width. A previous key is the current key with the
+previous maximum.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1024)
 def previous_schema(schema: EntitySchema) -> EntitySchema | None:
-    """The schema with its keys as they were; None if none is being widened."""
+    """The schema with its previous keys; None if none is being widened."""
     keys = {name: previous_bound_key(key) for name, key in schema.keys.items()}
     if not any(keys.values()):
         return None
@@ -36,7 +36,7 @@ def previous_schema(schema: EntitySchema) -> EntitySchema | None:
 
 @lru_cache(maxsize=4096)
 def previous_bound_key(key: BoundKey) -> BoundKey | None:
-    """A key as it was; None if it is not being widened."""
+    """The previous form of a key; None if it is not being widened."""
     if not any(_is_widened(slot) for slot in key.slots):
         return None
     return replace(
@@ -47,7 +47,7 @@ def previous_bound_key(key: BoundKey) -> BoundKey | None:
 
 
 def previous_key(schema: EntitySchema, key: Item) -> Item | None:
-    """The primary key under which an item may still lie; None if there is no other than its own."""
+    """The previous primary key under which an item may still be stored; None if there is none."""
     previous = previous_schema(schema)
     if previous is None or previous.primary is schema.primary:
         return None
@@ -61,7 +61,7 @@ def previous_key(schema: EntitySchema, key: Item) -> Item | None:
 
 
 def check(schema: EntitySchema) -> None:
-    """Refuse a `was` that says nothing; called at definition."""
+    """Refuse a `was` without effect; called at definition."""
     for field in schema.fields.values():
         was = field.options.was
         if was is None:
@@ -97,6 +97,6 @@ def _previous_codec(codec: readable.Codec[Any], component: Component) -> readabl
     was = component.field.options.was
     if was is None or not isinstance(codec, Measured):
         return codec
-    # Each codec that measures is a dataclass with a maximum, which its protocol cannot say.
+    # Each codec that measures is a dataclass with a maximum, which its protocol cannot express.
     narrower: readable.Codec[Any] = replace(codec, maximum=was)  # type: ignore[type-var]
     return narrower

@@ -54,7 +54,7 @@ class EntitySchema:
         self.identity = {field.name: field for field in self.primary.fields}
         self.indexes = [key for key in keys.values() if key.index is not None]
         self.patterns: dict[str, Pattern[Any]] = {}
-        """What each key is on the class, by its name; `Entity` fills it."""
+        """The class attribute of each key, by its name; `Entity` fills it."""
         self.by_role = {field.options.role: field for field in fields.values()}
         self.unique = [field for field in fields.values() if field.options.unique]
         self.computations: Mapping[str, Callable[[Any], Any]] = {
@@ -69,7 +69,7 @@ class EntitySchema:
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """The fields for which every entity has a value."""
+        """The fields that have a value in every entity."""
         return frozenset(
             name
             for name, field in self.fields.items()
@@ -92,7 +92,7 @@ class EntitySchema:
         )
 
     def to_item(self, values: Mapping[str, Any]) -> Item:
-        """The item of an entity, with all key attributes; raises `UsageError` for what does not fit."""
+        """The item of an entity, with all key attributes; raises `UsageError` for values that do not fit."""
         item: Item = {}
         for name, attribute, verbatim, code, encode in self._encoders:
             if name not in values:
@@ -115,7 +115,7 @@ class EntitySchema:
         return item
 
     def partial(self, values: Mapping[str, Any]) -> UsageError:
-        """The error for an entity of which only some fields were read, where all are needed."""
+        """The error for an entity without all fields, if all are needed."""
         missing = ", ".join(name for name in self.fields if name not in values)
         return UsageError(
             f"{self.entity.__name__} was read without its fields {missing}; read all of them, without "
@@ -137,7 +137,7 @@ class EntitySchema:
 
     @staticmethod
     def absent(field: Attr[Any]) -> Any:
-        """The value that absence of the attribute means. DynamoDB has no empty sets: they are absent."""
+        """The value of a field if its attribute is absent. DynamoDB has no empty sets: they are absent."""
         if field.wire.python in (set, frozenset) and not field.wire.optional:
             return field.wire.python()
         return default_of(field)
@@ -158,7 +158,7 @@ class EntitySchema:
         return key
 
     def identify(self, values: Mapping[str, Any]) -> Item:
-        """The primary key of exactly these fields; raises `UsageError` for any other set of fields."""
+        """The primary key from its fields; raises `UsageError` for missing or other fields."""
         if values.keys() != self._identifying:
             raise self._other_fields(values)
         key = self.primary.encode(values)
@@ -212,8 +212,8 @@ class EntitySchema:
     ) -> Entity:
         """The entity of an item. An item that the library wrote needs no validation.
 
-        `only` names the fields that were read; reading another field of the entity raises. An item that
-        is not whole, an entry of an index that lacks attributes, is not upgraded. `require_all_fields`
+        `only` names the fields that were read; reading another field of the entity raises. A partial
+        item (an entry of an index that lacks attributes) is not upgraded. `require_all_fields`
         applies to whole items: it computes computed fields that are missing, and raises `InvalidEntity`
         for other required ones.
         """
@@ -223,7 +223,7 @@ class EntitySchema:
             try:
                 return self.decode_whole(item)
             except KeyError:
-                pass  # an attribute is missing, or of another type than the field's: look closer
+                pass  # an attribute is missing, or has another type than the field: see below
         entity: Entity = _new(self.entity)
         values = entity.__dict__
         is_complete = True
@@ -248,8 +248,8 @@ class EntitySchema:
 
         The item is of the present version.
 
-        Reading is mostly this, so the function is written out field by field, as dataclasses writes
-        `__init__`: half the time of a loop over the fields.
+        Reads spend most of their time here, so the function is generated, like `__init__` of a dataclass: it
+        takes half the time of a loop over the fields.
         """
         names: dict[str, Any] = {"new": _new, "entity_class": self.entity}
         lines = [
@@ -308,7 +308,7 @@ class EntitySchema:
                     values[name] = compute(entity)
 
     def _lacking(self, name: str, item: Item) -> InvalidEntity:
-        """The error for an item that is older than a field, or was written by another program."""
+        """The error for an item without a field's attribute: it is older, or another program wrote it."""
         return InvalidEntity(
             f"{self.tag}: the item {self._describe_key(item)} has no attribute "
             f"{self.fields[name].attribute!r}, and field {name!r} has no default: declare one, or that the "
@@ -364,7 +364,7 @@ class EntitySchema:
         return slots
 
     def upgraded(self, item: Item) -> Item:
-        """The item as the present version of the entity has it; the same object if it is of that version."""
+        """The item upgraded to the current version of the entity; the same object if it has that version."""
         if self.version == 1:
             return item
         written = int(item.get(VERSION_ATTRIBUTE, {}).get("N", "1"))

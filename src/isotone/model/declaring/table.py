@@ -118,7 +118,7 @@ class Table:
     >>> shop = Table("shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 
     `tag` is the attribute with the kind of an entity, `ttl` the attribute by which items expire. `stream`
-    is what the table's stream of changes shows besides keys, if it has a stream.
+    is what the records of the table's stream contain besides keys; None for no stream.
     """
 
     name: str
@@ -141,7 +141,7 @@ class Table:
         self.entities: dict[str, EntitySchema] = {}
         """The entities that are defined on this table, by tag."""
         self.collections: dict[str, Collection[Any, Any]] = {}
-        """Parents with children that are read together, by name."""
+        """Parents and children that are read together, by name."""
         self.layouts = {name: self._layout(index) for name, index in self.indexes.items()}
 
     def _layout(self, index: IndexLayout) -> KeyLayout:

@@ -1,4 +1,4 @@
-"""Validation, by pydantic: values from outside are checked against the declared types.
+"""Validation of values from outside against the declared types, by pydantic.
 
 Validators are built when they are first needed, so that defining an entity costs little, and
 `import isotone` does not load pydantic.
@@ -47,7 +47,7 @@ class Validator:
         return self._validated({name: value})[name]
 
     def _validated(self, values: Mapping[str, Any], absent: Sequence[str] = ()) -> dict[str, Any]:
-        """The values as the declared types have them; reports required fields among the absent, too."""
+        """The values in their declared types; also reports missing required fields."""
         faults = [(name, "is missing") for name in absent if name in self._required]
         try:
             valid = self._validate(values)
@@ -109,7 +109,7 @@ class Validator:
 
 
 def _fault(error: Any, values: Mapping[str, Any]) -> tuple[str, str]:
-    """The field that one of pydantic's errors is about, and what is wrong with it."""
+    """The field of one of pydantic's errors, and what is wrong with it."""
     name, *inner = error["loc"]
     place = name + "".join(f"[{part!r}]" for part in inner)
     return place, f"is {values[name]!r}: {_REWORDED.get(error['type'], error['msg'])}"
@@ -132,7 +132,7 @@ def _pydantic() -> Any:
 
 
 def default_of(field: Attr[Any]) -> Any:
-    """The value of the field in an entity that is made without one."""
+    """The field's value in an entity created without one."""
     options = field.options
     if options.default_factory is not None:
         return options.default_factory()
@@ -140,7 +140,7 @@ def default_of(field: Attr[Any]) -> Any:
 
 
 def _accepted(field: Attr[Any]) -> Any:
-    """The type of a field's values; None is accepted, too, where the library sets the field."""
+    """The type of a field's values; also accepts None if the library sets the field."""
     accepted: Any = _aware(field.annotation)
     if field.options.role == "plain":
         return accepted
@@ -153,7 +153,7 @@ def _accepted(field: Attr[Any]) -> Any:
 
 
 def _to_the_second(value: datetime | None) -> datetime | None:
-    """An expiry as it is stored: TimeToLive has whole seconds."""
+    """An expiry in its stored form: TimeToLive has whole seconds."""
     return None if value is None else value.replace(microsecond=0)
 
 

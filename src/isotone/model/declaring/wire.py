@@ -1,7 +1,7 @@
-"""How the values of a Python type are written in an item, and read back exactly.
+"""Encodes the values of a Python type in an item, and decodes them exactly.
 
-`wire_type(annotation)` makes a `WireType` from a field's annotation. What DynamoDB has a type for is
-written as that type: numbers as N with all their digits, sets as SS, NS and BS. Times are strings of
+`wire_type(annotation)` returns the `WireType` of a field's annotation. A value is written as its DynamoDB type
+if there is one: numbers as N with all their digits, sets as SS, NS and BS. Times are strings of
 fixed width in UTC, so they also sort as text. Types that only pydantic knows (models, dataclasses,
 discriminated unions) are written as maps, and validated when they are read.
 """
@@ -27,7 +27,7 @@ from isotone.values.types import AttributeValue
 NULL: Final[AttributeValue] = {"NULL": True}
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_EXACT: Final = Context(prec=38)  # whatever precision the program has set for its own sums
+_EXACT: Final = Context(prec=38)  # independent of the program's own decimal context
 _PLAIN_INT: Final = 10**37  # up to here an int's text is DynamoDB's normal form of it
 _UNIONS: Final = (Union, types.UnionType)
 
@@ -35,8 +35,8 @@ _UNIONS: Final = (Union, types.UnionType)
 class WireType(typing.NamedTuple):
     """The two directions of one type.
 
-    `code` is the DynamoDB type, None where values have several. `encode` raises `UsageError` for a
-    value of another type. `read` decodes the content under `code`; it is None where decoding takes more
+    `code` is the DynamoDB type, None if values have several. `encode` raises `UsageError` for a
+    value of another type. `read` decodes the content under `code`; it is None if decoding takes more
     than that. Values of exactly the type `verbatim` are their own content. `optional` types write None
     as absence at the top of an item, and as NULL inside lists and maps.
     """
@@ -51,7 +51,7 @@ class WireType(typing.NamedTuple):
 
 
 def wire_type(annotation: Any) -> WireType:
-    """The wire type of an annotation; types that are not known here are left to pydantic."""
+    """The wire type of an annotation; pydantic handles types that are unknown here."""
     known = _SCALARS.get(annotation) if isinstance(annotation, type) else None
     if known is not None:
         return known
@@ -77,12 +77,12 @@ def epoch_type(annotation: Any) -> WireType:
 
 
 def expiry_type(annotation: Any) -> WireType:
-    """A datetime as whole seconds since the epoch, which is what TimeToLive reads."""
+    """A datetime as whole seconds since the epoch, the form for TimeToLive."""
     return _instead(annotation, _scalar("N", _encode_expiry, _read_epoch, datetime))
 
 
 def zoned_type(annotation: Any, zone: tzinfo) -> WireType:
-    """A datetime whose texts may lack a zone in the items; they are read as being in this one."""
+    """A datetime; stored texts without a zone are read in this one."""
     if wire_type(annotation).python is not datetime:
         raise UsageError("zone=… is for a field of type datetime; leave it out")
 
@@ -113,14 +113,14 @@ def _scalar(
     read: Callable[[Any], Any],
     python: Any,
 ) -> WireType:
-    """A type whose values are all written under one code."""
+    """A type with a single DynamoDB type code."""
     return WireType(code, encode, lambda value: read(value[code]), python=python, read=read)
 
 
 def _instances(
     kind: type, code: str, write: Callable[[Any], Any], read: Callable[[Any], Any]
 ) -> WireType:
-    """A scalar type whose values are recognised by their class."""
+    """A scalar type with values recognized by their class."""
 
     def encode(value: Any) -> AttributeValue:
         if type(value) is kind or isinstance(value, kind):
@@ -230,7 +230,7 @@ _SCALARS: Final[dict[type, WireType]] = {
 }
 
 
-# Classes of the program's own, and choices
+# The program's own classes, and choices
 
 
 def _class(annotation: type) -> WireType:
@@ -388,7 +388,7 @@ _CONTAINERS: Final[dict[Any, Callable[[Any, tuple[Any, ...]], WireType]]] = {
 
 
 def _by_pydantic(annotation: Any) -> WireType:
-    """Whatever pydantic can dump to plain Python and validate back."""
+    """Any type that pydantic can dump to plain Python and validate back."""
     from pydantic import TypeAdapter
     from pydantic_core import PydanticSerializationError
 
@@ -407,7 +407,7 @@ def _by_pydantic(annotation: Any) -> WireType:
 
 
 def plain(value: Any) -> Any:
-    """A dumped value, with everything that DynamoDB has no type for as its text or number."""
+    """A dumped value; types that DynamoDB lacks are converted to text or numbers."""
     if isinstance(value, dict):
         return {str(plain(name)): plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -420,18 +420,18 @@ def plain(value: Any) -> Any:
     return value if known is None else from_wire(known.encode(value))
 
 
-# Annotations: what type a name stands for
+# Annotations: the type behind a name
 #
 #     UserId = NewType("UserId", str)             is str
 #     Name = Annotated[str, MaxLen(80)]           is str; pydantic checks the rest
 #     type State = Literal["ON", "OFF"]           is the Literal
 #     Literal["ON", None]                         is Literal["ON"] | None
 #
-# An alias that is defined by itself stays as it is, and is left to pydantic.
+# A recursive alias is unchanged, and left to pydantic.
 
 
 def plain_type(annotation: Any) -> Any:
-    """The type that an annotation stands for, without aliases and metadata."""
+    """The type of an annotation, without aliases and metadata."""
     while True:
         inner = _unwrapped(annotation)
         if inner is annotation:
@@ -465,7 +465,7 @@ def choices(annotation: Any) -> tuple[Any, ...] | None:
 
 
 def resolve_alias(annotation: Any) -> Any:
-    """The type that a NewType or an alias stands for; anything else, and a recursive alias, as it is."""
+    """The type of a NewType or an alias; anything else, and a recursive alias, unchanged."""
     if isinstance(annotation, typing.NewType):
         return annotation.__supertype__
     # Python (from 3.12 on) and typing_extensions each have a class of this name.
@@ -475,7 +475,7 @@ def resolve_alias(annotation: Any) -> Any:
 
 
 def _unwrapped(annotation: Any) -> Any:
-    """The annotation with its outermost alias or metadata taken off."""
+    """The annotation without its outermost alias or metadata."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is typing.Annotated:
         return arguments[0]
@@ -486,7 +486,7 @@ def _unwrapped(annotation: Any) -> Any:
 
 
 def _is_recursive(alias: Any) -> bool:
-    """Whether an alias names itself, or a type that is not known yet."""
+    """Whether an alias refers to itself, or to a type that is not known yet."""
     return any(
         each is alias or isinstance(each, str | typing.ForwardRef)
         for each in _walk(alias.__value__, ())
@@ -494,7 +494,7 @@ def _is_recursive(alias: Any) -> bool:
 
 
 def _walk(annotation: Any, within: tuple[Any, ...]) -> Iterator[Any]:
-    """An annotation and all that it is made of; each alias is followed once."""
+    """An annotation and all its parts; each alias is followed once."""
     yield annotation
     if get_origin(annotation) is Literal:
         return

@@ -1,1 +1,1 @@
-"""From a query to requests, and from their answers to entities in order."""
+"""Turns a query into requests, and their responses into entities in order."""

@@ -1,9 +1,9 @@
-"""From conditions on fields to exact conditions on key attributes.
+"""Turns conditions on fields into exact conditions on key attributes.
 
 DynamoDB reads one range of one partition. So a key answers conditions that give `==` for every field of
-its partition, then `==` for the first fields of its order, then at most one range, on the field that
-comes next. Items that satisfy other conditions are scattered over the key's order: such conditions are
-refused, with what to write instead, because reading and dropping items would cost more than one sees.
+its partition, then `==` for the first fields of its order, then at most one range, on the next field.
+Items that satisfy other conditions are scattered over the key's order. Such conditions are refused, with
+advice, because reading and dropping items would have a hidden cost.
 
 A sort key takes one condition: a comparison, BETWEEN (both bounds included) or begins_with. So `>= a`
 together with `< b` must become one condition. They are joined as intervals of the attribute's values;
@@ -37,10 +37,10 @@ _INSTEAD: Final = {
 
 @dataclass(frozen=True, slots=True)
 class KeyBounds:
-    """The part of a key's order that holds the wanted items.
+    """The part of a key's order with the wanted items.
 
     `is_empty` means that the conditions exclude one another, so that there is nothing to read. `free` is
-    the first field that differs among the items of the range: they come sorted by it.
+    the first field that differs among the items of the range: they are sorted by it.
     """
 
     restrictions: tuple[Restriction, ...]
@@ -54,7 +54,7 @@ class KeyBounds:
 
 
 def bounds(key: BoundKey, conditions: Iterable[Condition]) -> KeyBounds:
-    """The bounds of a key that hold exactly the items that satisfy the conditions.
+    """The bounds of a key that contain exactly the items that satisfy the conditions.
 
     Raises `Unanswerable` for conditions that the key's order cannot answer.
     """
@@ -74,7 +74,7 @@ def bounds(key: BoundKey, conditions: Iterable[Condition]) -> KeyBounds:
 
 
 def flat(conditions: Iterable[Condition]) -> Iterator[Condition]:
-    """The conditions, with those that `&` joins one by one."""
+    """The conditions, with conjunctions split into their parts."""
     for condition in conditions:
         if isinstance(condition, All):
             yield from flat(condition.operands)
@@ -83,7 +83,7 @@ def flat(conditions: Iterable[Condition]) -> Iterator[Condition]:
 
 
 class _ConditionsByField:
-    """The conditions of a query: the values that fields equal, and the ranges they lie in."""
+    """The conditions of a query: equal values and ranges, by field."""
 
     def __init__(self, key: BoundKey, conditions: Iterable[Condition]) -> None:
         self.key = key
@@ -107,7 +107,7 @@ class _ConditionsByField:
             )
 
     def leading(self, slot: Slot) -> tuple[int, Component | None]:
-        """How many components of a slot are given by equality, and the one after them."""
+        """The number of components of a slot that have equal values, and the component after them."""
         for place, component in enumerate(slot.components):
             if component.field.name not in self.equal:
                 self.refuse_after(component, slot.components[place + 1 :])
@@ -130,7 +130,7 @@ class _ConditionsByField:
 
 
 def _comparison(key: BoundKey, condition: Condition, in_key: frozenset[str]) -> Comparison:
-    """The condition, if it compares a field of the key in a way that an order can answer."""
+    """The condition, if it is a comparison of a key field that an order can answer."""
     if not isinstance(condition, Condition):
         raise UsageError(f"{condition!r} is not a condition; write one such as Order.number == 157")
     if isinstance(condition, Comparison) and not condition.path and _is_answered(condition, in_key):
@@ -218,7 +218,7 @@ def _sort(
 def _restriction(
     slot: Slot, asked: _ConditionsByField, equal: int, condition: Comparison | None
 ) -> Restriction | None:
-    """What one condition demands of a sort attribute; None for nothing."""
+    """The restriction of one condition on a sort attribute; None for nothing."""
     if isinstance(slot, NativeSlot):
         return _native(slot, asked, condition)
     if condition is None and equal == 0:
@@ -283,7 +283,7 @@ class Restriction:
     """One condition on one key attribute.
 
     `operator` is `=`, `<`, `<=`, `>`, `>=`, `between` or `begins_with`; `excluded` are the texts of
-    values that satisfy it but are to be dropped.
+    values that satisfy it but must be dropped.
     """
 
     attribute: str
@@ -361,7 +361,7 @@ _INTERVALS: Final[dict[str, Callable[..., Interval]]] = {
 
 
 def intersection(one: Restriction, other: Restriction) -> Restriction | None:
-    """What satisfies both; None if nothing can."""
+    """The intersection of both; None if it is empty."""
     both = (interval_of(one), interval_of(other))
     low = max((each for each in both if each.low is not None), key=_low, default=Interval())
     high = min((each for each in both if each.high is not None), key=_high, default=Interval())
@@ -393,13 +393,13 @@ def lies_before(one: Restriction, other: Restriction) -> bool:
 
 
 def _low(interval: Interval) -> Any:
-    """Orders intervals by where they begin; only for those with a lower bound."""
+    """Orders intervals by their lower bound; only for those with a lower bound."""
     assert interval.low is not None
     return sort_key(interval.low), interval.low_open
 
 
 def _high(interval: Interval) -> Any:
-    """Orders intervals by where they end; only for those with an upper bound."""
+    """Orders intervals by their upper bound; only for those with an upper bound."""
     assert interval.high is not None
     return sort_key(interval.high), not interval.high_open
 

@@ -12,8 +12,8 @@
 
     Organization.primary.with_children(User.primary).where(Organization.name == "BERKSHIRE")
 
-The literal at the beginning of a sort key determines the place of a kind. If it would sort on the wrong
-side of the parent it gets a prefix: `#` sorts below every letter and digit, `~` above. One query reads a
+The literal at the start of a sort key determines the position of a kind. If it would sort on the wrong
+side of the parent, it gets a prefix: `#` sorts below every letter and digit, `~` above. One query reads a
 parent and the kind next to it, starting from the parent, and no item of another kind: if another kind
 lies between the two, the collection is refused.
 """
@@ -94,7 +94,7 @@ class Children:
 
 
 def _declaration(pattern: Pattern[Any]) -> Key:
-    """The key as the class statement has it."""
+    """The key as declared in the class statement."""
     for base in pattern.entity.__mro__:
         key = vars(base).get(pattern.key.name)
         if isinstance(key, Key):
@@ -105,7 +105,7 @@ def _declaration(pattern: Pattern[Any]) -> Key:
 def _substituted(
     pattern: Pattern[Any], parts: tuple[Part, ...], fields: tuple[Attr[Any], ...]
 ) -> Iterable[Part]:
-    """The parts with other fields in the places of the pattern's."""
+    """The parts with other fields in place of the pattern's."""
     places = [part for part in parts if not isinstance(part, str)]
     if len(places) != len(fields):
         names = ", ".join(component_of(part).field.name for part in places) or "nothing"
@@ -265,7 +265,7 @@ class Collection(Generic[P, C]):
 
 
 def _joined(one: Restriction, other: Restriction) -> Restriction:
-    """The range from one to the other; both have ends, because they begin with literals."""
+    """The range from one to the other; both have bounds, because they begin with literals."""
     joined = hull(one, other)
     assert joined is not None
     return joined

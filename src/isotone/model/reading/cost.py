@@ -1,7 +1,7 @@
 """The cost of a read, and the report of a wasteful one.
 
-DynamoDB charges for what it reads, not for what it returns. So each read counts both, and one that drops
-most of what it read is reported, with the index that would answer it by its key.
+DynamoDB charges for what it reads, not for what it returns. So each read counts both, and a read that
+drops most of its items is reported, with the index that would answer it by its key.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WORTH_REPORTING: Final = 100 * limits.KB  # bytes read: the reporting threshold
 
 
 class WastefulRead(UserWarning):
-    """A read that dropped most of what it paid for."""
+    """A read that dropped most of the items that it paid for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Stats:
 
     @property
     def hit_rate(self) -> float:
-        """The share of the scanned items that was returned; 1.0 if nothing was scanned."""
+        """The fraction of scanned items that were returned; 1.0 if nothing was scanned."""
         return self.returned / self.scanned if self.scanned else 1.0
 
     @property
@@ -73,7 +73,7 @@ class Meter:
 
     @property
     def bytes_read(self) -> int:
-        """The bytes that the units stand for."""
+        """The bytes for these units."""
         return int(self.units * limits.READ_UNIT * (1 if self.consistent else 2))
 
     def stats(self) -> Stats:
@@ -90,7 +90,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class Waste:
-    """The report of a wasteful read: its name, its cost, and what would help."""
+    """The report of a wasteful read: its name, its cost, and advice."""
 
     read: str
     stats: Stats
@@ -116,7 +116,7 @@ _NARROWER: Final = "read a narrower range, or keep the wanted items in a sparse 
 
 
 def waste_of(read: Read[Any], stats: Stats) -> Waste:
-    """The report of a read that dropped most of what it read."""
+    """The report of a read that dropped most of its items."""
     return Waste(read.name, stats, _advice(read))
 
 

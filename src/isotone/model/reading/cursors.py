@@ -2,9 +2,9 @@
 
     base64url( signature, 16 bytes · JSON: fingerprint of the query, direction, key, expiry )
 
-A cursor comes back from a browser, so its signature is checked before anything in it is used. It continues
-the query that it was made for, after the key where that page ended, and nothing else. It is signed, not
-encrypted: the key in it can be read.
+Cursors come back from browsers, so the signature is checked before anything in a cursor is used. A cursor
+continues only the query that it was made for, after the last key of its page. It is signed, not encrypted: the
+key in it can be read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 Direction = Literal["forward", "back"]
 
-# The members of a request that may differ between pages: how much is read at a time, and how fresh.
+# The members of a request that may differ between pages: page size, consistency, and the like.
 _UNBOUND: Final = frozenset(
     {"Limit", "ExclusiveStartKey", "ConsistentRead", "ReturnConsumedCapacity"}
 )
@@ -39,7 +39,7 @@ _UNBOUND: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in the order of a query, and a direction; without a key, the place to start from."""
+    """A position in the order of a query, and a direction; without a key, the start."""
 
     direction: Direction
     key: Item | None
@@ -71,7 +71,7 @@ class Signer:
         return self.write(Position("forward", state), fingerprint({"sealed": of}))
 
     def unseal(self, cursor: str, of: Mapping[str, Any]) -> Any:
-        """What was sealed; raises `InvalidCursor` as `read` does."""
+        """The sealed state; raises `InvalidCursor` as `read` does."""
         return self.read(cursor, fingerprint({"sealed": of})).key
 
     def read(self, cursor: str, query: str) -> Position:
@@ -113,7 +113,7 @@ def _not_a_cursor(given: Any) -> str:
 
 
 def fingerprint(request: Mapping[str, Any]) -> str:
-    """What identifies a query: its request, without the size of the pages."""
+    """The identity of a query: its request, without the page size."""
     bound = {name: value for name, value in request.items() if name not in _UNBOUND}
     digest = hashlib.sha256(msgspec.json.encode(bound, order="deterministic")).digest()
     return urlsafe_b64encode(digest[:_FINGERPRINT]).decode()

@@ -1,7 +1,7 @@
-"""Queries and scans: values that say what to read, the requests for it, and the entities in the answers.
+"""Queries and scans: descriptions of a read, their requests, and the entities in the responses.
 
-Nothing is read here. A `Query` or a `Scan` is made from a key of an entity (`patterns`), refined by
-methods that each return a new one, and given to a store. What it cannot answer is refused when it is made.
+Nothing is read here. A `Query` or a `Scan` is created from a key of an entity (`patterns`), refined by
+methods that each return a new one, and passed to a store. Invalid queries are refused when they are created.
 
     Order.by_status.where(Order.customer_id == "2b5a41c0", Order.status == "SHIPPED").newest_first()
 
@@ -40,7 +40,7 @@ Found = tuple["Entity", Item]
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Read(Generic[E_co]):
-    """What queries and scans have in common: which entities, by which key, and how much.
+    """The base of queries and scans: entities, key, and limits.
 
     There is a key for each of the schemas, all on the same index.
     """
@@ -94,7 +94,7 @@ class Read(Generic[E_co]):
                 "store.iterate(query) or store.page(query, size=25)"
             )
 
-    # Which of the items
+    # Selecting items
 
     def filter(self, *conditions: Condition, **named: Never) -> Self:
         """Drop entities that do not satisfy the conditions, after they were read and paid for.
@@ -140,30 +140,30 @@ class Read(Generic[E_co]):
         """Include entities that have expired and are not deleted yet."""
         return replace(self, with_expired=True)
 
-    # How much
+    # Limits
 
     def limit(self, results: int) -> Self:
-        """Return at most so many entities, however many items are read for them."""
+        """Return at most this many entities, however many items are read for them."""
         return replace(self, most_results=_positive(results, "limit"))
 
     def page_size(self, items: int) -> Self:
-        """Read at most so many items with each request."""
+        """Read at most this many items with each request."""
         return replace(self, items_a_page=_positive(items, "page_size"))
 
     def max_units(self, units: float) -> Self:
-        """Make no further request once so many capacity units are spent; the last may exceed them."""
+        """Make no further request once this many capacity units are spent; the last request may exceed them."""
         if units <= 0:
             raise UsageError(f"max_units({units}) leaves nothing to read with; give more than 0")
         return replace(self, most_units=units)
 
     def max_requests(self, requests: int) -> Self:
-        """Make at most so many requests."""
+        """Make at most this many requests."""
         return replace(self, most_requests=_positive(requests, "max_requests"))
 
-    # The request, and the entities of its answer
+    # The request, and the entities of its response
 
     def request(self) -> Request:
-        """The request as a server gets it; the reader adds `Limit` and `ExclusiveStartKey`."""
+        """The request in the form for servers; the reader adds `Limit` and `ExclusiveStartKey`."""
         return as_text(self.composed)
 
     @cached_property
@@ -288,7 +288,7 @@ class Scan(Read[E_co]):
 
 
 def position(read: Read[Any], item: Item) -> Item:
-    """The key from which a read continues after an item."""
+    """The key at which a read continues after an item."""
     return {name: item[name] for name in read.position_attributes}
 
 
@@ -383,7 +383,7 @@ class Selection:
 
 
 def _fits(schema: EntitySchema, key: BoundKey, item: Item) -> bool:
-    """Whether the item's keys are of the form that the entity's are."""
+    """Whether the item's keys have the form of the entity's."""
     try:
         for slot in (*schema.primary.slots, *key.slots):
             slot.parse(item[slot.attribute.name])
@@ -417,7 +417,7 @@ def can_be_counted(read: Read[Any]) -> bool:
     """Whether the database can decide which items count.
 
     The filter of a query cannot use the key that is queried by, and that of a scan cannot use the form
-    of a key, which tells apart kinds that have no tag.
+    of a key, which distinguishes kinds without a tag.
     """
     projected = _projected_attributes(read.table, read.index)
     needed = {read.table.tag, *_expiry_attributes(read.schemas)}

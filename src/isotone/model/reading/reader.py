@@ -1,9 +1,9 @@
 """Reading: the steps of `get`, `page`, `iterate`, `first`, `all`, `count` and the other reads of a store.
 
 Each is a generator of requests (`steps`) that returns its result. A read takes as many requests as it
-needs: DynamoDB ends each answer at 1 MB, and filters drop items, so an empty answer is not the end. The
-query itself bounds a read, by results, units or requests. How much the next request reads follows from
-what the ones before it returned.
+needs: DynamoDB ends each response at 1 MB, and filters drop items, so an empty response is not the end. The
+query itself bounds a read, by results, units or requests. The responses so far determine how much the next
+request reads.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ E_co = TypeVar("E_co", bound="Entity", covariant=True)
 _COUNTED_REQUESTS: Final = 16  # to measure a collection that is too large to be loaded
 _FILTERED: Final = 32  # items that the first request reads, at least, if there is a filter
 _GROWTH: Final = 4  # how much more the next request reads than the last, at most
-_ASSUMED_ITEMS: Final = 2  # items that a unit reads, before the first answer tells
+_ASSUMED_ITEMS: Final = 2  # items per unit, until the first response shows it
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[E_co]):
-    """Some results of a query in their order, and the cursors of the pages after and before.
+    """A page of results in order, and the cursors of the next and previous pages.
 
-    `cursor` is None at the end, `previous` at the beginning. If the last page is full, an empty page
-    follows: to know that nothing follows, each page would have to read one more item.
+    `cursor` is None at the end, `previous` at the start. If the last page is full, an empty page
+    follows: to avoid that, each page would have to read one more item.
     """
 
     items: list[E_co]
@@ -329,7 +329,7 @@ class Reader:
         return stats
 
 
-# What can be read
+# Checks
 
 
 def _check(read: object, kind: type[Read[Any]] = Read) -> None:
@@ -390,7 +390,7 @@ def _collect(
 ) -> Steps[tuple[list[Found], Item | None]]:
     """The wanted number of results after a position, and the position after them.
 
-    The place is None at the end of the data.
+    The position is None at the end of the data.
     """
     found: list[Found] = []
     if read.is_empty:
@@ -462,7 +462,7 @@ class Traversal(Generic[E]):
 
 
 def _continued(request: Any, start: Item | None, limit: int | None) -> dict[str, Any]:
-    """A request that continues after a place."""
+    """A request that continues after a position."""
     further = dict(request)
     if start is not None:
         further["ExclusiveStartKey"] = start
@@ -472,7 +472,7 @@ def _continued(request: Any, start: Item | None, limit: int | None) -> dict[str,
 
 
 class _Pace:
-    """How many items each request reads: as many as will probably do, within the query's bounds."""
+    """The number of items that each request reads: probably enough, within the query's bounds."""
 
     __slots__ = ("_last", "_meter", "_read")
 
@@ -482,7 +482,7 @@ class _Pace:
         self._last: int | None = None
 
     def next(self, missing: int | None, found: int) -> int | None:
-        """The Limit of the next request; None for as much as an answer holds."""
+        """The Limit of the next request; None for as much as a response holds."""
         limit = self._read.items_a_page
         if missing is not None:
             estimate = self._estimate(missing, found)
@@ -494,10 +494,10 @@ class _Pace:
         return limit
 
     def _estimate(self, missing: int, found: int) -> int:
-        """Items that will probably hold the missing results, by the hit rate so far.
+        """The number of items that will probably contain the missing results, by the hit rate so far.
 
-        The first request reads as many as would do if nothing were dropped, so that a read that drops
-        nothing reads nothing in vain. With a filter it reads more, to make fewer requests.
+        The first request reads as many items as results are missing, so a read that drops nothing wastes
+        nothing. With a filter it reads more, to make fewer requests.
         """
         if self._last is None:
             return max(missing, _FILTERED) if self._read.filters else missing
@@ -532,7 +532,7 @@ def _spent(read: Read[Any], meter: Meter) -> BudgetSpent:
 
 
 class Fetched(NamedTuple):
-    """The progress of a batch: keys answered, of those asked for."""
+    """The progress of a batch: the number of keys answered and requested."""
 
     done: int
     total: int
@@ -551,8 +551,8 @@ def fetch(
     """The items with these keys, in the order of the keys; None for each that is missing.
 
     The service answers as much of a batch as its limits allow, and returns the other keys. They are
-    requested again; after a request that returned nothing, following a pause that doubles, of random
-    length so that many clients do not come back at once. Raises `BatchIncomplete` with the keys that the
+    requested again; after a request that returned nothing, there is a pause that doubles each time, of
+    random length so that many clients do not retry at once. Raises `BatchIncomplete` with the keys that the
     service kept leaving out.
     """
     texts = [_text_of_key(key) for key in keys]

@@ -1,6 +1,6 @@
-"""Several reads at the same time: the segments of a parallel scan, with one account of their cost.
+"""Concurrent reads: the segments of a parallel scan, with their total cost.
 
-Each segment reads one request ahead at most, so that a slow consumer is not buried.
+Each segment reads at most one request ahead, so results do not pile up for a slow consumer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def together(
     run: Callable[[Steps[list[E]]], list[E]],
     progress: Progress | None = None,
 ) -> Iterator[E]:
-    """What the segments read, as it arrives; `progress` is told of the whole cost after each request."""
+    """The results of all segments as they arrive; `progress` gets the total cost after each request."""
     with ThreadPoolExecutor(len(segments), thread_name_prefix="isotone-scan") as pool:
         waiting: dict[Future[list[E]], Traversal[E]] = {
             pool.submit(run, each.step()): each for each in segments
@@ -80,7 +80,7 @@ def _tell(segments: Sequence[Traversal[E]], progress: Progress | None) -> None:
 
 
 def sum_of(all_stats: Sequence[Stats]) -> Stats:
-    """The cost of several reads together."""
+    """The total cost of several reads."""
     return Stats(
         sum(each.scanned for each in all_stats),
         sum(each.returned for each in all_stats),

@@ -47,7 +47,7 @@ def show(
 
 
 def _entities(given: Any) -> list[Entity]:
-    """The entities to show; refuses anything else, with what to write instead."""
+    """The entities to show; refuses anything else, with advice."""
     if isinstance(given, Read):
         raise UsageError(f"{given!r} is not read yet; write show(store.all(query))")
     if _is_entity(given):

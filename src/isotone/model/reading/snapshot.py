@@ -1,7 +1,7 @@
 """A small collection in memory: loaded once, then filtered, sorted and shown by any attribute.
 
 Under a megabyte, one read costs less than an index for each order and each filter. Conditions mean the
-same as in the database, because they are evaluated on the items that it sent.
+same as in the database, because they are evaluated on the stored form of the items.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Snapshot(Sequence[E], Generic[E]):
-    """Entities as they were when they were loaded; `size` is that of their items in bytes.
+    """A collection of loaded entities; `size` is that of their items in bytes.
 
     Every method returns a new snapshot. `is_whole` is False for entries of an index that lacks attributes.
     """
@@ -88,7 +88,7 @@ class Snapshot(Sequence[E], Generic[E]):
         return groups
 
     def gaps(self, start: Attr[T], end: Attr[T], *, between: tuple[T, T]) -> list[tuple[T, T]]:
-        """The gaps that the intervals from `start` to `end` leave within bounds: a calendar's free slots."""
+        """The gaps between the intervals from `start` to `end`, within bounds: a calendar's free slots."""
         reached, last = between
         free: list[tuple[T, T]] = []
         for each in self.sorted_by(start):
@@ -119,7 +119,7 @@ class Snapshot(Sequence[E], Generic[E]):
         )
 
     def _test(self, condition: Condition) -> Callable[[int], bool]:
-        """Whether the entity in a place satisfies a condition."""
+        """Whether the entity at a position satisfies a condition."""
         if not isinstance(condition, Condition):
             raise UsageError(
                 f"{condition!r} is not a condition; write one such as Order.number == 157"
