@@ -1,36 +1,40 @@
 """Ranks and counts in a few item reads: an order-statistic tree in the items of one partition.
 
 Keys are texts that sort as what they stand for; `ranking_key` makes one of a score and a member. A tree of eleven
-keys, in nodes of at most four entries; each box is one node, with its items and what they hold:
+keys, with up to four keys in a leaf:
 
-    ┌ root ──────────────────────┐
-    │ COUNTS#root  [6, 5]        │    the first child has 6 keys, the second 5
-    │ SHAPE#root   x:0 "k" y:1   │    x has slot 0 of the counts, y slot 1; keys from "k" on are below y
-    └────┬─────────────────┬─────┘
-    ┌ x ─┴────────────┐ ┌ y ─┴────────────┐
-    │ COUNTS#x [4, 2] │ │ COUNTS#y [3, 2] │    level 1, above the leaves
-    │ SHAPE#x  a "f" b│ │ SHAPE#y  c "p" d│
-    └──┬──────────┬───┘ └──┬──────────┬───┘
-    LEAF#a     LEAF#b    LEAF#c     LEAF#d
-    a b d e    f h       k m n      p r
+    COUNTS#root  [6, 5]              6 keys below x, 5 below y
+    SHAPE#root   x:0 "k" y:1         x has slot 0 of the counts, y slot 1; keys from "k" on are below y
+     |
+     +-- COUNTS#x  [4, 2]
+     |   SHAPE#x   1:0 "f" 2:1
+     |    +-- LEAF#1  a b d e        from the lowest key up to "f"
+     |    +-- LEAF#2  f h            from "f" up to "k"
+     |
+     +-- COUNTS#y  [3, 2]
+         SHAPE#y   3:0 "p" 4:1
+          +-- LEAF#3  k m n
+          +-- LEAF#4  p r
 
-- **A rank** is the number of smaller keys: those before it in its leaf, and the counts left of its path. For
-  `m`, 1 in LEAF#c, 0 in COUNTS#y and 6 in COUNTS#root: 7. It reads COUNTS#root, COUNTS#y and LEAF#c in one
-  transaction. Shapes are remembered (`ranking_tree`), so the path takes no read.
-- **A change within a leaf** (`a` to `c`) is one write to the leaf, and no read.
-- **A change across leaves** writes both leaves, and the counts where the two paths differ: `m` to `q` adds -1 and
-  +1 to COUNTS#y; `h` to `q` adds -1 to COUNTS#x, +1 to COUNTS#y, and both to COUNTS#root.
-- **A full leaf** is split before a key enters, a sparse one is joined to its neighbour before a key leaves
+- **A rank** is the number of smaller keys: those before the key in its leaf, and the counts left of its path. For
+  `m` these are 1 in LEAF#3, 0 in COUNTS#y and 6 in COUNTS#root: 7. One transaction reads the three items. Shapes are
+  remembered (`ranking_tree`), so the path takes no read.
+- **A change within a leaf** (`a` to `c`) is one write to the leaf. It reads nothing.
+- **A change across leaves** writes both leaves, and adds to the counts where the two paths differ. `m` to `q` adds
+  -1 and +1 to COUNTS#y. `h` to `q` adds -1 to COUNTS#x, +1 to COUNTS#y, and -1 and +1 to COUNTS#root.
+- **A full leaf** is split before a key enters, and a sparse one joined to its neighbour before a key leaves
   (`ranking_balance`). **A rebuild** makes all nodes again (`ranking_rebuild`).
 
-What is true of every tree, and what `_check` verifies:
+The invariants, which `_check` verifies:
 
-1. Each child of a node of level n is a node of level n - 1, and leaves have level 0.
-2. A node's entries, keys or starts of children, ascend, and lie in its range, which the node above gives it.
+1. A child of a node of level n is a node of level n - 1; leaves have level 0.
+2. The entries of a node (keys, or starts of children) ascend, and lie in its range. A leaf holds the range that the
+   node above gives it.
 3. The count of a child is the number of keys below it.
 4. COUNTS and SHAPE of a node name the same shape.
-5. A node is at least a quarter full, unless it is the root or the only leaf, and holds no more than `Sizes` says.
-6. The partition has no other items of the ranking.
+5. A node has no more entries than `Sizes` says, and a quarter of them or more; an inner node may lack one. The root
+   has two children or more, or one leaf, which may be empty.
+6. There are no other items of the ranking.
 
 Structures compose the generators of `Ranking`. A key enters and leaves in the caller's own transaction, together
 with the item that it ranks:

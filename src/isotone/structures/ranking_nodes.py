@@ -28,7 +28,7 @@ HIGHEST: Final = "\U0010ffff"
 ROOT: Final = "root"
 
 FILL: Final = 0.75
-"""How full a node is that a rebuild makes, at most that joins its neighbour."""
+"""How full a rebuild makes nodes, and how full two may be together to become one."""
 
 
 # Items
@@ -317,7 +317,7 @@ def total(entries: Sequence[Entry]) -> int:
 
 
 def cut(entries: Sequence[Entry], places: Sequence[int]) -> list[list[Entry]]:
-    """The entries in parts; the second and the following ones start at the places."""
+    """The entries in parts: all but the first start at these places."""
     return [list(entries[a:b]) for a, b in pairwise([0, *places, len(entries)])]
 
 
@@ -325,10 +325,10 @@ def halves(entries: Sequence[Entry]) -> list[list[Entry]]:
     return cut(entries, [len(entries) // 2])
 
 
-def cuts(number: int, most: int, *, is_end: bool) -> list[int]:
-    """Where to cut entries for nodes that hold `most`, three quarters full.
+def cut_points(number: int, most: int, *, is_end: bool) -> list[int]:
+    """Where to cut entries into nodes that hold `most`, three quarters full.
 
-    The last part has entries enough for a node. Before the end it may have more, and is kept back.
+    The last part has enough entries for a node. If more entries follow, it may have too many, and waits for them.
     """
     fill = max(2, int(FILL * most))
     places = list(range(fill, number - fill + 1, fill))
@@ -339,7 +339,7 @@ def cuts(number: int, most: int, *, is_end: bool) -> list[int]:
 
 
 def borders(level: int, parts: Sequence[Sequence[Entry]]) -> list[str]:
-    """Where each part except the first starts, as nodes of a level."""
+    """The starts of the ranges of all parts but the first, as nodes of a level."""
     return [
         right[0].low if level else _between(left[-1].low, right[0].low)
         for left, right in pairwise(parts)

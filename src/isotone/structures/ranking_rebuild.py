@@ -27,7 +27,7 @@ from isotone.structures.ranking_nodes import (
     Sizes,
     borders,
     cut,
-    cuts,
+    cut_points,
     key_entries,
     new_name,
     total,
@@ -44,7 +44,7 @@ def rebuild(tree: Tree, sizes: Sizes, batch: Batch, progress: Progress | None) -
     mark = yield from _empty(tree)
     level, entries = 1, (yield from _build_leaves(tree, sizes, batch, progress))
     while len(entries) > sizes.inner:
-        parts = cut(entries, cuts(len(entries), sizes.inner, is_end=True))
+        parts = cut(entries, cut_points(len(entries), sizes.inner, is_end=True))
         bounds = [LOWEST, *borders(level, parts), HIGHEST]
         entries = yield from _build_nodes(tree, level, parts, bounds)
         level += 1
@@ -126,7 +126,7 @@ def _build_leaves(
                     f"the keys of a rebuild must ascend, but {right!r} follows {left!r}"
                 )
         pending += key_entries(keys)
-        parts = cut(pending, cuts(len(pending), sizes.leaf, is_end=is_end))
+        parts = cut(pending, cut_points(len(pending), sizes.leaf, is_end=is_end))
         bounds = [low, *borders(0, parts), HIGHEST]
         if not is_end:
             pending = parts.pop()

@@ -105,7 +105,8 @@ def merged(
         _following(order, position, page, counts[number])
         for number, (position, page) in enumerate(zip(positions, pages, strict=True))
     ]
-    return Merged([item for _, _, item in taken], following, total([p.stats for p in pages if p]))
+    stats = sum((page.stats for page in pages if page), Stats())
+    return Merged([item for _, _, item in taken], following, stats)
 
 
 def _following(
@@ -115,14 +116,3 @@ def _following(
     if page is None or (taken == len(page.items) and page.cursor is None):
         return AT_END
     return order.position(page.items[taken - 1]) if taken else position
-
-
-def total(stats: Sequence[Stats]) -> Stats:
-    """The total cost of several reads."""
-    return Stats(
-        sum(part.scanned for part in stats),
-        sum(part.returned for part in stats),
-        sum(part.units for part in stats),
-        sum(part.requests for part in stats),
-        sum(part.bytes for part in stats),
-    )

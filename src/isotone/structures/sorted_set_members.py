@@ -5,8 +5,8 @@ score is a number and the key of a local index, so the database can add to it, a
 consistently. A set has one partition, or `shards` of them: the hash of a member selects its shard, and what
 concerns the whole set is asked of each shard and merged.
 
-Every read is consistent and sorted by score, then by the member's bytes. The index does not promise the second:
-where a range is cut off between members of one score, these are looked at.
+Every read is consistent and sorted by score, then by the member's bytes. The index promises only the first. So
+if a limit falls between members of one score, all of these are read.
 
 The index knows what is next, but not how many came before, so counting reads what it counts. A set with ranks
 asks its ranking instead, a tree of counts, and reads a few items.
@@ -22,7 +22,6 @@ an item keeps it, which writers read before and after: one that crossed a change
 from __future__ import annotations
 
 import contextlib
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -63,6 +62,7 @@ from isotone.structures.ranking import (
     read_ranking_key,
 )
 from isotone.structures.retries import backoff, retry_on_conflict
+from isotone.structures.shards import shard_of
 from isotone.structures.sorted_set_selection import (
     EVERY_SCORE,
     EVERY_TEXT,
@@ -164,9 +164,7 @@ class Members:
             )
         if type(member) is not str:
             member = str.__str__(member)  # of an enum, its value
-        shard = 0
-        if self.shards > 1:
-            shard = zlib.crc32(member.encode("utf-8", "surrogatepass")) % self.shards
+        shard = shard_of(member, self.shards) if self.shards > 1 else 0
         return {"name": self.name, "shard": shard, "member": member}
 
     def new(self, member: str, score: Decimal, expiry: datetime | None) -> SortedSetMember:

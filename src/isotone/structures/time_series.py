@@ -21,7 +21,7 @@ from typing import Final
 from isotone.errors import UsageError
 from isotone.model import Stats, Steps, Table
 from isotone.structures import time_series_roll_ups as roll_ups
-from isotone.structures.shards import MergeOrder, Position, Stream, merged, total
+from isotone.structures.shards import MergeOrder, Position, Stream, merged
 from isotone.structures.structure import Batches, S, Structure, iteration, operation
 from isotone.structures.time_series_points import (
     FIRST,
@@ -389,7 +389,7 @@ class _Walk:
             descending=self.newest_first,
             of_each=of_each,
         )
-        self.stats, self.positions = total([self.stats, page.stats]), page.positions
+        self.stats, self.positions = self.stats + page.stats, page.positions
         if page.is_over:
             yield from self._enter_next()
         return [Point(point.value, point.at, point.id) for point in page.items]

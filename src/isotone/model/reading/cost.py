@@ -41,6 +41,17 @@ class Stats:
     bytes: int = 0
     exhausted: bool = False
 
+    def __add__(self, other: Stats) -> Stats:
+        """The cost of two reads together."""
+        return Stats(
+            self.scanned + other.scanned,
+            self.returned + other.returned,
+            self.units + other.units,
+            self.requests + other.requests,
+            self.bytes + other.bytes,
+            self.exhausted or other.exhausted,
+        )
+
     @property
     def hit_rate(self) -> float:
         """The fraction of scanned items that were returned; 1.0 if nothing was scanned."""

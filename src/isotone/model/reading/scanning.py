@@ -76,16 +76,4 @@ async def together_async(
 
 def _tell(segments: Sequence[Traversal[E]], progress: Progress | None) -> None:
     if progress is not None:
-        progress(sum_of([segment.stats for segment in segments]))
-
-
-def sum_of(all_stats: Sequence[Stats]) -> Stats:
-    """The total cost of several reads."""
-    return Stats(
-        sum(each.scanned for each in all_stats),
-        sum(each.returned for each in all_stats),
-        sum(each.units for each in all_stats),
-        sum(each.requests for each in all_stats),
-        sum(each.bytes for each in all_stats),
-        any(each.exhausted for each in all_stats),
-    )
+        progress(sum((segment.stats for segment in segments), Stats()))
