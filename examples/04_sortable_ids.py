@@ -21,6 +21,9 @@ from isotone import KSUID, ULID, Attr, Entity, Key, Table, field
 
 logs = Table("logs")
 
+COUNT = 100_000  # ids of each kind
+COUNT_TOGETHER = 10_000  # ids of each kind by each of two processes
+
 AnyId = KSUID | ULID | UUID
 
 KINDS: dict[str, Callable[[], AnyId]] = {
@@ -45,7 +48,7 @@ def make(kind: str, count: int) -> list[str]:
 def main(address: str = ":memory:") -> None:
     for kind, new in KINDS.items():
         begun = datetime.now(UTC)
-        ids = [new() for _ in range(100_000)]
+        ids = [new() for _ in range(COUNT)]
         texts = [str(each) for each in ids]
         age = isotone.time_of(ids[0]) - begun
         print(f"{kind}: {len(texts[0])} characters")
@@ -56,7 +59,7 @@ def main(address: str = ":memory:") -> None:
     print("Two processes at the same time")
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as writers:
         for kind in KINDS:
-            one, other = writers.map(make, [kind, kind], [10_000, 10_000])
+            one, other = writers.map(make, [kind] * 2, [COUNT_TOGETHER] * 2)
             print(f"  {kind}: {len({*one, *other}):,} different ids of {len(one) + len(other):,}")
 
     with isotone.connect(address) as store:

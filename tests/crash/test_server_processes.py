@@ -21,6 +21,7 @@ from tests.crash.server_storm import (
     item_of,
     key,
 )
+from tests.effort import examples
 from tests.sdks.server_process import start_server
 
 import isotone
@@ -324,7 +325,7 @@ def test_a_table_is_made_anew_under_the_feet_of_others(crowd: Crowd) -> None:
 
     def rebuild(call: Call) -> None:
         try:
-            for number in range(100):
+            for number in range(examples(100)):
                 create_table(call, "Shared")
                 for part in range(10):
                     call("PutItem", TableName="Shared", Item=item_of("a", part, number + 1))

@@ -129,8 +129,8 @@ def test_3_naive_times_and_display_forms_are_refused(example: Example) -> None:
     assert "May 26, 1988" in display
 
 
-def test_4_ids_are_unique_sorted_and_tell_their_time(example: Example) -> None:
-    text = example("04_sortable_ids").text
+def test_4_ids_are_unique_sorted_and_tell_their_time() -> None:
+    text = run("04_sortable_ids", ":memory:", in_full=True).text
     for kind, width in (("KSUID", 27), ("ULID", 26), ("UUIDv7", 36)):
         assert f"{kind}: {width} characters\n  unique: 100,000 of 100,000\n" in text
         assert f"  {kind}: 20,000 different ids of 20,000\n" in text

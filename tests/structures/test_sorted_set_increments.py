@@ -17,7 +17,7 @@ from tests.structures.simulation import together
 import isotone
 from isotone.structures import SortedSet
 
-SECONDS = "60" if os.environ.get("ISOTONE_LONG") else "3"
+SECONDS = "60" if os.environ.get("ISOTONE_LONG") else "2"
 PROCESSES = 8
 
 

@@ -22,7 +22,7 @@ from tests.structures.ranking_changes import LAST, NAME, prepare
 import isotone
 from isotone.structures import SortedSet
 
-SECONDS = 60.0 if os.environ.get("ISOTONE_LONG") else 4.0
+SECONDS = 60.0 if os.environ.get("ISOTONE_LONG") else 2.0
 PROCESSES = 8
 
 
