@@ -30,7 +30,16 @@ from isotone.structures.ranking import (
     ranking_key,
     read_ranking_key,
 )
-from isotone.structures.ranking_nodes import HIGHEST, LOWEST, SIZES, Sizes
+from isotone.structures.ranking_nodes import (
+    HIGHEST,
+    LOWEST,
+    SIZES,
+    RankingCounts,
+    RankingLeaf,
+    RankingShape,
+    Sizes,
+)
+from isotone.structures.structure import bind_entity
 
 SMALL = Sizes(leaf=4, inner=4)
 
@@ -334,6 +343,60 @@ def test_whatever_the_order_of_requests(
         Interleaved(store, [*map(write, range(len(moves))), read(), read()]).run(seed)
         keys = [ranking_key(score, f"m{member}") for member, score in scores.items()]
         Ranks(store, table, sizes=sizes).check(sorted([*keys, last]))
+
+
+# The picture at the top of ranking.py
+
+
+def picture_of(store: Store) -> tuple[Ranks, Callable[[str], list[int]]]:
+    """The tree of the picture, and the counts of one of its nodes."""
+    store.create_tables(table := Table("ranks"))
+    shapes, counts, leaves = (
+        bind_entity(table, kind) for kind in (RankingShape, RankingCounts, RankingLeaf)
+    )
+    for node, level, numbers, children, separator in (
+        ("root", 2, [6, 5], "x:0 y:1", "k"),
+        ("x", 1, [4, 2], "1:0 2:1", "f"),
+        ("y", 1, [3, 2], "3:0 4:1", "p"),
+    ):
+        key = {"ranking": "r", "node": node, "shape": f"shape of {node}", "era": "e"}
+        store.put(shapes(**key, level=level, children=children, separators=separator))
+        store.put(counts(**key, counts=numbers))
+    bounds = [LOWEST, "f", "k", "p", HIGHEST]
+    for number, keys in enumerate(["abde", "fh", "kmn", "pr"]):
+        low, high = bounds[number : number + 2]
+        items = dict.fromkeys(keys, True)
+        store.put(leaves(ranking="r", node=f"{number + 1}", low=low, high=high, keys=items))
+
+    def counts_of(node: str) -> list[int]:
+        found = store.get(counts, ranking="r", node=node)
+        assert found is not None
+        return found.counts
+
+    return Ranks(store, table), counts_of
+
+
+def test_the_picture_is_a_tree(memory: Store) -> None:
+    ranks, _ = picture_of(memory)
+    ranks.check([*"abdefhkmnpr"])
+    assert ranks.rank("m") == 7
+
+
+@pytest.mark.parametrize(
+    ("leaving", "entering", "root", "x", "y"),
+    [
+        ("a", "c", [6, 5], [4, 2], [3, 2]),
+        ("m", "q", [6, 5], [4, 2], [2, 3]),
+        ("h", "q", [5, 6], [4, 1], [3, 3]),
+    ],
+)
+def test_the_changes_of_the_picture(
+    memory: Store, leaving: str, entering: str, root: list[int], x: list[int], y: list[int]
+) -> None:
+    ranks, counts_of = picture_of(memory)
+    ranks.change(leaving=leaving, entering=entering)
+    assert [*map(counts_of, ("root", "x", "y"))] == [root, x, y]
+    ranks.check(sorted({*"abdefhkmnpr", entering} - {leaving}))
 
 
 # Several ways to go wrong

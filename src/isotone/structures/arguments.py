@@ -92,15 +92,17 @@ class Parameters:
         self._shapes: set[tuple[object, ...]] = set()
         kinds = inspect.Parameter
         parameters = list(inspect.signature(method).parameters.values())[1:]
-        named = [each for each in parameters if each.kind is not kinds.VAR_KEYWORD]
+        named = [parameter for parameter in parameters if parameter.kind is not kinds.VAR_KEYWORD]
         self._takes_any_name = len(named) < len(parameters)
-        self._names = [each.name for each in named]
-        self._defaults = {each.name: each.default for each in named}
-        self._rest = next((each.name for each in named if each.kind is kinds.VAR_POSITIONAL), None)
+        self._names = [parameter.name for parameter in named]
+        self._defaults = {parameter.name: parameter.default for parameter in named}
+        self._rest = next(
+            (parameter.name for parameter in named if parameter.kind is kinds.VAR_POSITIONAL), None
+        )
         self._positional = [
-            each.name
-            for each in named
-            if each.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+            parameter.name
+            for parameter in named
+            if parameter.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
         ]
 
     def check(self, call: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -177,7 +179,7 @@ def _fits(value: Any, wanted: Any) -> bool:
     if origin is type:
         return isinstance(value, type)
     if origin in (Union, UnionType):
-        return any(_fits(value, each) for each in get_args(wanted))
+        return any(_fits(value, member) for member in get_args(wanted))
     plain = dict if is_typeddict(wanted) else origin or wanted
     if plain is Any or not isinstance(plain, type) or getattr(plain, "_is_protocol", False):
         return True

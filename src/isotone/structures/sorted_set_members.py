@@ -139,6 +139,14 @@ class ScoreChange(NamedTuple):
     def takes_out(self) -> bool:
         return self.before is not None and self.after is None
 
+    def ranking_keys(self) -> tuple[str | None, str | None]:
+        """The key that leaves the ranking, and the key that enters it."""
+        member, before, after = self
+        return (
+            None if before is None else ranking_key(before, member),
+            None if after is None else ranking_key(after, member),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Members:
@@ -481,10 +489,7 @@ class Members:
             for change in effective:
                 self._write(tx, change, expiry)
                 if self.ranking is not None:
-                    leaving, entering = (
-                        None if score is None else ranking_key(score, change.member)
-                        for score in (change.before, change.after)
-                    )
+                    leaving, entering = change.ranking_keys()
                     yield from self.ranking.change(tx, leaving=leaving, entering=entering)
             yield from tx.commit()
         return changes, expiry
