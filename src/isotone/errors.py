@@ -7,10 +7,10 @@
     │   ├── StorageFull             the disk is full
     │   ├── StorageBusy             another process kept the file locked
     │   └── StorageCorrupt          the file is damaged, or is not an Isotone database
-    ├── ConnectionFailed            a server gave no answer, or an unreadable one
+    ├── ConnectionFailed            a server did not respond, or not readably
     ├── TableDiffers                an existing table differs from its declaration
     ├── WriteRefused                the stored data did not allow a write; nothing was written
-    │   ├── ConditionFailed         the condition did not hold; `current` is the stored entity
+    │   ├── ConditionFailed         the condition was false; `current` is the stored entity
     │   │   ├── AlreadyExists
     │   │   ├── NotFound
     │   │   └── VersionConflict     another writer changed the entity after it was read
@@ -105,7 +105,7 @@ class NoCredentials(UsageError):
 
 
 class ConnectionFailed(IsotoneError):
-    """A server gave no answer, or a damaged one, after all retries.
+    """A server did not respond, or its response was damaged, after all retries.
 
     A write may or may not have been executed: only its response may have been lost.
     """
@@ -128,7 +128,7 @@ class WriteRefused(IsotoneError):
 
 
 class ConditionFailed(WriteRefused):
-    """The condition of a write did not hold; `current` is the stored entity, or None."""
+    """The condition of a write was false; `current` is the stored entity, or None."""
 
     def __init__(self, message: str, current: Any = None) -> None:
         super().__init__(message)
