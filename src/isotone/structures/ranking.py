@@ -273,7 +273,9 @@ class Ranking:
                 return None
             if (key in leaf.keys) != (by < 0):
                 raise Overtaken(key)
-        for _, by, path in () if _is_exchange(moves) else moves:
+        if _is_exchange(moves):
+            return moves  # the leaf keeps its size
+        for _, by, path in moves:
             step = self._balance.next_step(path, leaves[path.end], by)
             if step is not None:
                 yield from step

@@ -121,7 +121,7 @@ class Balance:
     ) -> Steps[None]:
         """Make nodes of other parts from some neighbours, of which the first has this place.
 
-        Names are used again in order. A part more gets a new name, and a node without a part is deleted.
+        Names are used again in order. An additional part gets a new name; a node that is left over is deleted.
         """
         level, tx = above.level - 1, self._tree.calls.transaction()
         lows = [nodes[0].low, *borders(level, parts)]
