@@ -100,8 +100,10 @@ def test_an_index_is_filled_across_kills(tmp_path: Path) -> None:
         program = Program(database)
         create_table(program, "Filling")
         with database.engine.writing:
-            for number in range(count):
-                program("PutItem", TableName="Filling", Item=item_of("a", number, number))
+            for first in range(0, count, 25):
+                items = [item_of("a", number, number) for number in range(first, first + 25)]
+                puts = [{"PutRequest": {"Item": item}} for item in items]
+                program("BatchWriteItem", RequestItems={"Filling": puts})
     index = {
         "IndexName": "by_sort",
         "KeySchema": [{"AttributeName": "sk", "KeyType": "HASH"}],

@@ -47,7 +47,8 @@ def address(
         with isotone.open(clock=clock) as database:
             yield database
     elif request.param == "file":
-        with isotone.open(f"{tmp_path}/structures.db", clock=clock) as database:
+        path = f"{tmp_path}/structures.db"
+        with isotone.open(path, durability="process", clock=clock) as database:
             yield database
     elif request.param == "http":
         with isotone.open(clock=clock) as database, running_server(database) as url:
