@@ -224,7 +224,10 @@ def test_texts_at_the_end_have_all_conditions(database: isotone.Database) -> Non
 def test_an_index_of_milliseconds(database: isotone.Database) -> None:
     store = filled(database)
     query = Reading.by_time.where(Reading.at >= START + timedelta(hours=1)).newest_first()
-    assert [(each.at.hour, each.note) for each in store.all(query)] == [(2, ""), (1, "")]
+    assert [(each.at.hour, each.note) for each in store.all(query)] == [
+        (2, "warm#dry"),
+        (1, "warm#dry"),
+    ]
 
 
 def test_a_write_goes_where_the_other_program_looks(database: isotone.Database) -> None:

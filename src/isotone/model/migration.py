@@ -1,4 +1,4 @@
-"""Widening: gives keys of growing numbers a larger width, while the table is in use.
+"""Widening: numbers that outgrow the width of their key get a larger one, while the table is in use.
 
     class Issue(Entity, table=repos):
         number: Attr[int] = field(max=9_999_999, was=99_999)       # 1. declare, in all programs
@@ -7,10 +7,11 @@
                                                                    # 3. remove `was`
 
 From the first step on, entities are read under either key (`get`, `all`, `first`, `count`), and migrated
-to the new key before they are written. The second step scans the table and rewrites each item under a previous key,
-in a separate transaction. It saves its position in the table, and continues there when it is called again.
+to the new key before they are written. The second step scans the table and rewrites each item that it finds
+under a previous key, in a transaction of its own. It saves its position in the table, and continues there
+when it is called again.
 
-The core reads and writes only current keys. `store` calls this module for entities that declare `was`.
+The core reads and writes present keys alone. `store` calls this module for entities that declare `was`.
 """
 
 from __future__ import annotations
@@ -76,14 +77,14 @@ def is_migrating(schema: EntitySchema) -> bool:
 
 
 def migrate_and_execute(write: Write[R], clock: Clock) -> Steps[R]:
-    """Execute a write after migrating its item to the current key."""
+    """Execute a write once its item has its present key."""
     write.prepare()
     yield from migrate_keys([write], clock)
     return (yield from execute(write, clock, is_prepared=True))
 
 
 def migrate_keys(writes: Sequence[Write[Any]], clock: Clock) -> Steps[None]:
-    """Migrate the items of writes to their current keys."""
+    """Give the items of writes their present keys."""
     for write in writes:
         if is_migrating(write.schema):
             for key in (write.key, write.target):
@@ -186,7 +187,7 @@ def _get_previous(schema: EntitySchema, key: Item, *, consistent: bool) -> Steps
 
 
 def has_two_widths(read: Read[Any]) -> bool:
-    """Whether a read covers keys of two widths, which have no common order."""
+    """Whether what is read has keys of two widths, which have no common order."""
     return isinstance(read, Query) and any(map(previous_bound_key, read.keys))
 
 
@@ -200,7 +201,7 @@ def check_one_width(read: Read[Any]) -> None:
 
 
 def read_all(reader: Reader, read: Query[E], at_most: int | None = None) -> Steps[list[E]]:
-    """`Reader.all` under either key, in the order of the current one."""
+    """`Reader.all` under either key, in the order of the present one."""
     if len(read.keys) != 1:
         check_one_width(read)
     previous = yield from reader.all(_previous_query(read))
@@ -223,7 +224,7 @@ def count(reader: Reader, read: Query[Any]) -> Steps[int]:
 
 
 def _previous_query(read: Query[E]) -> Query[E]:
-    """The same query of the previous key."""
+    """The same query of the key as it was."""
     key = previous_bound_key(read.keys[0])
     assert key is not None
     return replace(_whole(read), keys=(key,), bounds=bounds(key, read.asked))
@@ -235,9 +236,9 @@ def _whole(read: Q) -> Q:
 
 
 def _merged(read: Query[E], previous: Iterable[E], present: Iterable[E]) -> list[E]:
-    """The entities under either key, each once, in the order of the current key.
+    """What was read under either key, each entity once, in the order of the present key.
 
-    The previous key must be read first, so that entities migrated in between are not missed.
+    The previous key must be read first: then nothing that is migrated in between is missed.
     """
     (schema,) = read.schemas
     by_place = {

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from isotone.errors import InvalidEntity, MalformedKey, UsageError
-from isotone.model.declaring.fields import Attr
+from isotone.model.declaring.fields import MISSING, Attr
 from isotone.model.declaring.keys import BoundKey, Slot
 from isotone.model.declaring.table import Table
 from isotone.model.declaring.validation import Validator, default_of
@@ -246,6 +246,8 @@ class EntitySchema:
     def decode_whole(self) -> Callable[[Item], Entity]:
         """Decodes a whole item; raises `KeyError` if it lacks an attribute that has no fixed default.
 
+        It does so too if a key holds the value of a missing attribute.
+
         The item is of the present version.
 
         Reads spend most of their time here, so the function is generated, like `__init__` of a dataclass: it
@@ -264,7 +266,10 @@ class EntitySchema:
             value = content if is_as_written else f"decode_{place}({content})"
             if self._has_fixed_absence(self.fields[name]):
                 names[f"absent_{place}"] = self.absent(self.fields[name])
-                value = f"{value} if {attribute!r} in item else absent_{place}"
+                absent = f"absent_{place}"
+                if held := " or ".join(f"{key!r} in item" for key in self.keys_with(name)):
+                    absent = f"item[{attribute!r}] if {held} else {absent}"
+                value = f"{value} if {attribute!r} in item else {absent}"
             lines.append(f"    values[{name!r}] = {value}")
         exec("\n".join([*lines, "    return entity"]), names)
         decode_whole: Callable[[Item], Entity] = names["decode"]
@@ -319,26 +324,92 @@ class EntitySchema:
     def _missing(
         self, name: str, item: Item, is_whole: bool, parsed: dict[Slot, dict[str, Any]]
     ) -> Any:
-        """The value of a field whose attribute the item does not have: from a key, or the default.
+        """The value of a field whose attribute the item does not have: from a key, or the default."""
+        value = self._held_by_key(name, item, is_whole, parsed)
+        return self.absent(self.fields[name]) if value is MISSING else value
 
-        In a whole item absence means the default. An entry of an index may lack the attribute whatever its
-        value, so there the keys come first. `parsed` holds the keys that were read already.
+    def _held_by_key(
+        self, name: str, item: Item, is_whole: bool, parsed: dict[Slot, dict[str, Any]]
+    ) -> Any:
+        """The value of a field in the item's keys; MISSING if they do not have it.
+
+        An index key of another form is passed over if the field has a default: a whole item that is older
+        than the field has such a key. `parsed` holds the keys that were read already.
         """
-        field = self.fields[name]
-        if field.options.required or not is_whole:
-            for slot in self._slots_with.get(name, ()):
-                value = item.get(slot.attribute.name)
-                if value is not None:
-                    if slot not in parsed:
-                        parsed[slot] = self._parse(slot, value, item)
-                    return parsed[slot][name]
-        return self.absent(field)
+        options = self.fields[name].options
+        if is_whole and options.compute is not None:
+            return MISSING  # it is computed
+        for slot in self._slots_with.get(name, ()):
+            value = item.get(slot.attribute.name)
+            if value is None:
+                continue
+            if slot not in parsed:
+                try:
+                    parsed[slot] = self._parse(slot, value, item)
+                except MalformedKey:
+                    if is_whole and not options.required and slot not in self.primary.slots:
+                        continue
+                    raise
+            return parsed[slot][name]
+        return MISSING
+
+    def held_by_keys(self, item: Item) -> dict[str, Any]:
+        """The fields whose values a whole item has only in its keys."""
+        parsed: dict[Slot, dict[str, Any]] = {}
+        values = {
+            name: self._held_by_key(name, item, True, parsed)
+            for name in self._slots_with
+            if self.fields[name].attribute not in item
+        }
+        return {name: value for name, value in values.items() if value is not MISSING}
+
+    def unread_keys(self, item: Item) -> dict[str, set[str]]:
+        """The attributes of index keys that cannot be read, though the whole item lacks fields they hold.
+
+        Each comes with these fields. No write removes such an attribute by itself, because nothing else may
+        have its value.
+        """
+        unread: dict[str, set[str]] = {}
+        for key in self.indexes:
+            fields = {name for slot in key.slots for name in self._unread(slot, item)}
+            if fields and self._is_in(key, item):
+                names = {slot.attribute.name for slot in key.slots} & item.keys()
+                for name in names - self._primary_attributes:
+                    unread.setdefault(name, set()).update(fields)
+        return unread
+
+    def _is_in(self, key: BoundKey, item: Item) -> bool:
+        """Whether the item, in which attributes may be missing, is in a sparse index."""
+        if key.when is None or key.applies is None:
+            return True
+        tested = dict(item)
+        for field in key.when.fields():
+            if field.attribute not in item:
+                tested |= self.encoded(field, self.absent(field))
+        return key.applies.matches(tested, {})
+
+    def _unread(self, slot: Slot, item: Item) -> list[str]:
+        """The fields that the item has neither in an attribute nor in a readable form in this key."""
+        value = item.get(slot.attribute.name)
+        fields = [component.field for component in slot.components]
+        missing = [field.name for field in fields if field.attribute not in item]
+        if value is None or not missing or slot in self.primary.slots:
+            return []
+        try:
+            self._parse(slot, value, item)
+        except MalformedKey:
+            return missing
+        return []
+
+    @cached_property
+    def _primary_attributes(self) -> frozenset[str]:
+        return frozenset(slot.attribute.name for slot in self.primary.slots)
 
     def _parse(self, slot: Slot, value: AttributeValue, item: Item) -> dict[str, Any]:
         """The fields in a key attribute; raises `MalformedKey` that names the item."""
         try:
             return slot.parse(value)
-        except MalformedKey as error:
+        except (MalformedKey, KeyError) as error:  # KeyError: not a member of the enum
             fields = ", ".join(component.field.name for component in slot.components)
             raise MalformedKey(
                 f"{self.tag}: the item {self._describe_key(item)} has an attribute {slot.attribute.name!r} "
@@ -362,6 +433,12 @@ class EntitySchema:
                 for component in slot.components:
                     slots.setdefault(component.field.name, []).append(slot)
         return slots
+
+    def keys_with(self, name: str) -> list[str]:
+        """The key attributes, other than its own, that hold a field."""
+        own = self.fields[name].attribute
+        slots = self._slots_with.get(name, ())
+        return [slot.attribute.name for slot in slots if slot.attribute.name != own]
 
     def upgraded(self, item: Item) -> Item:
         """The item upgraded to the current version of the entity; the same object if it has that version."""

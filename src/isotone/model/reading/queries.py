@@ -512,6 +512,8 @@ def _projection(read: Read[Any]) -> tuple[nodes.Path, ...] | None:
         available = _projected_fields(schema, key)
         for name in sorted(read.selected & schema.fields.keys()):
             attribute = schema.fields[name].attribute
+            if projected is None:  # an item by another program may have the value in a key alone
+                names |= dict.fromkeys(schema.keys_with(name))
             # A local index fetches from the table what it lacks; a key holds the rest.
             if (
                 projected is None

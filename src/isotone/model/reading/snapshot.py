@@ -142,9 +142,10 @@ class Snapshot(Sequence[E], Generic[E]):
             for each in fields:
                 if each.name not in entity.__dict__:
                     raise UsageError(f"the field {each.name!r} was not loaded; select it as well")
-                is_in_key = each.options.required or not self._is_whole
+                schema, value = entity.__schema__, entity.__dict__[each.name]
+                is_in_key = not self._is_whole or value != schema.absent(each)
                 if is_in_key and each.attribute not in item:
-                    item = {**item, **entity.__schema__.encoded(each, entity.__dict__[each.name])}
+                    item = {**item, **schema.encoded(each, value)}
             return matches(item, {})
 
         return test

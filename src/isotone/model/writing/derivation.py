@@ -21,7 +21,7 @@ from isotone.values.types import Item
 
 
 class Unknown(LookupError):
-    """A value is needed that only a read of the item can provide."""
+    """A value is needed that only a read of the item can tell."""
 
 
 class Known(dict[str, Any]):
@@ -92,6 +92,18 @@ def values_implied_by(condition: Condition | None) -> dict[str, Any]:
     return found
 
 
+def absent_by(condition: Condition) -> set[str]:
+    """The fields whose attributes a condition requires to be missing."""
+    parts = condition.operands if isinstance(condition, All) else (condition,)
+    return {
+        part.field.name
+        for part in parts
+        if isinstance(part, FunctionTest)
+        and part.function == "attribute_not_exists"
+        and not part.path
+    }
+
+
 def _affected(schema: EntitySchema, changed: set[str]) -> list[BoundKey]:
     """The index keys to rewrite: those that use the fields, and those that share an attribute with them."""
     found = [key for key in schema.indexes if _depends(schema, key) & changed]
@@ -132,6 +144,24 @@ def _is_written_by_fields(schema: EntitySchema, key: BoundKey) -> bool:
 
 
 @lru_cache(maxsize=512)
+def fields_by_key(schema: EntitySchema) -> Mapping[str, frozenset[str]]:
+    """The fields in each attribute of an index key that is not a field's own attribute."""
+    return {
+        slot.attribute.name: frozenset(component.field.name for component in slot.components)
+        for key in schema.indexes
+        for slot in key.slots
+        if slot.components and slot.attribute.name not in _kept(schema)
+    }
+
+
+@lru_cache(maxsize=512)
+def index_attributes(schema: EntitySchema) -> frozenset[str]:
+    """The attributes of index keys that are neither fields nor part of the primary key."""
+    names = {slot.attribute.name for key in schema.indexes for slot in key.slots}
+    return frozenset(names - _kept(schema))
+
+
+@lru_cache(maxsize=512)
 def _primary_attributes(schema: EntitySchema) -> frozenset[str]:
     return frozenset(each.name for each in schema.table.keys.attributes)
 
@@ -167,7 +197,7 @@ def _watched(schema: EntitySchema) -> type[Any]:
 
     # Type checkers do not accept a base class that is known only at run time.
     class Watched(schema.entity):  # type: ignore[misc, name-defined]
-        """The entity that is passed to the function of a computed field."""
+        """The entity as the function of a computed field sees it."""
 
         __schema__ = schema
 

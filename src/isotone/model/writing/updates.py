@@ -1,4 +1,4 @@
-"""Updates, upserts and moves: changes of some fields of an entity, with all derived attributes.
+"""Updates, upserts and moves: changes of some fields of one entity, with everything derived from them.
 
 Index keys and computed fields are derived from the values after the change (`derivation`). Often these are
 known: from the primary key, from the changes (`set`, not `add`), from equalities in `when`, or from a given
@@ -32,9 +32,18 @@ from isotone.model.declaring.changes import (
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.schema import VERSION_ATTRIBUTE
 from isotone.model.expiry import alive, is_missing
-from isotone.model.trees import conjunction, equal, unchanged, update_of
+from isotone.model.trees import absent, conjunction, equal, present, unchanged, update_of
 from isotone.model.writing import headroom, uniqueness
-from isotone.model.writing.derivation import Derived, Known, Unknown, derive, values_implied_by
+from isotone.model.writing.derivation import (
+    Derived,
+    Known,
+    Unknown,
+    absent_by,
+    derive,
+    fields_by_key,
+    index_attributes,
+    values_implied_by,
+)
 from isotone.model.writing.write import (
     Action,
     Write,
@@ -145,8 +154,35 @@ class Update(_Changing[E]):
         known = Known(self._known_values(changes))
         derived = derive(self.schema, known, changes)
         version = self.schema.version
-        current = equal(VERSION_ATTRIBUTE, {"N": str(version)}) if version > 1 else None
-        return self._update(changes, derived, known, current)
+        further = equal(VERSION_ATTRIBUTE, {"N": str(version)}) if version > 1 else None
+        if known.used:
+            further = conjunction([further, *self._readable(changes, derived, known)])
+        return self._update(changes, derived, known, further)
+
+    def _readable(
+        self, changes: Sequence[Change], derived: Derived, known: Known
+    ) -> list[nodes.ConditionNode]:
+        """The conditions that no key holds what the update does not know: else the item must be read.
+
+        A removed key must not be the only place of an unchanged value; and a value that is absent for the
+        caller's condition must not be in a key.
+        """
+        schema = self.schema
+        conditions: list[nodes.ConditionNode] = []
+        if derived.removed:
+            settled = _names(changes) | self._identity.keys() | schema.computations.keys()
+            for name, fields in fields_by_key(schema).items():
+                unsettled = fields - settled if name in derived.removed else ()
+                if unsettled:
+                    there = [present(schema.fields[each].attribute) for each in sorted(unsettled)]
+                    conditions.append(nodes.Or((absent(name), nodes.And(tuple(there)))))
+        for name in sorted(self._absent_by_condition(changes) & known.used):
+            conditions += [absent(key) for key in schema.keys_with(name)]
+        return conditions
+
+    def _absent_by_condition(self, changes: Sequence[Change]) -> set[str]:
+        """The unchanged fields whose attributes the caller's condition says are missing."""
+        return set() if self.when is None else absent_by(self.when) - _names(changes)
 
     def _known_values(self, changes: Sequence[Change]) -> dict[str, Any]:
         """The values after the changes, as far as they are known without a read."""
@@ -167,7 +203,7 @@ class Update(_Changing[E]):
     def _plan_from_item(self, changes: Sequence[Change]) -> list[Action]:
         schema, current = self.schema, self._existing()
         item = schema.upgraded(current)
-        after = _applied(changes, item)
+        after = _applied(changes, unkeyed(schema, item, changes))
         self._after = rewritten(schema, after)
         known = Known(schema.from_item(after).__dict__)
         derived = derive(schema, known, changes)
@@ -177,15 +213,47 @@ class Update(_Changing[E]):
             markers = uniqueness.changes(schema, self.key, before, known, self._now)
         if item is not current:
             return [self._replace(self._after, current), *markers]
-        used = current.keys() | after.keys() if markers else self._used(known, changes)
-        return [self._update(changes, derived, known, pins(schema, current, used)), *markers]
+        settled, lost = self._settled(changes, derived, item, after)
+        used = current.keys() | after.keys()
+        if not markers:
+            used = self._used(known.used | lost, changes, current)
+        return [self._update(*settled, known, pins(schema, current, used)), *markers]
 
-    def _used(self, known: Known, changes: Sequence[Change]) -> set[str]:
-        """The attributes that were used, and that no other condition covers."""
+    def _settled(
+        self, changes: Sequence[Change], derived: Derived, item: Item, after: Item
+    ) -> tuple[tuple[Sequence[Change], Derived], set[str]]:
+        """The changes where values are only in keys: such a value is written if it is built upon, or if its keys go.
+
+        Also the fields whose keys go.
+        """
+        schema = self.schema
+        removed = derived.removed - schema.unread_keys(after).keys()
+        attributes = derived.attributes
+        held = schema.held_by_keys(item).keys() - self._identity.keys()
+        lost: set[str] = set()
+        if held:
+            final = {name: value for name, value in item.items() if name not in removed}
+            still = schema.held_by_keys({**final, **attributes}).keys()
+            lost = held - still - _names(changes)
+            built_upon = held & {change.field.name for change in changes if not change.is_known}
+            changes = [change for change in changes if change.field.name not in built_upon]
+            names = {schema.fields[name].attribute for name in lost | built_upon}
+            attributes = attributes | {name: after[name] for name in names & after.keys()}
+            removed |= names - after.keys()
+        return (changes, Derived(attributes, removed)), lost
+
+    def _used(self, names: set[str], changes: Sequence[Change], current: Item) -> set[str]:
+        """The attributes that have the values of these fields, unless another condition covers them."""
         schema = self.schema
         implied = self._known_values(changes).keys() | schema.computations.keys()
-        fields = [schema.fields[name] for name in known.used - implied]
-        return {field.attribute for field in fields} | {VERSION_ATTRIBUTE}
+        used = {VERSION_ATTRIBUTE}
+        for name in names - implied:
+            used.add(attribute := schema.fields[name].attribute)
+            if attribute not in current:
+                used.update(schema.keys_with(name))
+        for name in names & self._absent_by_condition(changes):
+            used.update(schema.keys_with(name))
+        return used
 
     # Requests
 
@@ -222,7 +290,7 @@ class Update(_Changing[E]):
         )
 
     def _replace(self, item: Item, current: Item) -> Action:
-        """Put the whole item, if an older version of the entity wrote it."""
+        """Put the whole item; for one that an older version of the entity wrote."""
         headroom.watch(self.schema, self.schema.from_item(item).__dict__)
         same = pins(self.schema, current, set(current))
         return action("Put", self.schema, self._explain, self._condition(same), Item=item)
@@ -235,9 +303,9 @@ class Update(_Changing[E]):
             item is not None
             and not self.is_seen
             and not is_missing(self.schema, item, self._now)
-            and self.schema.upgraded(item) is not item
+            and _must_be_read(self.schema, item)
         ):
-            return None  # written by an older version of the entity: it must be read first
+            return None
         return super()._explain(item)
 
     def finish(self, attributes: Item | None) -> E:
@@ -291,7 +359,9 @@ class Upsert(Update[E]):
             [*changes, *self._initial(changes)],
             {**derived.attributes, **schema.marks},
             derived.removed,
-            alive(schema, self._now),
+            conjunction([alive(schema, self._now), *self._readable(changes, derived, known)])
+            if known.used
+            else alive(schema, self._now),
         )
 
     def _initial(self, changes: Sequence[Change]) -> list[Change]:
@@ -366,9 +436,9 @@ class Move(_Changing[E]):
 
     def plan(self, now: float) -> list[Action]:
         self._now = now
-        schema, current = self.schema, self._existing()
+        schema, current, changes = self.schema, self._existing(), self._all_changes()
         self._after = item = rewritten(
-            schema, _applied(self._all_changes(), schema.upgraded(current))
+            schema, _applied(changes, unkeyed(schema, schema.upgraded(current), changes))
         )
         new_key = key_in(schema, item)
         before, after = values_of(schema, current), values_of(schema, item)
@@ -397,14 +467,38 @@ class Move(_Changing[E]):
 
 
 def rewritten(schema: EntitySchema, item: Item) -> Item:
-    """The item that a new put would write; attributes that the entity does not declare are kept."""
+    """The item as a new put would write it; attributes that the entity does not declare are kept."""
     entity = schema.from_item(item)
     for name, compute in schema.computations.items():
         entity.__dict__[name] = compute(entity)
     declared = {field.attribute for field in schema.fields.values()}
     declared |= {slot.attribute.name for key in schema.keys.values() for slot in key.slots}
+    declared -= schema.unread_keys(item).keys()
     others = {name: value for name, value in item.items() if name not in declared}
     return {**others, **schema.to_item(entity.__dict__)}
+
+
+def unkeyed(schema: EntitySchema, item: Item, changes: Sequence[Change]) -> Item:
+    """The item with an attribute for each field, also for those that only its keys hold, and without index keys.
+
+    It has the index keys that cannot be read, unless a change is about what they hold.
+    """
+    changed = _names(changes)
+    kept = {name for name, fields in schema.unread_keys(item).items() if not fields & changed}
+    dropped = index_attributes(schema) - kept
+    values = {name: value for name, value in item.items() if name not in dropped}
+    for name, value in schema.held_by_keys(item).items():
+        values |= schema.encoded(schema.fields[name], value)
+    return values
+
+
+def _must_be_read(schema: EntitySchema, item: Item) -> bool:
+    """Whether an update needs the item: it has an older version, or values that are only in its keys."""
+    return (
+        schema.upgraded(item) is not item
+        or not schema.held_by_keys(item).keys() <= schema.identity.keys()
+        or bool(schema.unread_keys(item))
+    )
 
 
 def pins(schema: EntitySchema, current: Item, used: set[str]) -> nodes.ConditionNode | None:
