@@ -121,9 +121,7 @@ def test_a_default_in_the_primary_key_is_not_read_instead(desk: Desk) -> None:
         (Task.weight.remove(), {"weight": None}),
     ],
 )
-def test_a_change_keeps_all_the_others(
-    table: Desk, change: Change, after: dict[str, Any]
-) -> None:
+def test_a_change_keeps_all_the_others(table: Desk, change: Change, after: dict[str, Any]) -> None:
     wanted = TASK.replace(**after)
     for write in (
         lambda: table.store.update(Task, change, number=7),
@@ -156,9 +154,9 @@ def test_leaving_an_index_is_one_write_where_attributes_hold_the_values(table: D
     assert table.operations(lambda: table.store.update(Task, close, number=7)) == ["UpdateItem"]
     table.store.put(Task(number=7))
     unowned = Task.owner == None  # noqa: E711
-    assert table.operations(
-        lambda: table.store.update(Task, close, number=7, when=unowned)
-    ) == ["UpdateItem"]
+    assert table.operations(lambda: table.store.update(Task, close, number=7, when=unowned)) == [
+        "UpdateItem"
+    ]
     assert table.store.get(Task, number=7) == Task(number=7, is_open=False)
 
 
