@@ -1,8 +1,8 @@
-"""Words in the order of their bytes, and names in any case as one.
+"""Words in byte order, and names that are equal in any case.
 
-A person wants a list of words sorted, the same way everywhere, and wants to find "banana" however it
-was typed. DynamoDB sorts text by its UTF-8 bytes: capitals before small letters, `é` behind `z`. A
-field with `case=` is normalised in its keys and in queries; the entity keeps the case that was given.
+Sort a list of words the same way everywhere, and find "banana" however it was typed. DynamoDB sorts text by
+its UTF-8 bytes: capitals before small letters, `é` after `z`. A field with `case=` is normalized in its keys
+and in queries; the entity keeps the original case.
 
     python examples/01_text_order.py [ADDRESS]
 """

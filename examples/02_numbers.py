@@ -1,9 +1,9 @@
 """Numbers in the order of their values, in number keys and inside string keys.
 
-A person wants measurements sorted by value, negative ones and very small ones too, without losing a
-digit. A number key does that by itself. In a string key a number needs a declared width (`max`, and
-`scale` for its decimal places): then every value is written at full length and sorts as it should. A
-number without a width is refused when the entity is defined.
+Sort measurements by value, including negative and very small ones, without losing a digit. A number key does
+that itself. In a string key a number needs a declared width (`max`, and `scale` for its decimal places): then
+every value is padded to that width and sorts correctly. A number without a width is refused when the entity
+is defined.
 
     python examples/02_numbers.py [ADDRESS]
 """
@@ -43,7 +43,7 @@ class Written(Entity, table=texts):
 
 
 class Price(Entity, table=texts):
-    """A width as one would really declare it: below 100,000.00, in whole cents."""
+    """A realistic width: below 100,000.00, in whole cents."""
 
     shop: Attr[str] = field()
     amount: Attr[Decimal] = field(max=Decimal("99999.99"), scale=2)

@@ -1,8 +1,8 @@
-"""Points in time in the order in which they happened, whatever zone they were written in.
+"""Times in chronological order, whatever their zones.
 
-A person collects events from several countries and wants them one after the other. A datetime sorts by
-its instant: in a string key as UTC with a fixed number of digits, in a number key as seconds since 1970.
-A naive datetime names no instant and is refused, and so is a text made for display.
+Collect events from several countries and read them one after the other. A datetime sorts by its instant: in a
+string key as UTC with a fixed number of digits, in a number key as seconds since 1970. A naive datetime does
+not identify an instant and is refused, and so is a display format.
 
     python examples/03_time.py [ADDRESS]
 """

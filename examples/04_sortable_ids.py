@@ -1,8 +1,8 @@
-"""Ids that are unique and sort in the order in which they were made.
+"""Unique ids that sort in the order of their creation.
 
-A person wants an id for every log line that nobody has to hand out, that fits into a URL, and by which
-the lines sort as they were written. KSUID, ULID and UUIDv7 begin with the time; within one tick of it
-each id is the successor of the one before.
+Give every log line an id without a central counter. The id fits into a URL, and the lines sort in the order in
+which they were written. KSUID, ULID and UUIDv7 begin with the time; within one tick each id is the successor
+of the previous one.
 
     python examples/04_sortable_ids.py [ADDRESS]
 """
@@ -64,7 +64,7 @@ def main(address: str = ":memory:") -> None:
 
     with isotone.connect(address) as store:
         store.create_tables(logs)
-        run = str(isotone.uuid7())  # each run of this program writes a collection of its own
+        run = str(isotone.uuid7())  # each run of this program writes its own collection
         for text in ["started", "read the list", "sent 3 mails", "ended"]:
             store.put(Line(run=run, text=text))
         print("\nLog lines as they were written")

@@ -1,9 +1,8 @@
-"""Tickets with the one that was changed last on top.
+"""Tickets with the most recently updated one first.
 
-A person wants to see the most recently updated tickets first. A sort key in the table itself would have to be
-deleted and created again with each change. So `updated_at`, which the library sets
-with every write, orders an index: one update of the ticket moves it to the top of it. A part of the
-primary key cannot be changed in place; the error names `move`, which does it in one transaction.
+A sort key of the table itself would have to be deleted and created again with each change. So `updated_at`,
+which the library sets with every write, orders an index: one update of a ticket moves it to the top. A part of
+the primary key cannot be changed in place; the error names `move`, which does it in one transaction.
 
     python examples/05_recently_updated.py [ADDRESS]
 """

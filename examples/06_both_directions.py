@@ -1,9 +1,8 @@
 """The newest first, the highest first: reading backwards, and storing backwards.
 
-A person wants the newest readings and the highest scores on top, page by page, and back again.
-`newest_first()` reads a key from its end. `desc(...)` in a key stores it the other way round, which is
-what one needs where something else in the same collection has to come in ascending order. Both work
-with every type of key, and so do pages in both directions.
+Show the newest readings and the highest scores first, page by page, forwards and back. `newest_first()` reads a
+key from its end. `desc(...)` stores a field in reverse, for collections in which another kind must be in
+ascending order. Both work with every type of key, and so do pages in both directions.
 
     python examples/06_both_directions.py [ADDRESS]
 """
@@ -135,7 +134,7 @@ def main(address: str = ":memory:") -> None:
 
 
 def there_and_back(store: Store, query: Query[Result]) -> str:
-    """The players page by page until the last page, and then those of the pages before it."""
+    """The players page by page to the last page, and then back."""
     page = store.page(query, size=3)
     seen = [page]
     while page.cursor is not None:

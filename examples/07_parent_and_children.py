@@ -1,9 +1,8 @@
-"""A sensor and its newest readings by one query.
+"""A sensor and its newest readings in one query.
 
-A person opens the page of a sensor: its name and place on top, its latest readings below. Both come
-from one item collection and one query. What is read from its end wants the parent at the end, behind
-its children; what is read from the beginning wants it first. `children(...).before(...)` and
-`.after(...)` put it there.
+The page of a sensor shows its name and place, and its latest readings. Both come from one item collection and
+one query. A collection that is read from its end needs the parent after its children; one that is read from its
+start needs the parent first. `children(...).before(...)` and `.after(...)` declare this.
 
     python examples/07_parent_and_children.py [ADDRESS]
 """

@@ -1,9 +1,8 @@
 """An organization between its teams and its users.
 
-A person wants two pages: an organization with its users in alphabetical order, and an organization with
-its teams, each by one query that reads nothing else. One item collection serves both: teams before the
-organization, users after it. The library chooses the prefixes, and refuses a kind that would sort between
-those that are read together.
+Show an organization with its users in alphabetical order, and an organization with its teams, each in one query
+that reads nothing else. One item collection serves both: teams sort before the organization, users after it.
+The library chooses the prefixes, and refuses a kind that would sort between entities that are read together.
 
     python examples/08_two_relations.py [ADDRESS]
 """

@@ -1,10 +1,10 @@
 """Numbers in string keys, padded with zeros, with room to grow.
 
-A person numbers issues and wants 2 before 10. `max=` declares the greatest number there can be, and the
-key is padded to its width: `ISSUE#00000157`. When 30 % of that are reached, the library says so once, as
-a warning, to a callback and in a list for metrics. A number beyond the width is refused and nothing is
-written. Wider keys are three steps: declare the former maximum beside the new one, and both are read;
-rewrite; take the former one out.
+Number issues so that 2 sorts before 10. `max=` declares the greatest possible number, and the key is padded to
+its width: `ISSUE#00000157`. When a number reaches 30 % of the maximum, the library reports it once: as a
+warning, to a callback and in a list for metrics. A number beyond the width is refused, and nothing is written.
+Widening keys takes three steps: declare the previous maximum beside the new one, so that both are read; rewrite
+the keys; remove the previous maximum.
 
     python examples/09_zero_padding.py [ADDRESS]
 """
@@ -29,7 +29,7 @@ class Issue(Entity, table=tracker):
 
 
 class WideningIssue(Entity, table=tracker, tag="Issue"):
-    """Step 1: the new maximum, and the former one."""
+    """Step 1: the new maximum, and the previous one."""
 
     repository: Attr[str] = field()
     number: Attr[int] = field(max=9_999_999_999, was=99_999_999)
@@ -38,7 +38,7 @@ class WideningIssue(Entity, table=tracker, tag="Issue"):
 
 
 class WideIssue(Entity, table=tracker, tag="Issue"):
-    """Step 3: the former maximum is forgotten."""
+    """Step 3: the previous maximum is removed."""
 
     repository: Attr[str] = field()
     number: Attr[int] = field(max=9_999_999_999)
@@ -47,7 +47,7 @@ class WideIssue(Entity, table=tracker, tag="Issue"):
 
 
 class Interrupted(Exception):
-    """Somebody pressed Ctrl-C."""
+    """The user pressed Ctrl-C."""
 
 
 def interrupt(progress: Widened) -> None:

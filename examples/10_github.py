@@ -1,9 +1,9 @@
 """A repository with its issues, pull requests, stars and forks.
 
-A person opens a repository and wants its newest issues, or its newest pull requests, or whoever starred
-it, each with the repository itself by one query. Issues come before it and are read backwards, from the
-repository to the newest. Pull requests come after it and are read forwards, so their numbers are stored
-as the difference from the greatest: 99999 − 157 = 99842 puts the newest first.
+Show a repository with its newest issues, its newest pull requests, or the users who starred it, each in one
+query. Issues sort before the repository and are read backwards, from the repository to the newest. Pull requests
+sort after it and are read forwards, so their numbers are stored as the difference from the greatest:
+99999 − 157 = 99842 puts the newest first.
 
     python examples/10_github.py [ADDRESS]
 """
@@ -78,7 +78,7 @@ hello = (Repository.owner == "octo", Repository.name == "hello")
 
 
 def fill(store: Store) -> None:
-    """Issues and pull requests are numbered upwards together, as GitHub does it."""
+    """Issues and pull requests share one sequence of numbers, as on GitHub."""
     of_hello: Any = {"owner": "octo", "repository": "hello"}
     store.put(Repository(owner="octo", name="hello"))
     for number in (1, 9, 99, 156):

@@ -1,8 +1,8 @@
-"""A customer's orders of some days, and every condition that a sort key answers.
+"""A customer's orders of some days, with every condition on a sort key.
 
-A person wants one customer's orders between two dates, and reads no other order for it. The partition
-key selects the customer, the sort key the range. The bounds are exact for each part of a key: asking for
-CANCELLED never brings CANCELLED_BY_SHOP, which begins alike.
+Read one customer's orders between two dates, and no other order. The partition key selects the customer, the
+sort key the range. The bounds are exact for each part of a key: a query for CANCELLED never returns
+CANCELLED_BY_SHOP, which has the same prefix.
 
     python examples/11_sort_key_conditions.py [ADDRESS]
 """

@@ -1,9 +1,8 @@
-"""All cancelled orders of a customer in a quarter, by one range.
+"""All cancelled orders of a customer in a quarter, in one range.
 
-A person makes a report of one customer's CANCELLED orders from July to September. An index whose sort
-key is the status followed by the time holds exactly these orders next to one another. The other way
-round, time before status, they lie scattered: the library refuses to pretend otherwise, and a filter
-that is asked for by name tells what it wasted.
+Report one customer's CANCELLED orders from July to September. In an index with the status before the time in its
+sort key, exactly these orders are neighbours. With the time before the status they are scattered: the library
+refuses such a query, and an explicit filter shows its cost.
 
     python examples/12_composite_sort_key.py [ADDRESS]
 """

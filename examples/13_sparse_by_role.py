@@ -1,8 +1,8 @@
 """The administrators of an organization, among thousands of users.
 
-A person wants all admins of an organization and does not want to read its other users for it. Only an
-admin has an entry in the index: `when=` says so once, and the library writes the index attributes with
-the promotion and removes them with the demotion, in the same write.
+List all admins of an organization without reading its other users. Only admins have an entry in the index:
+`when=` declares this, and the library writes the index attributes with a promotion and removes them with a
+demotion, in the same write.
 
     python examples/13_sparse_by_role.py [ADDRESS]
 """

@@ -1,8 +1,8 @@
-"""An index of customers alone, in a table of everything.
+"""An index of customers only, in a table of several kinds.
 
-The marketing department wants to write to all customers. The table holds orders, products and reviews as
-well, and a scan of it reads them all. A scan of an index that only customers are in reads customers.
-`one_kind=True` keeps it so: a second kind of entity in that index is refused when it is defined.
+List all customers of a shop. The table also has orders, products and reviews, and a scan of the table reads them
+all. A scan of an index that only customers are in reads only customers. `one_kind=True` ensures this: a second
+kind of entity in that index is refused when it is defined.
 
     python examples/14_sparse_by_kind.py [ADDRESS]
 """

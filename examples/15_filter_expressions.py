@@ -1,10 +1,9 @@
-"""Filters, with what they cost in view.
+"""Filters, and what they cost.
 
-A person looks for shipped orders among all orders of a shop. A filter drops items after they were read
-and paid for, so each page says how many were scanned and returned, and at what cost. A read that throws
-most of it away is reported, with the index that would help. A page of 25 is 25 orders, whatever the
-filter, as long as the bound of capacity units allows. What has expired never comes back, even before
-DynamoDB gets round to deleting it.
+Find the shipped orders among all orders of a shop. A filter drops items after they were read and charged, so
+each page reports how many were scanned and returned, and at what cost. A read that drops most of its items is
+reported, with the index that would help. A page of 25 has 25 orders, with any filter, unless it reaches its
+limit of capacity units. Expired items are never returned, even before DynamoDB deletes them.
 
     python examples/15_filter_expressions.py [ADDRESS]
 """

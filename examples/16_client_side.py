@@ -1,8 +1,8 @@
-"""A small collection in memory, filtered and sorted by anything; a calendar's free slots.
+"""A small collection in memory, filtered and sorted by any field; a calendar's free slots.
 
-A person wants a table of appointments to be sorted by whichever column is clicked, and to know where a
-new one fits. Neither is a matter for an index: the week of one calendar is small, so it is loaded once
-and everything else happens in the program. What is not small is refused with its size.
+Sort a table of appointments by the column that a user clicks, and find a free slot for a new one. Neither needs
+an index: the week of one calendar is small, so it is loaded once and processed in memory. A large collection is
+refused, with its size.
 
     python examples/16_client_side.py [ADDRESS]
 """

@@ -1,9 +1,9 @@
 """The songs of the day, by the points that listeners give them.
 
-A person shows what is trending. Every play, like and share adds some points to a song's score of the day,
-from many processes at once, and the twenty songs with the most points are shown, with their ranks. The set
-has an item for each song, and a local index orders these by score. An increment is one atomic write of an
-exact decimal; the top twenty are the last twenty entries of the index. The commands are Redis's.
+Show the trending songs. Every play, like and share adds points to a song's score of the day, from many processes
+at once. The page shows the twenty songs with the most points, with their ranks. The set has an item for each
+song, and a local index orders them by score. An increment is one atomic write of an exact decimal; the top
+twenty are the last twenty entries of the index. The commands are Redis's.
 
     python examples/17_trending_songs.py [ADDRESS]
 """
@@ -32,7 +32,7 @@ def main(address: str = ":memory:") -> None:
     with isotone.connect(address) as store:
         friday = SortedSet(store, "trending:20130419", table=sets)
         friday.create_table()
-        friday.delete()  # of a former run
+        friday.delete()  # from an earlier run
         for song, points in POINTS:
             friday.incr(song, points)
 

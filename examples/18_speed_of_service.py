@@ -1,10 +1,10 @@
-"""The ten fastest drive-throughs of this quarter of an hour, and a day's file from 4 am to 4 am.
+"""The ten fastest drive-throughs of this quarter of an hour, and a day's data from 4 am to 4 am.
 
-A person shows a chain's stores which of them serve fastest. Every car is a row of its store, in the order
-of time, so that any fifteen minutes, and a business day, are one range each. The leaderboard has one item
-of each store, and its index has the date, the quarter of an hour, counted from midnight, and the average
-time from order to delivery, as six digits: the ten fastest are the first ten entries. Where one partition does not take the writes, the same
-board lies in several, and answers alike.
+Show a restaurant chain which stores serve fastest. Every car is a row of its store, ordered by time, so any
+fifteen minutes are one range, and so is a business day. The leaderboard has one item for each store. Its index
+key is the date, the quarter of an hour, counted from midnight, and the average time from order to delivery, with
+six digits: the ten fastest are the first ten entries. If one partition cannot take the writes, the board can be
+spread over several, with the same results.
 
     python examples/18_speed_of_service.py [ADDRESS]
 """
@@ -30,7 +30,7 @@ STORES = [f"{number:06}" for number in range(1, 25)]
 
 
 class Car(Entity, table=cars):
-    """A car that was served: seconds at the menus, in the queues behind them, and at the window."""
+    """A car that was served: seconds at the menus, in the queues after them, and at the window."""
 
     store_id: Attr[str] = field()
     at: Attr[datetime] = field()  # in UTC; `LANE2` may be as fast
@@ -100,7 +100,7 @@ def show(found: Standings) -> None:
 
 
 def main(address: str = ":memory:") -> None:
-    quarters = Windows("quarter-hour", zone=NEW_YORK)  # of the day of the calendar
+    quarters = Windows("quarter-hour", zone=NEW_YORK)  # of the calendar day
     whole = Windows("day", day_starts=time(4), zone=NEW_YORK).day(DAY)
     early = quarters.day(DAY).start + timedelta(minutes=30)
     everything = generated()
@@ -146,11 +146,11 @@ def main(address: str = ":memory:") -> None:
             table=boards,
         )
         for each in (board, sharded):
-            for store_id in STORES:  # of a former run
+            for store_id in STORES:  # from an earlier run
                 each.remove(store_id, at=early)
         first = [car for car in everything if quarters.at(car.at) == quarter]
         for each in (board, sharded):
-            for car in first[:8]:  # one by one, as they come
+            for car in first[:8]:  # one by one, as they arrive
                 each.record(car.store_id, car.seconds, count=car.cars, at=car.at)
             each.record_many(
                 ScoreEvent(car.store_id, car.seconds, car.cars, car.at) for car in first[8:]

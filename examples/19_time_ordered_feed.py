@@ -1,8 +1,8 @@
-"""What those whom one follows have posted, the newest first, brought to each reader by a worker.
+"""The posts of the authors that a reader follows, the newest first, delivered by a worker.
 
-A person reads a timeline. The key of each entry is the reader and a tick that counts down, so the newest sorts first.
-The author sees a post at once; a worker, which may be another process, delivers it to all followers. Posts of
-authors with very many followers are merged when a timeline is read.
+Show a timeline. The key of each entry is the reader and a tick that counts down, so the newest sorts first.
+The author sees a post at once; a worker, usually another process, delivers it to all followers. Posts of authors
+with very many followers are merged when a timeline is read.
 
     python examples/19_time_ordered_feed.py [ADDRESS]
 """
@@ -21,7 +21,7 @@ feeds = Feed.layout("content-site")
 
 
 def fan_out(feed: Feed) -> None:
-    """What `isotone worker module:fan_out ADDRESS` does in a process of its own, until nothing is left."""
+    """The work of `isotone worker module:fan_out ADDRESS`, until nothing is left."""
     feed.worker().run(feed.store, until_idle=True)
 
 
@@ -31,11 +31,11 @@ def show(posts: Iterable[FeedPost]) -> None:
 
 
 def begin(store: Store) -> Feed:
-    """A feed without posts, and who follows whom."""
+    """A feed without posts, and its followers."""
     feed = Feed(store, "site", threshold=3, table=feeds)
     worker = feed.worker()
     worker.create_tables(store)
-    store.drop_tables(feed.table, feed.timelines, worker.leases)  # of a former run
+    store.drop_tables(feed.table, feed.timelines, worker.leases)  # from an earlier run
     feed.create_table()
     worker.create_tables(store)
     for author in ("ann", "eve"):

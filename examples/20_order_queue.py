@@ -1,10 +1,10 @@
-"""The orders of a shop, from the till to the report: each is done once, and a customer's in order.
+"""The orders of a shop, from the checkout to the report: each is processed once, and a customer's in order.
 
-Orders get numbers without a gap (Sequence) and wait in a queue, where each customer is a group: their next
-order is worked on when the one before is done (Queue). A worker dies after it has charged a card; the one
-that takes over does not charge it again (Idempotency), and the takings are counted once (Counter). An order
-that fails three times becomes a dead letter, and is tried again once its card works. Who bought what is known
-from both sides (Adjacency), and one process at a time writes the report (Lock). All of it is in one table.
+Orders get consecutive numbers (Sequence) and wait in a queue (Queue). Each customer is a group: the next order
+starts when the previous one is done. A worker dies after it has charged a card; its successor does not charge
+again (Idempotency), and the revenue is counted once (Counter). An order that fails three times becomes a dead
+letter, and is retried once the card works. Purchases can be listed by customer and by product (Adjacency), and
+one process at a time writes the report (Lock). All items are in one table.
 
     python examples/20_order_queue.py [ADDRESS]
 """
@@ -46,7 +46,7 @@ class Order(Entity, table=shop):
 
 
 class Desk:
-    """What the shop is made of."""
+    """The shop's structures."""
 
     def __init__(self, store: Store, clock: ManualClock) -> None:
         self.store = store
@@ -60,21 +60,21 @@ class Desk:
         self.charged: list[int] = []
 
     def place(self, customer: str, product: str, price: int) -> None:
-        """Give the order its number, and have it done."""
+        """Give the order its number, and queue it."""
         order = self.numbers.assign(
             lambda number: Order(number=number, customer=customer, product=product, price=price)
         )
         self.queue.put({"number": order.number}, group=customer, token=str(order.number))
 
     def charge(self, order: Order) -> str:
-        """Ask the bank, which is outside: whatever happens here afterwards, the money is taken."""
+        """Charge the card at the bank. This cannot be undone, whatever happens here afterwards."""
         if order.customer in self.refused:
             raise PermissionError("the card is refused")
         self.charged.append(order.number)
         return f"R{len(self.charged)}"
 
     def fulfil(self, message: Message) -> str:
-        """Do an order; how often it is begun, its effects are there once."""
+        """Process an order; its effects happen once, however often it is started."""
         order = self.store.get(Order, number=message.body["number"])
         assert order is not None
         key = f"order:{order.number}"
@@ -85,7 +85,7 @@ class Desk:
         return f"order {order.number} of {order.customer}: {order.product}, {receipt}"
 
     def work(self, worker: str, seconds: float = 30) -> None:
-        """Consume until nothing comes for a while; time passes as the shop's clock says."""
+        """Consume until no message arrives for a while, by the shop's clock."""
         for _ in range(int(seconds)):
             for message in self.queue.claim():
                 with self.queue.handling(message):
@@ -98,7 +98,7 @@ class Desk:
 
 
 def show_queue(desk: Desk) -> None:
-    """The groups that can be claimed, in the order in which they will be."""
+    """The groups that can be claimed, in order."""
     entries = desk.queue.kept(QueueEntry)
     here = QueueEntry.queue == "orders", QueueEntry.state == "READY", QueueEntry.shard == 0
     found = desk.store.all(entries.ready.where(*here))
@@ -106,7 +106,7 @@ def show_queue(desk: Desk) -> None:
 
 
 def report(desk: Desk, lock: Lock[Store]) -> None:
-    """Written by one process at a time; `fence` tells a late one from its successor."""
+    """Written by one process at a time; `fence` refuses one that has lost the lock."""
     with lock.held(timeout=0):
         print(f"Report {lock.fence}: {desk.takings.value()} taken")
         try:

@@ -1,12 +1,13 @@
-"""A content site: whoever posts sees the post at once, and workers bring it to the followers.
+"""A content site: authors see their posts at once, and workers deliver them to the followers.
 
     python web.py site.db 8000                  the web process: http://127.0.0.1:8000/?me=ann
-    isotone worker web:fan_out site.db          a worker; start as many as you like, kill them as you like
+    isotone worker web:fan_out site.db          a worker; start or kill any number of them
 
-There is no login: `me` is whoever one says, so this is for one's own machine. A real site has sessions, and
-ties the token of each form to them, lest pages of other sites post in one's name. The newest posts come first,
-a page has ten, and the link to older ones continues after its last one, whatever is posted meanwhile. Several web
-processes accept each other's links where they have one SITE_SECRET in the environment, 16 characters or more.
+There is no login: `me` is a parameter, so run this only on your own machine. A real site has sessions, and binds
+the token of each form to the session, so that other sites cannot post in a user's name. The newest posts come
+first, a page has ten, and the link to older posts continues after the last one, whatever is posted meanwhile.
+Several web processes accept each other's links if they have the same SITE_SECRET in the environment, 16 characters
+or more.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def feed_of(store: Store) -> Feed:
 
 
 def fan_out(store: Store) -> Worker:
-    """What `isotone worker web:fan_out` runs."""
+    """The worker that `isotone worker web:fan_out` runs."""
     return feed_of(store).worker("fan-out")
 
 
@@ -67,7 +68,7 @@ Form = Mapping[str, str]
 
 
 class BadRequest(Exception):
-    """What was asked for cannot be done, and why."""
+    """The request cannot be executed; the message gives the reason."""
 
 
 class Site:
@@ -85,23 +86,23 @@ class Site:
         }
 
     def post(self, me: str, form: Form) -> None:
-        """Post what a form holds: once, however often it is sent."""
+        """Post the content of a form: once, however often it is sent."""
         content = text(form, "content", LONGEST_POST)
         token = None
-        if "token" in form:  # who goes back to a form and writes something else posts that, too
+        if "token" in form:  # a changed form that is sent again is a new post
             sent = text(form, "token", 100) + content
             token = hashlib.sha256(sent.encode()).hexdigest()
         self.feed.post(me, content, token=token)
 
     def delete(self, me: str, form: Form) -> None:
-        """Delete a post of one's own."""
+        """Delete one of the user's own posts."""
         post = self.feed.get(text(form, "post", 100))
         if post is None or post.author != me:
             raise BadRequest("that is no post of yours")
         self.feed.delete(post)
 
     def page(self, me: str, form: Form) -> str:
-        """A timeline, with what one can do there."""
+        """A timeline, with forms for its actions."""
         posts = self.feed.read(me, PAGE_SIZE, form.get("cursor") or None)
         return PAGE.format(
             me=escape(me),
@@ -115,7 +116,7 @@ class Site:
 
 
 def text(form: Form, name: str, longest: int = LONGEST_NAME) -> str:
-    """A field of a form; raises `BadRequest` where it is empty, or too long."""
+    """A field of a form; raises `BadRequest` if it is empty or too long."""
     found = form.get(name, "").strip()
     if not 0 < len(found) <= longest:
         raise BadRequest(f"{name} has from 1 to {longest} characters")
@@ -153,7 +154,7 @@ def older(posts: FeedPage, me: str) -> str:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """HTTP: GET shows a timeline, POST does something and goes back to it."""
+    """HTTP: GET shows a timeline, POST executes an action and redirects to it."""
 
     site: Site
     timeout = 30  # seconds that a thread waits for a slow client
@@ -205,7 +206,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-        """Say nothing of what went well."""
+        """Do not log successful requests."""
 
 
 def main(address: str = "site.db", port: str = "8000") -> None:
@@ -213,7 +214,9 @@ def main(address: str = "site.db", port: str = "8000") -> None:
     with isotone.connect(address, cursor_secret=secret.encode()) as store:
         handler = type("SiteHandler", (Handler,), {"site": Site(store)})
         with ThreadingHTTPServer(("127.0.0.1", int(port)), handler) as server:
-            end = threading.Thread(target=server.shutdown)  # which waits, so not in a handler
+            end = threading.Thread(
+                target=server.shutdown
+            )  # it waits, so it must not run in a handler
             signal.signal(signal.SIGTERM, lambda *_: end.start())
             print(f"http://127.0.0.1:{server.server_port}/?me=ann", flush=True)
             with suppress(KeyboardInterrupt):
