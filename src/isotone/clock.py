@@ -51,7 +51,7 @@ class ManualClock:
         return datetime.fromtimestamp(self._now, UTC)
 
     def set(self, now: float | datetime) -> None:
-        """Jump to an instant. A naive datetime is refused, because it does not name one."""
+        """Jump to an instant. A naive datetime is refused, because it does not identify one."""
         if isinstance(now, datetime):
             if now.tzinfo is None:
                 raise ValueError("ManualClock needs a datetime with a time zone, not a naive one")

@@ -318,7 +318,7 @@ class AccessDeniedException(ApiError):
 
 
 class ConditionalCheckFailedException(ApiError):
-    """The condition of a write did not hold; `members` has `Item` if the request asked for it."""
+    """The condition of a write was false; `members` has `Item` if the request asked for it."""
 
 
 class TransactionCanceledException(ApiError):

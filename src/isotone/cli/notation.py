@@ -68,7 +68,7 @@ def value_text(value: AttributeValue) -> str:
 
 
 def item_text(item: Mapping[str, AttributeValue], *, indented: bool = False) -> str:
-    """An item as a JSON object: on one line, or with each attribute on a line of its own."""
+    """An item as a JSON object: on one line, or with one attribute per line."""
     members = [f"{_quoted(name)}: {value_text(value)}" for name, value in item.items()]
     if indented and members:
         return "{\n" + ",\n".join("  " + member for member in members) + "\n}"

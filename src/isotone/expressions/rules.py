@@ -48,7 +48,7 @@ Rule: TypeAlias = Callable[[Any, Checks], None]
 # Functions
 
 # The places in which a function may be used.
-CONDITION: Final = "condition"  # by itself, as a condition
+CONDITION: Final = "condition"  # alone, as a condition
 OPERAND: Final = "operand"  # as an operand in a condition
 VALUE: Final = "value"  # as the whole value of a SET action
 INNER: Final = "inner"  # as an operand within the value of a SET action

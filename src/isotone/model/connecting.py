@@ -33,7 +33,7 @@ class StoreOptions(opening.Options, total=False):
     `cursor_secret` signs cursors: 16 bytes or more, the same in all processes that exchange them. Without it,
     cursors are valid only for this store object. `cursor_lifetime`: seconds after which cursors expire.
     `deadline`: seconds after which a call stops retrying; 60 by default.
-    `capabilities`: what the engine supports; by default all that DynamoDB does.
+    `capabilities`: the features of the engine; by default those of DynamoDB.
     `report` is called with wasteful reads; the default emits a Python warning, None disables reports.
     `observe`: observers of every request (`isotone.to_log()`, `isotone.to_spans()`).
     `tape`: a file that answers requests if it exists, and records them otherwise.
@@ -53,7 +53,7 @@ def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
 
     `"shop.db"` is a file, `":memory:"` a database that lives as long as the store, `"http://localhost:8000"`
     a server, and `"dynamodb://eu-west-1"` Amazon's service. An `isotone.Database`, a boto3 client, or any
-    object with `execute(operation, request)` is used as it is. `StoreOptions` explains the options.
+    object with `execute(operation, request)` is used directly. `StoreOptions` explains the options.
 
     >>> import isotone
     >>> with isotone.connect() as store:

@@ -1,4 +1,4 @@
-"""Entities: the classes whose instances a table holds.
+"""Entities: classes whose instances are stored in a table.
 
     class Order(Entity, table=shop):
         customer_id: Attr[str] = field()
@@ -6,7 +6,7 @@
 
         primary = Key("CUSTOMER", customer_id).sort("ORDER", desc(number))
 
-A declaration that cannot work is refused when the class statement runs. This is the top of the model:
+An invalid declaration is refused when the class statement runs. This is the top of the model:
 it gives each class its schema (`declaring`) and its keys as patterns (`reading`).
 """
 
@@ -88,7 +88,7 @@ class Entity:
 
     @classmethod
     def from_trusted(cls, values: dict[str, Any]) -> Self:
-        """An entity with these values, which are not validated; all fields must be among them."""
+        """An entity with these values, without validation; all fields must be given."""
         entity = cls.__new__(cls)
         entity.__dict__.update(values)
         return entity

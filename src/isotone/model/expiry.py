@@ -53,7 +53,7 @@ def alive(schema: EntitySchema, now: float) -> nodes.ConditionNode | None:
 def or_expired(
     schema: EntitySchema, condition: nodes.ConditionNode, now: float
 ) -> nodes.ConditionNode:
-    """The condition holds, or the stored item has expired."""
+    """The condition is true, or the stored item has expired."""
     if "expires" not in schema.by_role:
         return condition
     return nodes.Or((condition, expired(schema.by_role["expires"].attribute, now)))

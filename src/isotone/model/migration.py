@@ -1,4 +1,4 @@
-"""Widening: numbers that outgrow the width of their key get a larger one, while the table is in use.
+"""Widening: gives keys of growing numbers a larger width, while the table is in use.
 
     class Issue(Entity, table=repos):
         number: Attr[int] = field(max=9_999_999, was=99_999)       # 1. declare, in all programs
@@ -7,11 +7,10 @@
                                                                    # 3. remove `was`
 
 From the first step on, entities are read under either key (`get`, `all`, `first`, `count`), and migrated
-to the new key before they are written. The second step scans the table and rewrites each item that it finds
-under a previous key, in a transaction of its own. It saves its position in the table, and continues there
-when it is called again.
+to the new key before they are written. The second step scans the table and rewrites each item under a previous key,
+in a separate transaction. It saves its position in the table, and continues there when it is called again.
 
-The core reads and writes present keys alone. `store` calls this module for entities that declare `was`.
+The core reads and writes only current keys. `store` calls this module for entities that declare `was`.
 """
 
 from __future__ import annotations
@@ -77,14 +76,14 @@ def is_migrating(schema: EntitySchema) -> bool:
 
 
 def migrate_and_execute(write: Write[R], clock: Clock) -> Steps[R]:
-    """Execute a write once its item has its present key."""
+    """Execute a write after migrating its item to the current key."""
     write.prepare()
     yield from migrate_keys([write], clock)
     return (yield from execute(write, clock, is_prepared=True))
 
 
 def migrate_keys(writes: Sequence[Write[Any]], clock: Clock) -> Steps[None]:
-    """Give the items of writes their present keys."""
+    """Migrate the items of writes to their current keys."""
     for write in writes:
         if is_migrating(write.schema):
             for key in (write.key, write.target):
@@ -187,7 +186,7 @@ def _get_previous(schema: EntitySchema, key: Item, *, consistent: bool) -> Steps
 
 
 def has_two_widths(read: Read[Any]) -> bool:
-    """Whether what is read has keys of two widths, which have no common order."""
+    """Whether a read covers keys of two widths, which have no common order."""
     return isinstance(read, Query) and any(map(previous_bound_key, read.keys))
 
 
@@ -201,7 +200,7 @@ def check_one_width(read: Read[Any]) -> None:
 
 
 def read_all(reader: Reader, read: Query[E], at_most: int | None = None) -> Steps[list[E]]:
-    """`Reader.all` under either key, in the order of the present one."""
+    """`Reader.all` under either key, in the order of the current one."""
     if len(read.keys) != 1:
         check_one_width(read)
     previous = yield from reader.all(_previous_query(read))
@@ -224,7 +223,7 @@ def count(reader: Reader, read: Query[Any]) -> Steps[int]:
 
 
 def _previous_query(read: Query[E]) -> Query[E]:
-    """The same query of the key as it was."""
+    """The same query of the previous key."""
     key = previous_bound_key(read.keys[0])
     assert key is not None
     return replace(_whole(read), keys=(key,), bounds=bounds(key, read.asked))
@@ -236,9 +235,9 @@ def _whole(read: Q) -> Q:
 
 
 def _merged(read: Query[E], previous: Iterable[E], present: Iterable[E]) -> list[E]:
-    """What was read under either key, each entity once, in the order of the present key.
+    """The entities under either key, each once, in the order of the current key.
 
-    The previous key must be read first: then nothing that is migrated in between is missed.
+    The previous key must be read first, so that entities migrated in between are not missed.
     """
     (schema,) = read.schemas
     by_place = {

@@ -1,7 +1,7 @@
 """One body for each operation, for hosts that wait, hosts that are awaited, and hosts that compose.
 
 A store, a transaction and a structure are *hosts*: their operations are generators without I/O (`steps`),
-marked with `@operation`. What a call gives depends on the host, and type checkers know it:
+marked with `@operation`. The result of a call depends on the host, and type checkers know it:
 
     class Counter(Host[M]):
         @operation
@@ -12,7 +12,7 @@ marked with `@operation`. What a call gives depends on the host, and type checke
     await Counter(async_store).increment()          # int
     yield from Counter(calls).increment()           # int, inside another operation
 
-`@iteration` marks what is read bit by bit; its caller uses `for` or `async for`.
+`@iteration` marks operations with results in batches; the caller uses `for` or `async for`.
 
 mypy and pyright see descriptors, through which generic methods keep their type variables. At run time both
 decorators return plain functions, which hand the generator to `host.run`.
@@ -52,7 +52,7 @@ CheckArguments = Callable[[Any, tuple[Any, ...], Mapping[str, Any]], None]
 
 
 class Host(Generic[M_co]):
-    """Something with operations; `run` and `run_batches` decide what a call of one gives."""
+    """An object with operations; `run` and `run_batches` determine the result of a call."""
 
     run: Callable[[Steps[Any]], Any]
     run_batches: Callable[[Batches[Any]], Any]
@@ -61,7 +61,7 @@ class Host(Generic[M_co]):
 if TYPE_CHECKING:
 
     class operation(Generic[P, R]):  # noqa: N801 - a decorator
-        """Mark a method that gives steps as an operation of its host."""
+        """Mark a method that returns steps as an operation of its host."""
 
         def __init__(self, function: Callable[Concatenate[Any, P], Steps[R]]) -> None: ...
         def __call__(self, host: Any, *args: P.args, **kwargs: P.kwargs) -> Any: ...
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
         def __get__(self, host: Any, owner: type) -> Any: ...
 
     class iteration(Generic[P, R]):  # noqa: N801 - a decorator
-        """Mark a method that gives batches as an iteration of its host."""
+        """Mark a method that returns batches as an iteration of its host."""
 
         def __init__(self, function: Callable[Concatenate[Any, P], Batches[R]]) -> None: ...
         def __call__(self, host: Any, *args: P.args, **kwargs: P.kwargs) -> Any: ...
@@ -95,7 +95,7 @@ if TYPE_CHECKING:
 else:
 
     def operation(function, check: CheckArguments | None = None):
-        """Mark a method that gives steps as an operation of its host."""
+        """Mark a method that returns steps as an operation of its host."""
         if check is None:
 
             def call(self, /, *args, **kwargs):
@@ -116,7 +116,7 @@ else:
         return functools.wraps(function)(call)
 
     def iteration(function, check: CheckArguments | None = None):
-        """Mark a method that gives batches as an iteration of its host."""
+        """Mark a method that returns batches as an iteration of its host."""
 
         def call(self, /, *args, **kwargs):
             if check is not None:

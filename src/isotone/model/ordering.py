@@ -1,4 +1,4 @@
-"""Numbers and texts as text that sorts as they do, for keys that a program composes itself.
+"""Encodes numbers and texts as text that sorts like them, for keys that a program builds itself.
 
 A number in a declared key has a declared width. Scores have none, so this writes DynamoDB's whole range:
 all Decimals of up to 38 digits, from -9.99…E+125 to 9.99…E+125, exactly.
@@ -8,8 +8,8 @@ all Decimals of up to 38 digits, from -9.99…E+125 to 9.99…E+125, exactly.
     >>> number_of(ordered_number(Decimal("1234.5")))
     Decimal('1234.5')
 
-The text is the form of the engine's own keys (docs/design/format.md) in hexadecimal. No such text begins
-another, so anything may follow. `escape` writes texts in keys: it leaves no character up to `#`.
+The text is the form of the engine's own keys (docs/design/format.md) in hexadecimal. No such text is a
+prefix of another, so any text may follow. `escape` writes texts in keys without any character up to `#`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ and is sent an empty response when the time is over. So there is one implementat
         response = yield Call("DescribeTable", {"TableName": name})
         return response["Table"]["TableStatus"]
 
-One deadline runs through all retries of an operation. It begins with the first pause of a row of failed
+One deadline runs through all retries of an operation. It begins with the first pause of a series of failed
 attempts; the backend gets it with each request, so that its own retries share it.
 """
 
@@ -55,7 +55,7 @@ class Pause(Struct, frozen=True, gc=False):
 
 Steps = Generator[Call | Pause, Response, R]
 Batches = Generator[Steps[list[R]], list[R], None]
-"""An operation that is read bit by bit: it yields steps that read some results, and is sent these."""
+"""An operation with results in batches: it yields steps that read a batch, and is sent their results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Backoff:
     """How often to try, and how long to pause in between.
 
     The pause is random, up to a bound that doubles ("full jitter"), so that clients that failed together
-    do not come back together.
+    do not retry together.
     """
 
     attempts: int
@@ -79,11 +79,11 @@ class Backoff:
 CONTENTION: Final = Backoff(attempts=12, first=0.005, longest=0.5)
 """For writes that lost a race."""
 THROTTLING: Final = Backoff(attempts=10, first=0.1, longest=10.0)
-"""For batches of which the service did nothing."""
+"""For batches of which the service processed nothing."""
 
 
 def poll_pauses() -> Iterator[Pause]:
-    """Pauses between looks at something that becomes ready by itself: from 0.05 s, doubled, up to 5 s."""
+    """Pauses between checks whether something is ready: from 0.05 s, doubled, up to 5 s."""
     seconds = 0.05
     while True:
         yield Pause(seconds)

@@ -111,7 +111,7 @@ class Operations(Host[M_co]):
     def put(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
         """Write an entity, replacing any with its primary key. Cost: one write.
 
-        Raises `ConditionFailed` if `when` does not hold, `VersionConflict` if the entity has a version and
+        Raises `ConditionFailed` if `when` is false, `VersionConflict` if the entity has a version and
         was changed since it was read, `NotUnique` if a unique value is taken. An entity with unique values
         costs a read and a transaction.
         """
@@ -263,7 +263,7 @@ class Operations(Host[M_co]):
     def get_together(
         self, *targets: tuple[type[Entity], Mapping[str, Any]]
     ) -> Steps[list[Entity | None]]:
-        """Return up to a hundred entities of any classes, read at one moment; None for a missing one.
+        """Return up to a hundred entities of any classes, from one snapshot; None for a missing one.
 
         Cost: twice that of consistent reads.
         """
@@ -328,7 +328,7 @@ class Operations(Host[M_co]):
     def changes(self, table: Table, *, since: datetime | None = None) -> Batches[Event[Entity]]:
         """Iterate over the changes of a table in the last day, up to now.
 
-        Changes of entities with the same partition key come in order. `since` skips older changes. Needs
+        Changes of entities with the same partition key are in order. `since` skips older changes. Needs
         `Table(…, stream=…)`. To process new changes as they happen, without losing any, use
         `isotone.structures.Worker`.
         """

@@ -95,8 +95,8 @@ class Event(Generic[E]):
     def before(self) -> E | None:
         """The entity before the change.
 
-        None where it was inserted, where the stream keeps no old images, and where it is none of the
-        table's entities. Raises `InvalidEntity` if a field is missing that has no default.
+        None if it was inserted, if the stream has no old images, or if the item is not an entity of the
+        table. Raises `InvalidEntity` if a field is missing that has no default.
         """
         return self._entity("OldImage")
 
@@ -104,8 +104,8 @@ class Event(Generic[E]):
     def after(self) -> E | None:
         """The entity after the change.
 
-        None where it was removed, where the stream keeps no new images, and where it is none of the
-        table's entities. Raises `InvalidEntity` if a field is missing that has no default.
+        None if it was removed, if the stream has no new images, or if the item is not an entity of the
+        table. Raises `InvalidEntity` if a field is missing that has no default.
         """
         return self._entity("NewImage")
 

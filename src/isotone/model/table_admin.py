@@ -24,11 +24,11 @@ from isotone.model.steps import Call, Steps, poll_pauses
 from isotone.model.streams import ensure_stream, specification, view_of
 
 _TRANSIENT: Final = {"CREATING", "UPDATING", "DELETING", "ACTIVE"}
-"""The statuses of a table or an index that change by themselves."""
+"""The temporary statuses of a table or an index."""
 
 
 class Throughput(NamedTuple):
-    """Provisioned units a second, for the table and each of its global indexes."""
+    """Provisioned units per second, for the table and each of its global indexes."""
 
     read: int
     write: int
@@ -268,7 +268,7 @@ def ensure_expiry(table: Table) -> Steps[None]:
     try:
         yield Call("UpdateTimeToLive", request)
     except ValidationException:
-        # Another process has enabled it, or a request whose answer was lost.
+        # Another process has enabled it, or a request whose response was lost.
         if (yield from _current_expiry(table)) != wanted:
             raise
 

@@ -77,7 +77,7 @@ class Transaction(Host[K_co]):
     ) -> None:
         """Write an entity, replacing any with its primary key.
 
-        If `when` does not hold, `otherwise` makes the error from the stored entity.
+        If `when` is false, `otherwise` creates the error from the stored entity.
         """
         put = Put(entity, when)
         put.otherwise = otherwise
@@ -237,7 +237,7 @@ class _Read(NamedTuple):
 
 
 def _alive(schema: EntitySchema, item: Item | None, now: float) -> Entity | None:
-    """The entity of an item; None where it has expired."""
+    """The entity of an item; None if it has expired."""
     if is_missing(schema, item, now):
         return None
     return entity_of(schema, item, require_all_fields=True)
@@ -249,7 +249,7 @@ _READS: Final = limits.TRANSACTION_ITEMS
 def get_together(
     targets: Sequence[tuple[type[Entity], Mapping[str, Any]]], clock: Clock
 ) -> Steps[list[Entity | None]]:
-    """Several entities at one moment, in order; None for each that does not exist or has expired.
+    """Several entities from one snapshot, in order; None for each that does not exist or has expired.
 
     Cost: twice that of consistent reads. Raises `UsageError` for more than a hundred.
     """

@@ -34,7 +34,7 @@ class Codec(Protocol[T]):
 
     @property
     def ascending(self) -> bool:
-        """Whether texts sort as their values do, or the other way round."""
+        """Whether texts sort like their values; False if they sort in reverse."""
         ...
 
     @property

@@ -401,7 +401,7 @@ def _time_of(value: Any) -> time:
         raise wrong_type(value, "time")
     if value.tzinfo is not None:
         raise UsageError(
-            f"{value!r} has a time zone, and without a date it does not name an instant: give a time "
+            f"{value!r} has a time zone, and without a date it does not identify an instant: give a time "
             "without a zone, or declare a datetime"
         )
     return value
@@ -419,7 +419,7 @@ def _utc_of(value: Any) -> datetime:
         return value
     if value.utcoffset() is None:
         raise UsageError(
-            f"{value.isoformat()} has no time zone, so it does not name an instant: give it one, "
+            f"{value.isoformat()} has no time zone, so it does not identify an instant: give it one, "
             "such as .replace(tzinfo=UTC)"
         )
     try:

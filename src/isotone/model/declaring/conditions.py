@@ -37,7 +37,7 @@ class Operand(Generic[T]):
     def __contains__(self, value: object) -> NoReturn:
         raise TypeError(
             f"only the database knows whether {value!r} is in {self!r}; write .contains(…), or "
-            "field.is_in(values) for the other way round"
+            "field.is_in(values) for the reverse"
         )
 
     @abstractmethod

@@ -49,8 +49,8 @@ def check_base(base: type[Entity]) -> None:
     if schema is not None:
         parent = schema.entity.__name__
         raise UsageError(
-            f"{base.__name__} extends {parent}, an entity of {schema.table!r}, without a table of its own; "
-            f"write class {base.__name__}({parent}, table=…) with a key of its own, or move the common "
+            f"{base.__name__} extends {parent}, an entity of {schema.table!r}, without its own table; "
+            f"write class {base.__name__}({parent}, table=…) with its own key, or move the common "
             "fields to a base without table= and derive both from it"
         )
     for field in _members(base, Attr).values():

@@ -196,7 +196,7 @@ class NativeSlot:
         if component.codec is not None or component.form == "declared order":
             raise UsageError(
                 f"key attribute {attribute.name!r} holds {component.field.name!r} as it is, not in another "
-                "form; give the field an attribute of its own: field(name=…)"
+                "form; give the field another attribute: field(name=…)"
             )
         self.attribute = attribute
         self.components = (component,)

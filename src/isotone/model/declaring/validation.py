@@ -118,7 +118,7 @@ def _fault(error: Any, values: Mapping[str, Any]) -> tuple[str, str]:
 # Our words instead of pydantic's, by the type of its error.
 _REWORDED: Final = {
     "timezone_aware": (
-        "it has no time zone, so it names no instant; write datetime(…, tzinfo=UTC), "
+        "it has no time zone, so it does not identify an instant; write datetime(…, tzinfo=UTC), "
         "in a text a Z or an offset after the time, and now as datetime.now(UTC)"
     )
 }

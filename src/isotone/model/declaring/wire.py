@@ -166,7 +166,7 @@ def _check_aware(value: Any) -> None:
         raise _wrong_type(value, "a datetime")
     if value.tzinfo is None:
         raise UsageError(
-            f"{value!r} has no time zone, so it names no instant; write it with tzinfo, such as UTC"
+            f"{value!r} has no time zone, so it does not identify an instant; write it with tzinfo, such as UTC"
         )
 
 
@@ -174,7 +174,7 @@ def _read_datetime(text: str) -> datetime:
     instant = datetime.fromisoformat(text)
     if instant.tzinfo is None:
         raise UsageError(
-            f"an item has {text!r}, which has no time zone, so it names no instant; declare the zone of "
+            f"an item has {text!r}, which has no time zone, so it does not identify an instant; declare the zone of "
             "such texts, as in field(zone=UTC)"
         )
     return instant

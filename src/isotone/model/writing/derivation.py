@@ -21,7 +21,7 @@ from isotone.values.types import Item
 
 
 class Unknown(LookupError):
-    """A value is needed that only a read of the item can tell."""
+    """A value is needed that only a read of the item can provide."""
 
 
 class Known(dict[str, Any]):
@@ -197,7 +197,7 @@ def _watched(schema: EntitySchema) -> type[Any]:
 
     # Type checkers do not accept a base class that is known only at run time.
     class Watched(schema.entity):  # type: ignore[misc, name-defined]
-        """The entity as the function of a computed field sees it."""
+        """The entity that is passed to the function of a computed field."""
 
         __schema__ = schema
 

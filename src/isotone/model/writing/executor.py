@@ -241,7 +241,7 @@ def _send_transaction(actions: Sequence[Action]) -> Steps[None]:
         if "ConditionExpression" in action.members:
             action.members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
     entries = [{action.kind: action.members} for action in actions]
-    # With a token, a retry after a lost answer does not execute the transaction twice.
+    # With a token, a retry after a lost response does not execute the transaction twice.
     request = {"TransactItems": entries, "ClientRequestToken": str(uuid.uuid4())}
     try:
         yield Call("TransactWriteItems", request)

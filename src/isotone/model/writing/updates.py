@@ -1,4 +1,4 @@
-"""Updates, upserts and moves: changes of some fields of one entity, with everything derived from them.
+"""Updates, upserts and moves: changes of some fields of an entity, with all derived attributes.
 
 Index keys and computed fields are derived from the values after the change (`derivation`). Often these are
 known: from the primary key, from the changes (`set`, not `add`), from equalities in `when`, or from a given
@@ -290,7 +290,7 @@ class Update(_Changing[E]):
         )
 
     def _replace(self, item: Item, current: Item) -> Action:
-        """Put the whole item; for one that an older version of the entity wrote."""
+        """Put the whole item, if an older version of the entity wrote it."""
         headroom.watch(self.schema, self.schema.from_item(item).__dict__)
         same = pins(self.schema, current, set(current))
         return action("Put", self.schema, self._explain, self._condition(same), Item=item)
@@ -467,7 +467,7 @@ class Move(_Changing[E]):
 
 
 def rewritten(schema: EntitySchema, item: Item) -> Item:
-    """The item as a new put would write it; attributes that the entity does not declare are kept."""
+    """The item that a new put would write; attributes that the entity does not declare are kept."""
     entity = schema.from_item(item)
     for name, compute in schema.computations.items():
         entity.__dict__[name] = compute(entity)

@@ -35,7 +35,7 @@ Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 
 
 class Action(msgspec.Struct, frozen=True):
-    """One entry of a transaction, or a request by itself.
+    """One entry of a transaction, or a single request.
 
     `explain` takes the current item after a refusal and returns the error to raise. It returns None if the
     item has changed since the action was planned, so that it can be planned again.
@@ -51,7 +51,7 @@ class Write(ABC, Generic[R]):
 
     `reads`: the item must be read before the write can be planned. `current` is the item as last read, if
     `is_seen`. A transaction adds conditions: `further` on the item, and `at_target` on what is stored under
-    the key that the item moves to. `otherwise` makes the error for a condition that does not hold.
+    the key that the item moves to. `otherwise` creates the error for a condition that is false.
     """
 
     schema: EntitySchema
@@ -213,7 +213,7 @@ def refusal(write: Write[Any], item: Item | None, values: Mapping[str, Any]) -> 
         return write.otherwise(current)
     when: Condition | None = getattr(write, "when", None)
     return ConditionFailed(
-        f"the condition on {described(schema, write.key)} does not hold"
+        f"the condition on {described(schema, write.key)} is false"
         + ("" if when is None else f": {when!r}")
         + ("; it does not exist" if current is None else ""),
         current,
