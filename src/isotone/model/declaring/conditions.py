@@ -8,7 +8,7 @@ conditional writes turn conditions into the expression trees of `isotone.express
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PathElements = tuple[str | int, ...]
+
+ORDERINGS: Final = frozenset({"<", "<=", ">", ">=", "between"})
+"""The operators that compare by order."""
 
 
 class Operand(Generic[T]):
@@ -123,6 +126,9 @@ class Condition:
     def fields(self) -> Iterator[Attr[Any]]:
         """The fields in the condition."""
 
+    def check(self) -> None:
+        """Raise `UsageError` for a wrong value; for conditions of a class statement, made before types are known."""
+
     @abstractmethod
     def __repr__(self) -> str:
         """The condition in source code form, without the name of the class."""
@@ -139,6 +145,8 @@ class Comparison(Condition):
 
     def node(self) -> nodes.ConditionNode:
         left = self.field.path(*self.path)
+        if self.operator in ORDERINGS and not self.path and self.field.order is not None:
+            return self._among(left, _in_range(self.field.order, self.operator, self.values))
         right = tuple([nodes.Literal(self.wire(value)) for value in self.values])
         if self.operator == "between":
             return nodes.Between(left, *right)
@@ -147,6 +155,22 @@ class Comparison(Condition):
         if self.operator == "begins_with":
             return nodes.Call("begins_with", (left, *right))
         return nodes.Comparison(self.operator, left, right[0])
+
+    def _among(self, left: nodes.Path, values: Sequence[Any]) -> nodes.ConditionNode:
+        """The field has one of these values: DynamoDB does not know the order of an enum."""
+        literals = [nodes.Literal(self.wire(value)) for value in values]
+        if not literals:  # which is never true, also not for an item without the attribute
+            functions = ("attribute_exists", "attribute_not_exists")
+            return nodes.And(tuple([nodes.Call(function, (left,)) for function in functions]))
+        groups = [
+            nodes.In(left, tuple(literals[start : start + limits.IN_OPERANDS]))
+            for start in range(0, len(literals), limits.IN_OPERANDS)
+        ]
+        return groups[0] if len(groups) == 1 else nodes.Or(tuple(groups))
+
+    def check(self) -> None:
+        if not self.path:
+            self.field._compare(self.operator, *self.values)
 
     def wire(self, value: Any) -> AttributeValue:
         """A value in the form of the compared attribute; the prefix of `begins_with` is unchanged."""
@@ -167,6 +191,15 @@ class Comparison(Condition):
 
 
 _SIGNS: Final = {"=": "==", "<>": "!="}  # Python's sign for DynamoDB's
+
+
+def _in_range(order: Sequence[Any], operator: str, values: tuple[Any, ...]) -> Sequence[Any]:
+    """The values of an order that satisfy a comparison."""
+    places = [order.index(value) for value in values]
+    if operator == "between":
+        return order[places[0] : places[1] + 1]
+    place = places[0] + (operator in ("<=", ">"))
+    return order[:place] if operator in ("<", "<=") else order[place:]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -233,6 +266,10 @@ class _Joined(Condition):
         for operand in self.operands:
             yield from operand.fields()
 
+    def check(self) -> None:
+        for operand in self.operands:
+            operand.check()
+
     def __repr__(self) -> str:
         return f" {self.sign} ".join(
             repr(each) if isinstance(each, Negation) else f"({each!r})" for each in self.operands
@@ -270,6 +307,9 @@ class Negation(Condition):
 
     def fields(self) -> Iterator[Attr[Any]]:
         yield from self.operand.fields()
+
+    def check(self) -> None:
+        self.operand.check()
 
     def __repr__(self) -> str:
         return f"~({self.operand!r})"

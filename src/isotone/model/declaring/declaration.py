@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 from isotone.errors import UsageError
 from isotone.model.declaring import previous
 from isotone.model.declaring.fields import Attr
-from isotone.model.declaring.keys import BoundKey, Key, Slot, StringSlot, bind_key
+from isotone.model.declaring.keys import BoundKey, Key, Slot, StringSlot, bind_key, declared_values
 from isotone.model.declaring.schema import VERSION_ATTRIBUTE, EntitySchema, Upgrade
 from isotone.model.declaring.table import Table
 
@@ -108,6 +108,8 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
         if field.annotation is None:
             field.bind(get_args(hint)[0])
         _check_default(field)
+        if field.options.in_order:
+            declared_values(field)
         if field.options.role == "expires":
             _check_expiry(field, table)
     undeclared = [
@@ -203,10 +205,30 @@ def _check_keys(schema: EntitySchema) -> None:
         if key.index in used:
             raise UsageError(f"{used[key.index]!r} and {key.name!r} both use index {key.index!r}")
         used[key.index] = key.name
+        for component in key.components:
+            if component.form == "declared order":
+                component.field.declare_order()
         for slot in key.slots:
             _check_attribute(schema, key, slot)
         _check_local(schema, key)
+    for key in schema.indexes:
+        _check_when(schema, key)
     _check_attributes_are_unique(schema)
+
+
+def _check_when(schema: EntitySchema, key: BoundKey) -> None:
+    """The condition of a sparse index is on fields of the entity, and has values of their types."""
+    if key.when is None:
+        return
+    for field in key.when.fields():
+        if schema.fields.get(field.name) is not field:
+            raise UsageError(
+                f"key {key.name!r}: {field!r} in its when= is not a field of the entity"
+            )
+    try:
+        key.when.check()
+    except UsageError as error:
+        raise UsageError(f"key {key.name!r}: {error}") from None
 
 
 def _check_local(schema: EntitySchema, key: BoundKey) -> None:

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from decimal import Decimal
 from functools import cached_property
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
 
 from isotone.errors import UsageError
 from isotone.expressions import nodes
 from isotone.model.declaring import changes
 from isotone.model.declaring.conditions import (
+    ORDERINGS,
     Comparison,
     Condition,
     FunctionTest,
@@ -30,6 +32,7 @@ from isotone.model.declaring.conditions import (
 )
 from isotone.model.declaring.wire import (
     WireType,
+    choices,
     epoch_type,
     expiry_type,
     plain,
@@ -63,6 +66,7 @@ class Options:
     epoch: bool = False
     zone: tzinfo | None = None
     unique: bool | tuple[Any, ...] = False
+    in_order: bool = False
     was: Any = None
     description: str | None = None
 
@@ -160,6 +164,7 @@ class Attr(_Place[T]):
         self.name = ""
         self.attribute = options.name or ""
         self.annotation: Any = None
+        self.is_in_order = options.in_order
         self._field = self
         self._path = ()
 
@@ -189,6 +194,12 @@ class Attr(_Place[T]):
 
         def __set__(self, instance: Any, value: T) -> None: ...
 
+    else:
+
+        def __class_getitem__(cls, annotation):
+            # The cache of `typing` returns Literal["a", "b"] for Literal["b", "a"], which equals it.
+            return GenericAlias(cls, annotation)
+
     # The type
 
     def bind(self, annotation: Any) -> None:
@@ -206,6 +217,40 @@ class Attr(_Place[T]):
         if options.zone is not None:
             return zoned_type(self.annotation, options.zone)
         return wire_type(self.annotation)
+
+    @cached_property
+    def order(self) -> tuple[Any, ...] | None:
+        """The values of an enum, a Literal or a bool, the least first; empty where they have no order.
+
+        None for other types, whose values DynamoDB compares itself.
+        """
+        if self.wire.code == "BOOL":
+            return (False, True)
+        values = choices(self.annotation)
+        if values is None or self.is_in_order:
+            return values
+        if self.wire.code != "N":
+            return ()
+        return tuple(sorted(values, key=lambda value: Decimal(self.wire.encode(value)["N"])))
+
+    def declare_order(self) -> None:
+        """Let the values compare in the order of their declaration, as `in_order` in a key says."""
+        self.is_in_order = True
+        self.__dict__.pop("order", None)
+        self.__dict__.pop("_orderless", None)
+
+    @cached_property
+    def _orderless(self) -> str:
+        """Why values cannot be compared by order; empty if they can."""
+        if self.order == ():
+            declared = ", ".join(map(repr, choices(self.annotation) or ()))
+            return (
+                f"field {self.name!r} is one of {declared}, which have no declared order; declare it by "
+                "field(in_order=True), or by in_order(…) in a key, or write .is_in([…])"
+            )
+        if self.wire.code in _UNORDERED:
+            return f"field {self.name!r} is stored as {self.wire.code}, which has no order; write == or .size"
+        return ""
 
     @property
     def unique_within(self) -> tuple[Attr[Any], ...]:
@@ -245,6 +290,8 @@ class Attr(_Place[T]):
 
     def _compare(self, operator: str, *values: Any) -> Condition:
         check_values(self, *values)
+        if operator in ORDERINGS and self.annotation is not None and self._orderless:
+            raise UsageError(self._orderless)
         for value in values:
             if value is None:
                 return self._compare_with_none(operator, values)
@@ -284,6 +331,9 @@ class Attr(_Place[T]):
     def prepend(self, values: T) -> changes.Change:
         """Add elements at the beginning of a list, which is created if it is missing."""
         return changes.Extend(self, values, at_end=False)
+
+
+_UNORDERED: Final = frozenset({"L", "M", "SS", "NS", "BS"})
 
 
 class DecimalAttr(Attr[T]):
@@ -354,6 +404,7 @@ def field(
     epoch: bool = False,
     zone: tzinfo | None = None,
     unique: bool | tuple[Attr[Any], ...] = False,
+    in_order: bool = False,
     was: Any = None,
     description: str | None = None,
 ) -> Any:
@@ -367,6 +418,7 @@ def field(
     datetime as seconds since the epoch, to the microsecond. `zone`: the zone of existing texts without
     one. `unique`: no two entities of the kind have the same value; with a tuple of fields, no two that also
     agree in those fields. An existing item claims its value when `store.move` moves it to its own key.
+    `in_order`: the values of an enum or a Literal are ordered as declared, in conditions and in keys.
     `was`: the previous `max`, while keys are being widened (`store.widen`).
     """
     return Attr(
@@ -383,6 +435,7 @@ def field(
             epoch=epoch,
             zone=zone,
             unique=unique,
+            in_order=in_order,
             was=was,
             description=description,
         )

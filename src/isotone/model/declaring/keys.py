@@ -91,8 +91,19 @@ class Index(Key):
         separator: str = readable.SEPARATOR,
     ) -> None:
         super().__init__(*partition, separator=separator)
+        if when is not None and not isinstance(when, Condition):
+            raise UsageError(_not_a_condition(index, when))
         self.index = index
         self.when = when
+
+
+def _not_a_condition(index: str, when: object) -> str:
+    if isinstance(when, Attr):
+        return f"Index({index!r}, when={when.name}): a field is not a condition; write when={when.name} == True"
+    return (
+        f"Index({index!r}, when={when!r}): {when!r} is not a condition; Python itself evaluates `is`, `in`, "
+        "`not`, `and` and `or`, so write when=deleted == False, or when=~deleted, and join by & and |"
+    )
 
 
 class StringSlot:
@@ -358,7 +369,7 @@ def _slots(
 
 
 def _string(attribute: KeyAttribute, parts: tuple[Part, ...], separator: str) -> Slot:
-    pieces = [part if isinstance(part, str) else component_of(part) for part in parts]
+    pieces = [part if isinstance(part, str) else _ordered(component_of(part)) for part in parts]
     template = readable.Template(
         [piece if isinstance(piece, str) else codec_of(piece, separator) for piece in pieces],
         separator,
@@ -461,6 +472,13 @@ def since_epoch(
 def component_of(part: Attr[Any] | Component) -> Component:
     """A bare field as a component in ascending order."""
     return part if isinstance(part, Component) else Component(part)
+
+
+def _ordered(component: Component) -> Component:
+    """The component, in the declared order of its values if the field has one."""
+    if component.form == "value" and component.codec is None and component.field.options.in_order:
+        return in_order(component)
+    return component
 
 
 def codec_of(component: Component, separator: str) -> readable.Codec[Any]:

@@ -21,12 +21,18 @@ from typing import Any, Final, NamedTuple
 from isotone.codec.readable import Selection
 from isotone.errors import Unanswerable, UsageError
 from isotone.expressions import nodes
-from isotone.model.declaring.conditions import All, Comparison, Condition, FunctionTest
+from isotone.model.declaring.conditions import (
+    ORDERINGS,
+    All,
+    Comparison,
+    Condition,
+    FunctionTest,
+)
 from isotone.model.declaring.keys import BoundKey, Component, NativeSlot, Slot, StringSlot
 from isotone.values.json import text_of_bytes
 from isotone.values.types import AttributeValue, sort_key
 
-_RANGES: Final = frozenset({"<", "<=", ">", ">=", "between", "begins_with"})
+_RANGES: Final = ORDERINGS | {"begins_with"}
 _PRESENCE: Final = frozenset({"attribute_exists", "attribute_not_exists"})
 _PYTHON: Final = {"<>": "!=", "in": "is_in()"}
 _INSTEAD: Final = {
@@ -219,6 +225,8 @@ def _restriction(
     slot: Slot, asked: _ConditionsByField, equal: int, condition: Comparison | None
 ) -> Restriction | None:
     """The restriction of one condition on a sort attribute; None for nothing."""
+    if condition is not None and condition.field.order is not None:
+        _check_order(asked.key, slot, equal, condition)
     if isinstance(slot, NativeSlot):
         return _native(slot, asked, condition)
     if condition is None and equal == 0:
@@ -243,6 +251,29 @@ def _restriction(
             ".filter(…), which reads and pays for what it drops"
         ) from None
     return _restricted(slot, selection)
+
+
+def _check_order(key: BoundKey, slot: Slot, place: int, condition: Comparison) -> None:
+    """Raise where a key sorts the values of an enum in another order than a condition compares them."""
+    order = condition.field.order or ()
+    if condition.operator in ORDERINGS and not _has_order(slot, place, order):
+        name = condition.field.name
+        raise Unanswerable(
+            f"{key.name} has {name!r} in the order of its texts, which is not that of its values; write "
+            f"in_order({name}) in a key, or put the condition in .filter(…), which reads and pays for what "
+            "it drops"
+        )
+
+
+@lru_cache(maxsize=1024)
+def _has_order(slot: Slot, place: int, order: tuple[Any, ...]) -> bool:
+    """Whether a key sorts the values of an enum, a Literal or a bool in this order."""
+    if isinstance(slot, NativeSlot):
+        keys: list[Any] = [sort_key(slot.field.encode(value)) for value in order]
+    else:
+        encode = slot.template.codecs[place].encode
+        keys = [encode(slot.to_codec(place, value)) for value in order]
+    return keys == sorted(keys, reverse=slot.components[place].descending)
 
 
 @lru_cache(maxsize=1024)

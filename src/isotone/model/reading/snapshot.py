@@ -170,8 +170,9 @@ def _rank(component: Component) -> Callable[[Any], Any]:
     field = component.field
     if field.wire.python in (set, frozenset):
         raise _orderless(field)  # Python would compare them by inclusion
-    if component.form == "declared order":
-        return {choice: place for place, choice in enumerate(declared_values(field))}.__getitem__
+    order = declared_values(field) if component.form == "declared order" else field.order
+    if order:
+        return {choice: place for place, choice in enumerate(order)}.__getitem__
     if field.options.case is not None:
         return operator.methodcaller(field.options.case)
     return lambda value: value.value if isinstance(value, Enum) else value
