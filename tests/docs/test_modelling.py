@@ -70,7 +70,17 @@ def test_what_is_counted_is_there(member: str) -> None:
     assert member in ("exhausted", "is_wasteful") or f"`{member}`" in TEXT
 
 
-INTERNAL = {"bind", "encode", "encode_at", "named", "path", "wire", "attribute", "name"}
+INTERNAL = {
+    "bind",
+    "declare_order",
+    "encode",
+    "encode_at",
+    "named",
+    "path",
+    "wire",
+    "attribute",
+    "name",
+}
 
 
 @pytest.mark.parametrize("member", sorted(methods(isotone.Attr) - INTERNAL))

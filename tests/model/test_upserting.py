@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from isotone import (
     Attr,
+    Binary,
     Entity,
     Global,
     Index,
@@ -212,3 +213,86 @@ def test_any_upserts_leave_what_a_put_would_write(upserts: Any, actions: list[st
         changes = [Score.level.set(f"l{place}"), *more[action]]
         found = upserts.store.upsert(Score, *changes, **key)
         assert upserts.item(found) == Score.__schema__.to_item(found.__dict__)
+
+
+readings = Table(
+    "readings",
+    partition="device",
+    sort=Number("at"),
+    indexes={"by_value": Local(Number("value")), "by_day": Global("day", Number("at"))},
+)
+sums = Table("sums", partition=Binary("digest"), sort=None)
+
+
+class Reading(Entity, table=readings):
+    """An entity whose fields are the key attributes of the table and of its indexes."""
+
+    device: Attr[str] = field()
+    moment: Attr[int] = field(name="at")
+    value: Attr[int] = field(default=0)
+    day: Attr[str | None] = field(default=None)
+    revision: Attr[int] = version()
+
+    primary = Key(device).sort(moment)
+    by_value = Index("by_value", device).sort(value)
+    by_day = Index("by_day", day).sort(moment)
+
+
+class Sum(Entity, table=sums):
+    digest: Attr[bytes] = field()
+    count: Attr[int] = field(default=0)
+
+    primary = Key(digest)
+
+
+_upserts = st.tuples(
+    st.sampled_from("ab"),
+    st.integers(1, 3),
+    st.sampled_from(["add", "set", "day", "no day"]),
+    st.booleans(),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(_upserts, max_size=12))
+def test_fields_that_are_key_attributes(desk: Any, upserts: list[Any]) -> None:
+    store = desk.store
+    if not store.create_tables(readings):
+        store.drop_tables(readings)
+        store.create_tables(readings)
+    wanted: dict[tuple[str, int], tuple[int, str | None]] = {}
+    for device, moment, what, together in upserts:
+        value, day = wanted.get((device, moment), (0, None))
+        change: Any = {
+            "add": Reading.value.add(5),
+            "set": Reading.value.set(3),
+            "day": Reading.day.set("mo"),
+            "no day": Reading.day.set(None),
+        }[what]
+        value = {"add": value + 5, "set": 3}.get(what, value)
+        day = {"day": "mo", "no day": None}.get(what, day)
+        wanted[device, moment] = value, day
+        if together:
+            with store.transaction() as tx:
+                tx.upsert(Reading, change, device=device, moment=moment)
+        else:
+            after = store.upsert(Reading, change, device=device, moment=moment)
+            assert (after.device, after.moment, after.value, after.day) == (
+                device,
+                moment,
+                value,
+                day,
+            )
+    for (device, moment), (value, day) in wanted.items():
+        stored = store.get(Reading, device=device, moment=moment)
+        assert (stored.value, stored.day) == (value, day)
+        assert desk.item(stored) == stored.__schema__.to_item(stored.__dict__)
+
+
+def test_a_field_that_is_the_whole_key(desk: Any) -> None:
+    desk.store.create_tables(sums)
+    for count in (1, 2):
+        assert desk.store.upsert(Sum, Sum.count.add(1), digest=b"\x00").count == count
+    assert desk.operations(lambda: desk.store.upsert(Sum, Sum.count.add(1), digest=b"\x00")) == [
+        "UpdateItem"
+    ]

@@ -371,6 +371,8 @@ class Upsert(Update[E]):
         initial: list[Change] = []
         for field in schema.fields.values():
             default = moment(self._now) if field.options.role == "created" else schema.absent(field)
+            if field.attribute in self._key:
+                continue  # DynamoDB itself creates the item with its key
             if field.name in self._identity:
                 initial.append(Set(field, self._identity[field.name]))
             elif field.name in changed:
