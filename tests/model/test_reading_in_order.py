@@ -215,7 +215,10 @@ def _ranges(
     def rank(each: Thing) -> Any:
         return place.rank(getattr(each, place.name))
 
-    kinds = ["none", "one", "two", "between"] + (["begins"] if place.name in TEXTUAL else [])
+    kinds = ["none", "one", "two", "between"]
+    if place is LEVEL_TEXT or place.name == "mark":  # texts of choices, which have no such order
+        kinds = ["none"]
+    kinds += ["begins"] if place.name in TEXTUAL else []
     kind = draw(st.sampled_from(kinds))
     low, high = (draw(_operands(place.name, kept)) for _ in range(2))
     if kind == "none":
@@ -225,7 +228,7 @@ def _ranges(
             field_.between(low, high)
         ], lambda each: place.rank(low) <= rank(each) <= place.rank(high)
     if kind == "begins":
-        prefix = low[:1] if place is not LEVEL_TEXT else low
+        prefix = low[:1]
         return [field_.begins_with(prefix)], lambda each: rank(each).startswith(place.rank(prefix))
     names = draw(
         st.lists(st.sampled_from(list(OPERATORS)), min_size=1, max_size=1 + (kind == "two"))

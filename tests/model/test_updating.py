@@ -375,6 +375,7 @@ class Letter(Entity, table=shop):
     code: Attr[str] = field()
     lines: Attr[list[str]] = field(default_factory=list)
     tags: Attr[set[str]] = field(default_factory=set)
+    notes: Attr[dict[str, Any]] = field(default_factory=dict)
 
     primary = Key("LETTER", code).sort("LETTER")
 
@@ -415,7 +416,7 @@ def test_a_condition_is_about_the_entity_that_is_written(shopping: Any) -> None:
 
 def test_a_path_through_what_is_not_there_is_explained(shopping: Any) -> None:
     shopping.store.put(Letter(code="1"))
-    change = Letter.lines[0]["bold"].set(True)
+    change = Letter.notes["first"]["bold"].set(True)
     with pytest.raises(ValidationException) as refused:
         shopping.store.update(Letter, change, code="1")
     assert "set the whole map or list first" in str(refused.value)

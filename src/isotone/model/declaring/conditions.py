@@ -171,6 +171,11 @@ class Comparison(Condition):
     def check(self) -> None:
         if not self.path:
             self.field._compare(self.operator, *self.values)
+            return
+        if self.operator in ORDERINGS:
+            self.field.check_order_at(self.path)
+        for value in self.values:
+            self.wire(value)
 
     def wire(self, value: Any) -> AttributeValue:
         """A value in the form of the compared attribute; the prefix of `begins_with` is unchanged."""
@@ -215,6 +220,10 @@ class FunctionTest(Condition):
         literals = tuple([nodes.Literal(operand) for operand in self.operands])
         return nodes.Call(self.function, (self.field.path(*self.path), *literals))
 
+    def check(self) -> None:
+        if self.path:
+            self.field.place(self.path)
+
     def fields(self) -> Iterator[Attr[Any]]:
         yield self.field
 
@@ -239,6 +248,10 @@ class SizeComparison(Condition):
     def node(self) -> nodes.ConditionNode:
         size = nodes.Call("size", (self.field.path(*self.path),))
         return nodes.Comparison(self.operator, size, nodes.Literal({"N": str(self.size)}))
+
+    def check(self) -> None:
+        if self.path:
+            self.field.place(self.path)
 
     def fields(self) -> Iterator[Attr[Any]]:
         yield self.field

@@ -30,7 +30,9 @@ from isotone.model.declaring.conditions import (
     check_values,
     place_in,
 )
+from isotone.model.declaring.places import Place, inside
 from isotone.model.declaring.wire import (
+    ANYTHING,
     WireType,
     choices,
     epoch_type,
@@ -131,8 +133,11 @@ class _Place(Operand[T]):
         return Size(self._field, self._path)
 
     def __getitem__(self, element: str | int) -> Inner:
-        """A place inside: an element of a list, or a member of a map."""
-        return Inner(self._field, (*self._path, element))
+        """A place inside: an element of a list, or a member of a map; raises `UsageError` if there is none."""
+        path = (*self._path, element)
+        if self._field.annotation is not None:
+            self._field.place(path)
+        return Inner(self._field, path)
 
     def remove(self) -> changes.Change:
         """Remove the attribute."""
@@ -239,14 +244,26 @@ class Attr(_Place[T]):
         self.__dict__.pop("order", None)
         self.__dict__.pop("_orderless", None)
 
+    def check_order_at(self, path: PathElements) -> None:
+        """Raise `UsageError` if the values of a place inside cannot be compared by order."""
+        annotation, code = self.place(path).annotation, self.wire_at(path).code
+        if code in _UNORDERED or code == "BOOL":
+            raise UsageError(
+                f"{place_in(self, path)} is stored as {code}, which has no order; write =="
+            )
+        if code != "N" and choices(annotation) is not None:
+            raise UsageError(
+                f"{place_in(self, path)} is one of {_listed(annotation)}, which have no declared order "
+                "inside a field; write .is_in([…])"
+            )
+
     @cached_property
     def _orderless(self) -> str:
         """Why values cannot be compared by order; empty if they can."""
         if self.order == ():
-            declared = ", ".join(map(repr, choices(self.annotation) or ()))
             return (
-                f"field {self.name!r} is one of {declared}, which have no declared order; declare it by "
-                "field(in_order=True), or by in_order(…) in a key, or write .is_in([…])"
+                f"field {self.name!r} is one of {_listed(self.annotation)}, which have no declared order; "
+                "declare it by field(in_order=True), or by in_order(…) in a key, or write .is_in([…])"
             )
         if self.wire.code in _UNORDERED:
             return f"field {self.name!r} is stored as {self.wire.code}, which has no order; write == or .size"
@@ -272,8 +289,36 @@ class Attr(_Place[T]):
             raise UsageError(f"field {self.name!r}: {error}") from None
 
     def encode_at(self, path: PathElements, value: Any) -> AttributeValue:
-        """A value at some place inside the field, encoded by its own type."""
-        return to_wire(plain(value)) if path else self.encode(value)
+        """A value of the field, or of a place inside it; raises `UsageError` that names the place."""
+        if not path:
+            return self.encode(value)
+        try:
+            return self.wire_at(path).encode(value)
+        except UsageError as error:
+            raise UsageError(f"{place_in(self, path)}: {error}") from None
+
+    def wire_at(self, path: PathElements) -> WireType:
+        """How values of a place inside the field are written."""
+        annotation = self.place(path).annotation
+        return ANYTHING if annotation is Any else wire_type(annotation)
+
+    def place(self, path: PathElements) -> Place:
+        """What a place inside the field may hold; raises `UsageError` if the type has no such place."""
+        place = self._places.get(path)
+        if place is None:
+            outer, element = path[:-1], path[-1]
+            around = self.place(outer).annotation if outer else self.annotation
+            try:
+                place = inside(around, element)
+            except UsageError as error:
+                raise UsageError(f"{place_in(self, outer)} {error}") from None
+            if len(self._places) < 1000:  # places of a dict are as many as its keys
+                self._places[path] = place
+        return place
+
+    @cached_property
+    def _places(self) -> dict[PathElements, Place]:
+        return {}
 
     def path(self, *inner: str | int) -> nodes.Path:
         """The path to the field in an item, or to a place inside it."""
@@ -336,6 +381,10 @@ class Attr(_Place[T]):
 _UNORDERED: Final = frozenset({"L", "M", "SS", "NS", "BS"})
 
 
+def _listed(annotation: Any) -> str:
+    return ", ".join(map(repr, choices(annotation) or ()))
+
+
 class DecimalAttr(Attr[T]):
     """For type checkers: a field of Decimals on its class, which also accepts ints."""
 
@@ -364,7 +413,10 @@ class Inner(_Place[Any]):
         self._path = path
 
     def _compare(self, operator: str, *values: Any) -> Condition:
-        return Comparison(self._field, operator, check_values(self, *values), self._path)
+        comparison = Comparison(self._field, operator, check_values(self, *values), self._path)
+        if self._field.annotation is not None:
+            comparison.check()
+        return comparison
 
     def set(self, value: Any) -> changes.Change:
         """Set this place; None is written as NULL."""

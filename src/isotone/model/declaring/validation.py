@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Optional, get_args, get_origin
 
 from isotone.errors import InvalidEntity
+from isotone.model.declaring.places import Place
 from isotone.model.declaring.wire import is_optional, resolve_alias
 
 if TYPE_CHECKING:
@@ -45,6 +46,23 @@ class Validator:
     def one(self, name: str, value: Any) -> Any:
         """One field's value, validated."""
         return self._validated({name: value})[name]
+
+    def inside(self, name: str, place: Place, value: Any) -> Any:
+        """The value of a place inside a field, validated; `name` is the place as a program writes it."""
+        try:
+            if place.assign is not None:
+                return place.assign(value)
+            return _pydantic().TypeAdapter(_aware(place.annotation)).validate_python(value)
+        except _pydantic().ValidationError as error:
+            faults = []
+            for each in error.errors():
+                inner = each["loc"] if place.assign is None else each["loc"][1:]
+                fault, what = _fault({**each, "loc": (name, *inner)}, {name: value})
+                faults.append((fault, what))
+        raise InvalidEntity(
+            f"{self._entity}: " + "; ".join(f"{fault} {what}" for fault, what in faults),
+            [{"field": fault, "error": what} for fault, what in faults],
+        )
 
     def _validated(self, values: Mapping[str, Any], absent: Sequence[str] = ()) -> dict[str, Any]:
         """The values in their declared types; also reports missing required fields."""

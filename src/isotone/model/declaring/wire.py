@@ -230,6 +230,11 @@ _SCALARS: Final[dict[type, WireType]] = {
 }
 
 
+def is_scalar(kind: type) -> bool:
+    """Whether values of a class have nothing inside that a path could name."""
+    return issubclass(kind, (*_SCALARS, Enum))
+
+
 # The program's own classes, and choices
 
 
@@ -404,6 +409,10 @@ def _by_pydantic(annotation: Any) -> WireType:
     return WireType(
         None, encode, lambda value: adapter.validate_python(from_wire(value)), python=annotation
     )
+
+
+ANYTHING: Final = WireType(None, lambda value: to_wire(plain(value)), from_wire)
+"""Values whose type is not declared."""
 
 
 def plain(value: Any) -> Any:

@@ -29,7 +29,7 @@ from isotone.model.declaring.changes import (
     Set,
     SetDefault,
 )
-from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.conditions import Condition, place_in
 from isotone.model.declaring.schema import VERSION_ATTRIBUTE
 from isotone.model.expiry import alive, is_missing
 from isotone.model.trees import absent, conjunction, equal, present, unchanged, update_of
@@ -605,11 +605,21 @@ def _check_overlap(changes: Sequence[Change]) -> None:
 
 def _set(schema: EntitySchema, change: Set) -> Change:
     if change.path:
-        return change
+        return _set_inside(schema, change)
     value = schema.validator.one(change.field.name, change.value)
     if value is None or value == set():
         return _removal(schema, change.field)
     return replace(change, value=value)
+
+
+def _set_inside(schema: EntitySchema, change: Set) -> Change:
+    place = change.field.place(change.path)
+    name = place_in(change.field, change.path)
+    if place.is_computed:
+        raise UsageError(f"{name} cannot be set: it is computed from the others")
+    if place.annotation is Any:
+        return change
+    return replace(change, value=schema.validator.inside(name, place, change.value))
 
 
 def _set_default(schema: EntitySchema, change: SetDefault) -> Change:
@@ -619,7 +629,14 @@ def _set_default(schema: EntitySchema, change: SetDefault) -> Change:
 
 
 def _remove(schema: EntitySchema, change: Remove) -> Change:
-    return change if change.path else _removal(schema, change.field)
+    if not change.path:
+        return _removal(schema, change.field)
+    if change.field.place(change.path).is_required:
+        name = place_in(change.field, change.path)
+        raise UsageError(
+            f"{name} cannot be removed: what it is in requires it; set it to another value"
+        )
+    return change
 
 
 def _extend(schema: EntitySchema, change: Extend) -> Change:
@@ -628,7 +645,15 @@ def _extend(schema: EntitySchema, change: Extend) -> Change:
             f"field {change.field.name!r}: append and prepend take a list, not {change.values!r}; "
             "write a list of one element"
         )
-    return change
+    field = change.field
+    if change.path or field.wire.python is not list:
+        return change
+    place = field.place((0,))
+    if place.annotation is Any:
+        return change
+    elements: Any = list
+    of_all = place._replace(annotation=elements[place.annotation])
+    return replace(change, values=schema.validator.inside(field.name, of_all, list(change.values)))
 
 
 def _add_or_discard(schema: EntitySchema, change: Add | Discard) -> Change:
@@ -641,6 +666,13 @@ def _add_or_discard(schema: EntitySchema, change: Add | Discard) -> Change:
             f"field {change.field.name!r}: add takes a number or a set, and discard a set, not "
             f"{change.value!r}; write a set of one member, .append([…]) for a list, or .set(…)"
         )
+    if change.path:
+        code = change.field.wire_at(change.path).code
+        if code not in (None, "N", "SS", "NS", "BS"):
+            name = place_in(change.field, change.path)
+            raise UsageError(
+                f"{name} is stored as {code}, and add takes a number or a set; write .set(…)"
+            )
     return change
 
 
