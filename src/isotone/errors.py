@@ -29,6 +29,8 @@
     ├── LeaseLost                   a lease was not renewed in time
     ├── RankingIncomplete           ranks are being rebuilt or removed
     ├── MalformedKey                a key, or a part of it, does not have the declared form
+    ├── InvalidItem                 a stored item is not what its entity declares
+    │   └── NewerVersion            a later version of the entity wrote it
     └── UsageError                  a call of Isotone's Python API was wrong
         ├── InvalidEntity           values do not fit the fields of an entity
         ├── Unanswerable            a condition is not a range of its key
@@ -43,7 +45,7 @@ are Isotone's own. Their messages say what was wrong, with which value, and what
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Final
 
@@ -233,6 +235,38 @@ class RankingIncomplete(IsotoneError):
 
 class MalformedKey(IsotoneError, ValueError):
     """A text is not a key of the declared form: another kind of item, or another declaration."""
+
+
+class InvalidItem(IsotoneError):
+    """A stored item is not what its entity declares.
+
+    `table`, `key` (a dict of plain values) and `entity` (its tag) say which item. `field` is the field that has no
+    valid value, `found` its stored value as DynamoDB JSON (None if there is none), `declared` its type in words.
+    They are None where the item as a whole is not valid.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        table: str = "",
+        key: Mapping[str, Any] | None = None,
+        entity: str = "",
+        field: str | None = None,
+        found: Mapping[str, Any] | None = None,
+        declared: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.table = table
+        self.key = dict(key or {})
+        self.entity = entity
+        self.field = field
+        self.found = found
+        self.declared = declared
+
+
+class NewerVersion(InvalidItem):
+    """A later version of the entity wrote the item: this program neither reads it nor writes over it."""
 
 
 class ApiError(IsotoneError):

@@ -114,11 +114,19 @@ def _call(node: Call) -> Matches:
 
 
 def _attribute_exists(path: Path) -> Matches:
+    name: Any
+    name, *inner = path.elements
+    if not inner and type(name) is str:
+        return lambda item, values: name in item
     find = compile_operand(path)
     return lambda item, values: find(item, values) is not None
 
 
 def _attribute_not_exists(path: Path) -> Matches:
+    name: Any
+    name, *inner = path.elements
+    if not inner and type(name) is str:
+        return lambda item, values: name not in item
     find = compile_operand(path)
     return lambda item, values: find(item, values) is None
 

@@ -288,7 +288,10 @@ def _lift_in(node: In, values: Values) -> In:
 
 
 def _lift_call(node: Call, values: Values) -> Call:
-    lifted = _lift_all(node.operands, values)
+    operands = node.operands
+    if type(operands[0]) is Path and operands[0] is operands[-1]:
+        return node
+    lifted = _lift_all(operands, values)
     return node if lifted is node.operands else Call(node.function, lifted)
 
 

@@ -195,7 +195,9 @@ def constant(operand: Operand) -> Constant | None:
 
 
 def _path_rule(node: Path, checks: Checks) -> None:
-    resolved_path(node)
+    first, *more = node.elements
+    if more or type(first) is NameRef:
+        resolved_path(node)
 
 
 def _value_rule(node: ValueRef, checks: Checks) -> None:
@@ -248,14 +250,13 @@ def _call_rule(node: Call, checks: Checks) -> None:
     first, *others = node.operands
     if len(node.operands) != len(function.operands):
         raise Refusal(refusals.OPERAND_COUNT, operator=node.function, count=len(node.operands))
-    if function.needs_path and not isinstance(first, Path):
+    if function.needs_path and type(first) is not Path:
         raise Refusal(refusals.NEEDS_PATH, operator=node.function)
     if function.needs_distinct:
         _check_distinct(node.function, first, *others)
-    refuse = _refuse_operand(node.function)
     for operand, types in zip(node.operands, function.operands, strict=True):
         if types is not None:
-            _add_typed(checks, (operand,), types, refuse)
+            _add_typed(checks, (operand,), types, _refuse_operand(node.function))
     if node.function == "attribute_type":
         checks.append(_type_name_check(others[0]))
 

@@ -55,7 +55,7 @@ class Entity:
         *,
         table: Table | None = None,
         tag: str | None = None,
-        version: int = 1,
+        version: int | None = None,
         **more: Any,
     ) -> None:
         super().__init_subclass__(**more)

@@ -34,8 +34,8 @@ from isotone.model.steps import Call, Steps
 from isotone.model.trees import absent
 from isotone.model.writing import uniqueness
 from isotone.model.writing.executor import execute
-from isotone.model.writing.updates import pins, rewritten
-from isotone.model.writing.write import Action, Write, action, key_in, place_of, read_item
+from isotone.model.writing.updates import rewritten
+from isotone.model.writing.write import Action, Write, action, key_in, pins, place_of, read_item
 from isotone.values.types import Item, sort_key
 
 if TYPE_CHECKING:

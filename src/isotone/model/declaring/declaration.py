@@ -21,13 +21,13 @@ OWNER_ATTRIBUTE: Final = "_owner"
 """In the marker item of a unique value: the primary key of the entity with that value."""
 
 
-def declare(entity: type[Entity], table: Table, tag: str, version: int) -> EntitySchema:
+def declare(entity: type[Entity], table: Table, tag: str, version: int | None) -> EntitySchema:
     """The schema of an entity class; raises `UsageError` for an invalid declaration."""
     try:
         fields = _fields(entity, table)
         keys = {key.name: bind_key(key, table, tag) for key in _members(entity, Key).values()}
         _check_primary(keys)
-        schema = EntitySchema(entity, table, tag, fields, keys, version, _upgrades(entity, version))
+        schema = EntitySchema(entity, table, tag, fields, keys, version, _upgrades(entity, version or 1))
         _check_keys(schema)
         _check_neighbours(schema)
         _check_unique(schema)

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from isotone.errors import InvalidEntity, MalformedKey, UsageError
+from isotone.errors import InvalidEntity, InvalidItem, MalformedKey, NewerVersion, UsageError
+from isotone.expressions import nodes
 from isotone.model.declaring.fields import MISSING, Attr
 from isotone.model.declaring.keys import BoundKey, Slot
 from isotone.model.declaring.table import Table
 from isotone.model.declaring.validation import Validator, default_of
 from isotone.model.declaring.wire import NULL, WireType
-from isotone.values.json import item_from_wire, item_to_wire
+from isotone.values.json import from_wire, item_from_wire, item_to_wire
 from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from isotone.model.reading.patterns import Pattern
 
 VERSION_ATTRIBUTE = "_v"
+_VERSION: Final = nodes.Path((VERSION_ATTRIBUTE,))
+_FIRST: Final[AttributeValue] = {"N": "1"}
 _EMPTY: Final[set[Any]] = set()
 _new: Final[Any] = object.__new__
 
@@ -40,7 +43,7 @@ class EntitySchema:
         tag: str,
         fields: dict[str, Attr[Any]],
         keys: dict[str, BoundKey],
-        version: int,
+        version: int | None,
         upgrades: Mapping[int, Upgrade],
     ) -> None:
         self.entity = entity
@@ -48,7 +51,8 @@ class EntitySchema:
         self.tag = tag
         self.fields = fields
         self.keys = keys
-        self.version = version
+        self.version = version or 1
+        self.declares_version = version is not None
         self.upgrades = upgrades
         self.primary = next(key for key in keys.values() if key.index is None)
         self.identity = {field.name: field for field in self.primary.fields}
@@ -63,7 +67,7 @@ class EntitySchema:
             if field.options.compute is not None
         }
         self.marks: Item = {table.tag: {"S": tag}}
-        if version > 1:
+        if self.version > 1:
             self.marks[VERSION_ATTRIBUTE] = {"N": str(version)}
         self._decoders_of: dict[frozenset[str] | None, _Decoders] = {}
 
@@ -217,8 +221,8 @@ class EntitySchema:
         applies to whole items: it computes computed fields that are missing, and raises `InvalidEntity`
         for other required ones.
         """
-        if is_whole and self.version > 1:
-            item = self.upgraded(item)
+        if VERSION_ATTRIBUTE in item or (is_whole and self.version > 1):
+            item = self.upgraded(item) if is_whole else self.checked(item)
         if only is None and is_whole and not validate:
             try:
                 return self.decode_whole(item)
@@ -254,8 +258,14 @@ class EntitySchema:
         takes half the time of a loop over the fields.
         """
         names: dict[str, Any] = {"new": _new, "entity_class": self.entity}
+        version = self.marks.get(VERSION_ATTRIBUTE)
+        is_other = f"{VERSION_ATTRIBUTE!r} in item"
+        if version is not None:
+            names["version"], is_other = version, f"item[{VERSION_ATTRIBUTE!r}] != version"
         lines = [
             "def decode(item):",
+            f"    if {is_other}:",
+            "        raise KeyError('version')",
             "    entity = new(entity_class)",
             "    values = entity.__dict__",
         ]
@@ -441,16 +451,134 @@ class EntitySchema:
         return [slot.attribute.name for slot in slots if slot.attribute.name != own]
 
     def upgraded(self, item: Item) -> Item:
-        """The item upgraded to the current version of the entity; the same object if it has that version."""
-        if self.version == 1:
+        """The item upgraded to the current version of the entity; the same object if it has that version.
+
+        Raises `NewerVersion` for an item of a later version.
+        """
+        if self.version == 1 and VERSION_ATTRIBUTE not in item:
             return item
-        written = int(item.get(VERSION_ATTRIBUTE, {}).get("N", "1"))
-        if written >= self.version:
+        written = self._version_of(item)
+        if written > self.version:
+            raise self._newer(item, written)
+        if written == self.version:
             return item
         natural = item_from_wire(item)
         for version in range(written, self.version):
-            natural = self.upgrades[version](natural)
-        return {**item_to_wire(natural), **self.marks}
+            natural = self._upgraded_from(version, natural)
+        upgraded = {**item_to_wire(natural), **self.marks}
+        # A value that the upgrade removed must not be read from an index key that the older version wrote.
+        for name, field in self.fields.items():
+            if field.attribute in item and field.attribute not in upgraded:
+                for key in set(self.keys_with(name)) - self._primary_attributes:
+                    upgraded.pop(key, None)
+        return upgraded
+
+    def _upgraded_from(self, version: int, natural: dict[str, Any]) -> dict[str, Any]:
+        upgrade, before = self.upgrades[version], dict(natural)
+        result = upgrade(natural)
+        if not isinstance(result, dict):
+            name = f"{self.entity.__name__}.{getattr(upgrade, '__name__', '…')}"
+            raise UsageError(
+                f"{self.tag}: @upgrade({version}) {name} returned {result!r}, which is not an item; end it with "
+                "`return item`"
+            )
+        # `{**item, "title": item.pop("called")}` removes `called`, though the copy was made before.
+        removed = before.keys() - natural.keys() - self._attributes
+        kept = [name for name in removed if result.get(name, MISSING) is before[name]]
+        return {name: value for name, value in result.items() if name not in kept}
+
+    @cached_property
+    def _attributes(self) -> frozenset[str]:
+        return frozenset(field.attribute for field in self.fields.values())
+
+    def checked(self, item: Item) -> Item:
+        """The item itself; raises `NewerVersion` if it has a later version than the entity."""
+        written = self._version_of(item)
+        if written > self.version:
+            raise self._newer(item, written)
+        return item
+
+    def is_older(self, item: Item) -> bool:
+        """Whether an older version of the entity wrote the item; raises `NewerVersion` for a later one."""
+        if VERSION_ATTRIBUTE not in item:
+            return self.version > 1
+        return self._version_of(self.checked(item)) < self.version
+
+    def _version_of(self, item: Item) -> int:
+        found = item.get(VERSION_ATTRIBUTE, _FIRST)
+        try:
+            return int(found["N"])
+        except (KeyError, ValueError):
+            raise self._of_version(
+                InvalidItem,
+                item,
+                f"attribute {VERSION_ATTRIBUTE!r} has {found!r}, but is the version of the entity, a whole number; "
+                "another program must store its own values under another name",
+            ) from None
+
+    def _newer(self, item: Item, written: int) -> InvalidItem:
+        return self._of_version(
+            NewerVersion,
+            item,
+            f"the item has version {written}, and this program knows {self.tag} up to version {self.version}; it "
+            f"neither reads the item nor writes over it. Deploy the program that declares version={written}",
+        )
+
+    def older(self, item: Item) -> InvalidItem:
+        """The error for an entry of an index that an older version wrote, and that lacks attributes."""
+        return self._of_version(
+            InvalidItem,
+            item,
+            f"the entry has an older version than {self.version}, and the index lacks attributes that an upgrade "
+            "needs; read it by the primary key, or put it again",
+        )
+
+    def _of_version(self, kind: type[InvalidItem], item: Item, what: str) -> InvalidItem:
+        key = {
+            each.name: from_wire(item[each.name])
+            for each in self.table.keys.attributes
+            if each.name in item
+        }
+        return kind(
+            f"{self.tag} {key!r} in table {self.table.name!r}: {what}",
+            table=self.table.name,
+            key=key,
+            entity=self.tag,
+            found=item.get(VERSION_ATTRIBUTE),
+            declared=f"version {self.version}",
+        )
+
+    @cached_property
+    def no_newer(self) -> nodes.ConditionNode:
+        """The condition that no later version of the entity wrote the stored item, if there is one."""
+        unversioned = nodes.Call("attribute_not_exists", (_VERSION,))
+        if self.version == 1:
+            return unversioned
+        known = nodes.Comparison("<=", _VERSION, nodes.Literal({"N": str(self.version)}))
+        return nodes.Or((unversioned, known))
+
+    @cached_property
+    def same_version(self) -> nodes.ConditionNode:
+        """The condition that this version of the entity wrote the stored item, if there is one."""
+        if self.version == 1:
+            return self.no_newer
+        same = nodes.Comparison("=", _VERSION, nodes.Literal(self.marks[VERSION_ATTRIBUTE]))
+        nothing = nodes.Path((self.table.keys.partition[0].name,))
+        return nodes.Or((same, nodes.Call("attribute_not_exists", (nothing,))))
+
+    @cached_property
+    def stored(self) -> tuple[nodes.ConditionNode, ...]:
+        """The conditions that there is an item, of no later version of the entity if this is the first.
+
+        Where the version is greater, updates check that it is the same.
+        """
+        here = nodes.Call("attribute_exists", (nodes.Path((self.table.keys.partition[0].name,)),))
+        return (here, self.no_newer) if self.version == 1 else (here,)
+
+    @cached_property
+    def stored_node(self) -> nodes.ConditionNode:
+        """The conditions of `stored` as one."""
+        return self.stored[0] if len(self.stored) == 1 else nodes.And(self.stored)
 
     def __repr__(self) -> str:
         return f"<schema of {self.tag} on {self.table.name}>"

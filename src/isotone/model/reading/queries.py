@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, NoReturn, Self,
 
 from isotone.backends.interface import Request, as_text
 from isotone.errors import MalformedKey, UsageError
+from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr
@@ -104,8 +105,7 @@ class Read(Generic[E_co]):
         """
         check_unnamed("filter", self.schemas[0], named)
         for condition in conditions:
-            owner_of(condition, self.schemas)
-            _check_filtered(self.table, self.index, condition)
+            _check_filtered(self.table, self.index, condition, owner_of(condition, self.schemas))
         return replace(self, filters=(*self.filters, *conditions))
 
     def select(self, *fields: Attr[Any]) -> Self:
@@ -193,8 +193,10 @@ class Read(Generic[E_co]):
         """Which of the items become entities, and of which fields."""
         excluded = () if self.bounds is None else self.bounds.excluded
         is_only_kind = len(self.table.entities) == 1  # a class that is defined later changes it
-        return _selection(
-            self.schemas, self.keys, self.selected, self.with_expired, excluded, is_only_kind
+        make = Selection if self.filters and _may_be_older(self.schemas) else _selection
+        filters = () if make is _selection else self.filters
+        return make(
+            self.schemas, self.keys, self.selected, self.with_expired, excluded, is_only_kind, filters
         )
 
     @cached_property
@@ -322,6 +324,7 @@ class Selection:
         with_expired: bool,
         excluded: tuple[tuple[str, frozenset[str]], ...],
         is_only_kind: bool,
+        filters: tuple[Condition, ...] = (),
     ) -> None:
         table = schemas[0].table
         self._tag = table.tag
@@ -329,6 +332,10 @@ class Selection:
         self._keyed = tuple(zip(schemas, keys, strict=True))
         self.is_whole = _projected_attributes(table, keys[0].index) is None
         self._is_only_kind = is_only_kind
+        self._position = _key_attributes(table, keys[0].index)
+        self._filters = [
+            (owner_of(each, schemas), CompiledCondition.from_node(each.node())) for each in filters
+        ]
         self._excluded = excluded
         self._expiry = () if with_expired else _expiry_attributes(schemas)
         self._fields = {
@@ -337,7 +344,7 @@ class Selection:
         self._decoders = {
             schema.tag: schema.decode_whole
             for schema in schemas
-            if self._fields[schema.tag] is None and schema.version == 1
+            if self._fields[schema.tag] is None
         }
 
     def entities(self, items: Iterable[Item], now: float) -> list[Found]:
@@ -355,6 +362,11 @@ class Selection:
                 schema = self._schema_of(item)
                 if schema is None:
                     continue
+                if schema.version > 1 and schema.is_older(item):
+                    older = self._upgraded(schema, item)
+                    if older is None:
+                        continue
+                    item = older
                 entity = schema.from_item(
                     item,
                     only=self._fields[schema.tag],
@@ -363,6 +375,22 @@ class Selection:
                 )
             found.append((entity, item))
         return found
+
+    def _upgraded(self, schema: EntitySchema, item: Item) -> Item | None:
+        """An item of an older version, upgraded; None if the filters drop it.
+
+        The database tests filters only on items of the present version.
+        """
+        if not self.is_whole:
+            projected = _projected_attributes(schema.table, self._keyed[0][1].index) or ()
+            if VERSION_ATTRIBUTE in projected:
+                raise schema.older(item)
+            return item  # only fields in its keys are read
+        upgraded = schema.upgraded(item)
+        for owner, condition in self._filters:
+            if owner is schema and not condition.matches(upgraded, {}):
+                return None
+        return {**upgraded, **{name: item[name] for name in self._position if name in item}}
 
     def _schema_of(self, item: Item) -> EntitySchema | None:
         """The kind of an item, None for one that the read does not ask for.
@@ -423,6 +451,8 @@ def can_be_counted(read: Read[Any]) -> bool:
     needed = {read.table.tag, *_expiry_attributes(read.schemas)}
     if projected is not None and not projected >= needed:
         return False
+    if read.filters and _may_be_older(read.schemas):
+        return False
     if read.bounds is None:
         return len(read.table.entities) == 1
     keyed = {each.name for each in read.table.layout(read.index).attributes}
@@ -456,13 +486,28 @@ def _expressions(read: Read[Any], further: Sequence[nodes.ConditionNode] = ()) -
 
 
 def _scoped(read: Read[Any], condition: Condition) -> nodes.ConditionNode:
-    """A condition that applies only to the entities whose fields it is on."""
+    """A condition that applies only to the entities whose fields it is on, and to their present version."""
     owner = owner_of(condition, read.schemas)
-    if len(read.schemas) == 1:
-        return condition.node()
-    tag = nodes.Path((read.table.tag,))
-    of_another = nodes.Comparison("<>", tag, nodes.Literal({"S": owner.tag}))
-    return nodes.Or((of_another, condition.node()))
+    exempt: list[nodes.ConditionNode] = []
+    if len(read.schemas) > 1:
+        tag = nodes.Path((read.table.tag,))
+        exempt.append(nodes.Comparison("<>", tag, nodes.Literal({"S": owner.tag})))
+    if owner.version > 1 and not _is_on_key(read.table, read.index, condition):
+        present = nodes.Literal(owner.marks[VERSION_ATTRIBUTE])
+        same = nodes.Comparison("=", nodes.Path((VERSION_ATTRIBUTE,)), present)
+        exempt.append(nodes.Not(same))
+    return nodes.Or((*exempt, condition.node())) if exempt else condition.node()
+
+
+def _may_be_older(schemas: tuple[EntitySchema, ...]) -> bool:
+    """Whether items may have been written by an older version of an entity."""
+    return any(schema.version > 1 for schema in schemas)
+
+
+def _is_on_key(table: Table, index: str | None, condition: Condition) -> bool:
+    """Whether a condition is on attributes of the key alone, which are the same in all versions."""
+    keyed = _key_attributes(table, index)
+    return all(field.attribute in keyed for field in condition.fields())
 
 
 def owner_of(condition: Condition, schemas: tuple[EntitySchema, ...]) -> EntitySchema:
@@ -544,6 +589,8 @@ def _projected_fields(schema: EntitySchema, key: BoundKey) -> frozenset[str] | N
     attributes = _projected_attributes(schema.table, key.index)
     if attributes is None:
         return None
+    if schema.version > 1 and VERSION_ATTRIBUTE not in attributes:
+        attributes = frozenset(_key_attributes(schema.table, key.index))
     projected = {name for name, each in schema.fields.items() if each.attribute in attributes}
     parts = [component.field for bound in (schema.primary, key) for component in bound.components]
     return frozenset(projected | {each.name for each in parts if each.options.case is None})
@@ -567,7 +614,9 @@ def _check_selected(schema: EntitySchema, key: BoundKey, names: frozenset[str]) 
         )
 
 
-def _check_filtered(table: Table, index: str | None, condition: Condition) -> None:
+def _check_filtered(
+    table: Table, index: str | None, condition: Condition, schema: EntitySchema
+) -> None:
     """Raise `UsageError` for a condition on attributes that an index does not have."""
     attributes = _projected_attributes(table, index)
     if attributes is None:
@@ -577,4 +626,10 @@ def _check_filtered(table: Table, index: str | None, condition: Condition) -> No
         raise UsageError(
             f"index {index!r} does not project {', '.join(missing)}, so it cannot be filtered by it; "
             "project it, or read by the primary key"
+        )
+    is_on_key = _is_on_key(table, index, condition)
+    if schema.version > 1 and VERSION_ATTRIBUTE not in attributes and not is_on_key:
+        raise UsageError(
+            f"index {index!r} does not project {VERSION_ATTRIBUTE!r}, so a filter cannot tell which of its entries an "
+            f"older version of {schema.tag} wrote; project it, or read by the primary key"
         )

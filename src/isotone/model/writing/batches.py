@@ -22,7 +22,7 @@ from isotone.model.declaring.previous import previous_key
 from isotone.model.steps import THROTTLING, Call, Steps
 from isotone.model.writing import headroom
 from isotone.model.writing.saving import stamped
-from isotone.model.writing.write import key_of, place_of, schema_of, schema_of_instance
+from isotone.model.writing.write import key_in, key_of, place_of, schema_of, schema_of_instance
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -43,10 +43,16 @@ WriteProgress = Callable[[Written], None]
 class _Entry(NamedTuple):
     """One write of a batch: its requests, and what to do after it is written."""
 
-    table: str
+    schema: EntitySchema
+    key: Item
     place: bytes
     requests: tuple[dict[str, Any], ...]
     settle: Callable[[], None]
+
+    @property
+    def table(self) -> str:
+        """The name of the table."""
+        return self.schema.table.name
 
 
 def put_many(
@@ -106,7 +112,7 @@ def _entry(
 ) -> _Entry:
     previous = previous_key(schema, key)
     requests = (request,) if previous is None else (request, {"DeleteRequest": {"Key": previous}})
-    return _Entry(schema.table.name, place_of(schema, key), requests, settle)
+    return _Entry(schema, key, place_of(schema, key), requests, settle)
 
 
 def _check_unconditional(schema: EntitySchema) -> None:
@@ -129,6 +135,7 @@ def _write(
     done = 0
     while chunk := list(islice(entries, limits.BATCH_WRITE_ITEMS)):
         last = {each.place: each for each in chunk}.values()
+        yield from _check_versions(last)
         requests = [(entry.table, request) for entry in last for request in entry.requests]
         for start in range(0, len(requests), limits.BATCH_WRITE_ITEMS):
             yield from _write_together(requests[start : start + limits.BATCH_WRITE_ITEMS])
@@ -138,6 +145,36 @@ def _write(
         if progress is not None:
             progress(Written(done, total))
     return done
+
+
+def _check_versions(entries: Iterable[_Entry]) -> Steps[None]:
+    """Raise `NewerVersion` if a later version of an entity that declares its version wrote an item."""
+    versioned = {entry.place: entry for entry in entries if entry.schema.declares_version}
+    pending: dict[str, Any] = {}
+    for entry in versioned.values():
+        pending.setdefault(entry.table, {"Keys": [], "ConsistentRead": True})
+        pending[entry.table]["Keys"].append(entry.key)
+    schemas = {entry.table: entry.schema for entry in versioned.values()}
+    attempt = 0
+    while pending:
+        try:
+            response = yield Call("BatchGetItem", {"RequestItems": pending})
+        except (ProvisionedThroughputExceededException, RequestLimitExceeded):
+            response = {"Responses": {}, "UnprocessedKeys": pending}
+        for table, items in response["Responses"].items():
+            for item in items:
+                place = place_of(schemas[table], key_in(schemas[table], item))
+                versioned[place].schema.checked(item)
+        pending = response.get("UnprocessedKeys") or {}
+        if pending:
+            attempt += 1
+            if attempt == THROTTLING.attempts:
+                raise BatchIncomplete(
+                    f"after {attempt} attempts, the versions of some items are not read; the table has too "
+                    "little throughput",
+                    [key for table in pending.values() for key in table["Keys"]],
+                )
+            yield THROTTLING.pause(attempt)
 
 
 def _write_together(requests: Sequence[tuple[str, dict[str, Any]]]) -> Steps[None]:

@@ -9,7 +9,7 @@ from isotone.errors import AlreadyExists, NotFound, WriteRefused
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
 from isotone.model.expiry import alive, is_missing
-from isotone.model.trees import conjunction
+from isotone.model.trees import conjunction, unchanged
 from isotone.model.writing import headroom, uniqueness
 from isotone.model.writing.write import (
     Action,
@@ -21,6 +21,8 @@ from isotone.model.writing.write import (
     entity_of,
     exists,
     expected_version,
+    is_known,
+    is_older,
     key_in,
     key_of,
     missing,
@@ -29,6 +31,7 @@ from isotone.model.writing.write import (
     refusal,
     schema_of,
     schema_of_instance,
+    upgraded_satisfies,
     values_held,
 )
 from isotone.values.types import Item
@@ -76,6 +79,18 @@ class Put(Write[E]):
 
     def _condition(self, now: float) -> nodes.ConditionNode | None:
         schema, when = self.schema, self.when
+        if self.is_seen and is_older(schema, self.current):
+            known, when = _upgraded_as_seen(self), None
+        elif schema.declares_version or (
+            when is not None
+            or self.expected == "presence"
+            or self.further is not None
+            or self.reads
+            or "version" in schema.by_role
+        ):  # a write that has no condition anyway keeps none
+            known = is_known(schema, when)
+        else:
+            known = None
         return conjunction(
             [
                 None if self.expected == "anything" else self._expectation(now),
@@ -85,6 +100,7 @@ class Put(Write[E]):
                 None if when is None else condition_node(schema, when),
                 self.further,
                 uniqueness.pins(schema, self.current) if self.reads else None,
+                known,
             ]
         )
 
@@ -92,11 +108,14 @@ class Put(Write[E]):
         return (missing if self.expected == "absence" else exists)(self.schema, now)
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
-        schema, current = self.schema, entity_of(self.schema, item)
+        schema = self.schema
         if self.expected == "absence":
+            current = entity_of(schema, item)
             return AlreadyExists(f"{described(schema, self.key)} already exists", current)
         if self.expected == "presence" and is_missing(schema, item, self._now):
             return NotFound(f"{described(schema, self.key)} does not exist")
+        if _must_be_seen(self, item):
+            return None
         return refusal(self, item, self.entity.__dict__)
 
     def finish(self, attributes: Item | None) -> E:
@@ -124,10 +143,15 @@ class Delete(Write[E | None]):
     def plan(self, now: float) -> list[Action]:
         schema = self.schema
         self._now = now
+        if self.is_seen and is_older(schema, self.current):
+            known, when = _upgraded_as_seen(self), None
+        else:
+            known, when = is_known(schema, self.when), self.when
         condition = conjunction(
             [
+                known,
                 None if self.entity is None else read_version(schema, self.entity.__dict__),
-                condition_node(schema, self.when),
+                condition_node(schema, when),
                 self.further,
                 uniqueness.pins(schema, self.current) if self.reads else None,
             ]
@@ -137,6 +161,8 @@ class Delete(Write[E | None]):
         return [action("Delete", schema, self._explain, condition, Key=self.key), *markers]
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
+        if _must_be_seen(self, item):
+            return None
         return refusal(self, item, {} if self.entity is None else as_read(self.entity))
 
     def finish(self, attributes: Item | None) -> E | None:
@@ -160,17 +186,40 @@ class Check(Write[None]):
         self._key = key_of(self.schema, target, key)
 
     def plan(self, now: float) -> list[Action]:
-        condition = self.further
-        if self.when is not None:
-            own = condition_node(self.schema, self.when)
-            condition = conjunction([alive(self.schema, now), own, self.further])
+        schema, condition = self.schema, self.further
+        if self.is_seen and self.when is not None and is_older(schema, self.current):
+            condition = conjunction([alive(schema, now), _upgraded_as_seen(self), self.further])
+        elif self.when is not None:
+            own, known = condition_node(schema, self.when), is_known(schema, self.when)
+            condition = conjunction([alive(schema, now), known, own, self.further])
         return [action("ConditionCheck", self.schema, self._explain, condition, Key=self.key)]
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
-        return refusal(self, item, {})
+        return None if _must_be_seen(self, item) else refusal(self, item, {})
 
     def finish(self, attributes: Item | None) -> None:
         return None
+
+
+# Items of an older version, on which the database cannot test the caller's condition
+
+
+def _must_be_seen(write: Put[Any] | Delete[Any] | Check, item: Item | None) -> bool:
+    """Whether a refused write must be planned again, from the item: an older version wrote it."""
+    return not write.is_seen and write.when is not None and is_older(write.schema, item)
+
+
+def _upgraded_as_seen(write: Put[Any] | Delete[Any] | Check) -> nodes.ConditionNode | None:
+    """The condition that an item of an older version is unchanged, if it satisfies the caller's condition.
+
+    Raises the refusal if it does not.
+    """
+    schema, current = write.schema, cast("Item", write.current)
+    if not upgraded_satisfies(schema, write.when, current):
+        failure = refusal(write, current, {})
+        if failure is not None:
+            raise failure
+    return unchanged(sorted(current), current)
 
 
 def stamped(entity: Entity, now: float) -> dict[str, Any]:

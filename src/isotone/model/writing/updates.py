@@ -32,7 +32,7 @@ from isotone.model.declaring.changes import (
 from isotone.model.declaring.conditions import Condition, place_in
 from isotone.model.declaring.schema import VERSION_ATTRIBUTE
 from isotone.model.expiry import alive, is_missing
-from isotone.model.trees import absent, conjunction, equal, present, unchanged, update_of
+from isotone.model.trees import absent, conjunction, equal, present, update_of
 from isotone.model.writing import headroom, uniqueness
 from isotone.model.writing.derivation import (
     Derived,
@@ -53,13 +53,16 @@ from isotone.model.writing.write import (
     described,
     entity_of,
     exists,
+    is_older,
     key_in,
     key_of,
     missing,
     moment,
+    pins,
     read_version,
     refusal,
     schema_of,
+    upgraded_satisfies,
     values_of,
 )
 from isotone.values.types import Item
@@ -113,14 +116,27 @@ class _Changing(Write[R]):
             changes = [*changes, Set(roles["updated"], moment(self._now))]
         return changes
 
-    def _callers_conditions(self) -> list[nodes.ConditionNode | None]:
-        """The conditions on the version that was read, of the caller, and of the transaction."""
-        schema, entity, when = self.schema, self.entity, self.when
+    def _callers_conditions(
+        self, current: Item | None = None
+    ) -> list[nodes.ConditionNode | None]:
+        """The conditions on the version that was read, of the caller, and of the transaction.
+
+        The database cannot test the caller's condition on an item of an older version: see `_check_upgraded`.
+        """
+        schema, entity = self.schema, self.entity
+        when = None if current is not None and is_older(schema, current) else self.when
         return [
             None if entity is None else read_version(schema, entity.__dict__),
             None if when is None else condition_node(schema, when),
             self.further,
         ]
+
+    def _check_upgraded(self, current: Item) -> None:
+        """Raise the refusal if an item of an older version does not satisfy the caller's condition."""
+        if not upgraded_satisfies(self.schema, self.when, current):
+            failure = self._explain(current)
+            if failure is not None:
+                raise failure
 
     def _existing(self) -> Item:
         """The item as last read; raises `NotFound` if there is none."""
@@ -212,6 +228,7 @@ class Update(_Changing[E]):
             before = values_of(schema, current)
             markers = uniqueness.changes(schema, self.key, before, known, self._now)
         if item is not current:
+            self._check_upgraded(current)
             return [self._replace(self._after, current), *markers]
         settled, lost = self._settled(changes, derived, item, after)
         used = current.keys() | after.keys()
@@ -293,10 +310,17 @@ class Update(_Changing[E]):
         """Put the whole item, if an older version of the entity wrote it."""
         headroom.watch(self.schema, self.schema.from_item(item).__dict__)
         same = pins(self.schema, current, set(current))
-        return action("Put", self.schema, self._explain, self._condition(same), Item=item)
+        condition = conjunction(
+            [exists(self.schema, self._now), *self._callers_conditions(current), same]
+        )
+        return action("Put", self.schema, self._explain, condition, Item=item)
 
     def _condition(self, further: nodes.ConditionNode | None) -> nodes.ConditionNode | None:
-        return conjunction([exists(self.schema, self._now), *self._callers_conditions(), further])
+        schema = self.schema
+        if self.entity is None and self.when is None and self.further is None and further is None:
+            return exists(schema, self._now)
+        alone = schema.stored if "expires" not in schema.by_role else (exists(schema, self._now),)
+        return conjunction([*alone, *self._callers_conditions(), further])
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
         if (
@@ -359,9 +383,13 @@ class Upsert(Update[E]):
             [*changes, *self._initial(changes)],
             {**derived.attributes, **schema.marks},
             derived.removed,
-            conjunction([alive(schema, self._now), *self._readable(changes, derived, known)])
-            if known.used
-            else alive(schema, self._now),
+            conjunction(
+                [
+                    alive(schema, self._now),
+                    schema.no_newer,
+                    *(self._readable(changes, derived, known) if known.used else ()),
+                ]
+            ),
         )
 
     def _initial(self, changes: Sequence[Change]) -> list[Change]:
@@ -446,7 +474,10 @@ class Move(_Changing[E]):
         before, after = values_of(schema, current), values_of(schema, item)
         headroom.watch(schema, after or {})
         markers = uniqueness.changes(schema, new_key, before, after, now, previous_owner=self.key)
-        as_seen = conjunction([*self._callers_conditions(), pins(schema, current, set(current))])
+        if is_older(schema, current):
+            self._check_upgraded(current)
+        same = pins(schema, current, set(current))
+        as_seen = conjunction([*self._callers_conditions(current), same])
         if new_key == self.key:
             return [action("Put", schema, self._explain, as_seen, Item=item), *markers]
         vacancy = conjunction([missing(schema, now), self.at_target])
@@ -501,16 +532,6 @@ def _must_be_read(schema: EntitySchema, item: Item) -> bool:
         or not schema.held_by_keys(item).keys() <= schema.identity.keys()
         or bool(schema.unread_keys(item))
     )
-
-
-def pins(schema: EntitySchema, current: Item, used: set[str]) -> nodes.ConditionNode | None:
-    """The condition that the used attributes are unchanged. The version, if there is one, covers all."""
-    version = schema.by_role.get("version")
-    if version is not None and version.attribute in current:
-        return unchanged([version.attribute], current)
-    if schema.version == 1:
-        used = used - {VERSION_ATTRIBUTE}
-    return unchanged(sorted(used), current)
 
 
 def _names(changes: Sequence[Change]) -> set[str]:

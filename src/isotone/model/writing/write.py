@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 import msgspec
 
 from isotone.errors import ConditionFailed, UsageError, VersionConflict, WriteRefused
+from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.schema import VERSION_ATTRIBUTE
 from isotone.model.expiry import is_missing, or_expired, unexpired
 from isotone.model.steps import Call, Steps
-from isotone.model.trees import absent, equal, present
+from isotone.model.trees import absent, equal, unchanged
 from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
@@ -152,15 +154,38 @@ def condition_node(schema: EntitySchema, when: Condition | None) -> nodes.Condit
 
 def exists(schema: EntitySchema, now: float) -> nodes.ConditionNode:
     """The item exists, and has not expired."""
-    here = present(schema.table.keys.partition[0].name)
     if "expires" not in schema.by_role:
-        return here
-    return nodes.And((here, unexpired(schema.by_role["expires"].attribute, now)))
+        return schema.stored_node
+    return nodes.And((*schema.stored, unexpired(schema.by_role["expires"].attribute, now)))
 
 
 def missing(schema: EntitySchema, now: float) -> nodes.ConditionNode:
     """The item does not exist, or has expired."""
     return or_expired(schema, absent(schema.table.keys.partition[0].name), now)
+
+
+def is_known(schema: EntitySchema, when: Condition | None) -> nodes.ConditionNode:
+    """The stored item, if any, has no later version; with a condition, the version that the condition is about."""
+    return schema.no_newer if when is None else schema.same_version
+
+
+def is_older(schema: EntitySchema, item: Item | None) -> bool:
+    """Whether an older version of the entity wrote the item; raises `NewerVersion` for a later one."""
+    return item is not None and schema.is_older(item)
+
+
+def upgraded_satisfies(schema: EntitySchema, when: Condition | None, item: Item) -> bool:
+    """Whether an item of an older version satisfies the caller's condition, once it is upgraded."""
+    node = condition_node(schema, when)
+    return node is None or CompiledCondition.from_node(node).matches(schema.upgraded(item), {})
+
+
+def pins(schema: EntitySchema, current: Item, used: set[str]) -> nodes.ConditionNode | None:
+    """The condition that the used attributes are unchanged. The version, if there is one, covers all."""
+    version = schema.by_role.get("version")
+    if version is not None and version.attribute in current:
+        used = {version.attribute}
+    return unchanged(sorted({*used, VERSION_ATTRIBUTE}), current)
 
 
 def expected_version(
@@ -192,6 +217,8 @@ def as_read(entity: Entity) -> Mapping[str, Any]:
 def refusal(write: Write[Any], item: Item | None, values: Mapping[str, Any]) -> WriteRefused | None:
     """The error of a refused write; None if its item has changed since the write was planned."""
     schema = write.schema
+    if item is not None and VERSION_ATTRIBUTE in item:
+        schema.checked(item)
     version = schema.by_role.get("version")
     if version is not None and values.get(version.name):
         stored = (item or {}).get(version.attribute)
