@@ -107,7 +107,9 @@ def test_items_of_a_later_version_are_not_read_as_something_else(
     table: Desk, read: Callable[[isotone.Store], object]
 ) -> None:
     table.store.put(ANN)
-    with pytest.raises(NewerVersion, match=r"has version 2.* knows Person up to version 1") as caught:
+    with pytest.raises(
+        NewerVersion, match=r"has version 2.* knows Person up to version 1"
+    ) as caught:
         read(table.store)
     error = caught.value
     assert isinstance(error, InvalidItem)
@@ -189,7 +191,9 @@ def test_a_version_that_counts_writes_guards_every_put(desk: Desk) -> None:
 def test_a_declared_version_costs_no_request_more(table: Desk) -> None:
     person = Declared(number=3, name="Cy")
     assert table.operations(lambda: table.store.put(person)) == ["PutItem"]
-    assert table.operations(lambda: table.store.put(New(number=3, first="Cy", last="X"))) == ["PutItem"]
+    assert table.operations(lambda: table.store.put(New(number=3, first="Cy", last="X"))) == [
+        "PutItem"
+    ]
     assert table.store.get(New, number=3) == New(number=3, first="Cy", last="X")
     assert table.operations(lambda: table.store.put(Old(number=4, name="Di"))) == ["PutItem"]
     assert table.asked[0][1].keys() == {"TableName", "Item"}
@@ -334,9 +338,7 @@ def test_a_write_between_the_reading_and_the_writing_is_seen(mixed: Desk) -> Non
         lambda store: store.update(New, New.note.remove(), number=1),
         lambda store: store.upsert(New, New.first.set("A"), New.last.set("B"), number=1),
         lambda store: store.move(New, New.number.set(1), number=1),
-        lambda store: in_transaction(
-            store, lambda tx: tx.update(New, New.note.set("x"), number=1)
-        ),
+        lambda store: in_transaction(store, lambda tx: tx.update(New, New.note.set("x"), number=1)),
     ],
 )
 def test_an_upgrade_removes_what_it_renames(
@@ -348,7 +350,9 @@ def test_an_upgrade_removes_what_it_renames(
     assert "age" not in item
     assert item["_v"] == {"N": "2"}
     assert item["months"] == {"N": "480"}
-    assert item["GSI1SK"] == New.__schema__.to_item(mixed.store.get(New, number=1).__dict__)["GSI1SK"]  # type: ignore[union-attr]
+    assert (
+        item["GSI1SK"] == New.__schema__.to_item(mixed.store.get(New, number=1).__dict__)["GSI1SK"]
+    )  # type: ignore[union-attr]
 
 
 def test_an_upgrade_clears_what_a_key_still_holds(desk: Desk) -> None:
@@ -409,6 +413,8 @@ def test_an_upgrade_that_returns_no_item_is_refused_by_name(desk: Desk, result: 
         lambda: desk.store.all(Second.primary.where()),
         lambda: desk.store.update(Second, Second.size.set(3), number=1),
     ):
-        with pytest.raises(UsageError, match=r"@upgrade\(1\) .*Second.with_size returned .*return item"):
+        with pytest.raises(
+            UsageError, match=r"@upgrade\(1\) .*Second.with_size returned .*return item"
+        ):
             call()
     assert desk.item(First(number=1)) == before

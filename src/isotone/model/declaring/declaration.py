@@ -27,7 +27,9 @@ def declare(entity: type[Entity], table: Table, tag: str, version: int | None) -
         fields = _fields(entity, table)
         keys = {key.name: bind_key(key, table, tag) for key in _members(entity, Key).values()}
         _check_primary(keys)
-        schema = EntitySchema(entity, table, tag, fields, keys, version, _upgrades(entity, version or 1))
+        schema = EntitySchema(
+            entity, table, tag, fields, keys, version, _upgrades(entity, version or 1)
+        )
         _check_keys(schema)
         _check_neighbours(schema)
         _check_unique(schema)

@@ -196,7 +196,13 @@ class Read(Generic[E_co]):
         make = Selection if self.filters and _may_be_older(self.schemas) else _selection
         filters = () if make is _selection else self.filters
         return make(
-            self.schemas, self.keys, self.selected, self.with_expired, excluded, is_only_kind, filters
+            self.schemas,
+            self.keys,
+            self.selected,
+            self.with_expired,
+            excluded,
+            is_only_kind,
+            filters,
         )
 
     @cached_property

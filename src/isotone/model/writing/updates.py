@@ -116,9 +116,7 @@ class _Changing(Write[R]):
             changes = [*changes, Set(roles["updated"], moment(self._now))]
         return changes
 
-    def _callers_conditions(
-        self, current: Item | None = None
-    ) -> list[nodes.ConditionNode | None]:
+    def _callers_conditions(self, current: Item | None = None) -> list[nodes.ConditionNode | None]:
         """The conditions on the version that was read, of the caller, and of the transaction.
 
         The database cannot test the caller's condition on an item of an older version: see `_check_upgraded`.
