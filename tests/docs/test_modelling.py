@@ -73,6 +73,9 @@ def test_what_is_counted_is_there(member: str) -> None:
 INTERNAL = {
     "bind",
     "declare_order",
+    "check_order_at",
+    "place",
+    "wire_at",
     "encode",
     "encode_at",
     "named",
