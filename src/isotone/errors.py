@@ -125,6 +125,24 @@ class TableDiffers(IsotoneError):
         self.differences = list(differences)
 
 
+class KeysChanged(IsotoneError):
+    """Stored items have other keys than their entity declares, so reads would miss them.
+
+    `entity` and `table` are names, `changes` says how the keys differ.
+    """
+
+    def __init__(self, entity: str, table: str, changes: Sequence[str]) -> None:
+        super().__init__(
+            f"the items of {entity} in table {table!r} have other keys than declared: "
+            + "; ".join(changes)
+            + f". Reads would miss them. Change the declaration back, or rewrite the items with "
+            f"store.rewrite({entity}); store.accept_keys({entity}) says that none needs it"
+        )
+        self.entity = entity
+        self.table = table
+        self.changes = list(changes)
+
+
 class WriteRefused(IsotoneError):
     """The stored data did not allow a write; nothing was written."""
 

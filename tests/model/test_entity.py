@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -166,3 +166,8 @@ def test_a_default_that_entities_would_share_is_refused(default: object, factory
             values: Attr[Any] = field(default=default)
 
             primary = Key("KEY", key).sort("STORED")
+
+
+def test_two_orders_of_the_same_values_are_two_types() -> None:
+    assert Attr[Literal["a", "b"]].__args__[0].__args__ == ("a", "b")  # type: ignore[attr-defined]
+    assert Attr[Literal["b", "a"]].__args__[0].__args__ == ("b", "a")  # type: ignore[attr-defined]

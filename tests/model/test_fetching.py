@@ -51,7 +51,7 @@ def item_of(number: int) -> dict[str, Any]:
 def fetch(service: Service, numbers: Sequence[int], **more: Any) -> list[int | None]:
     """The numbers of the things that are there, None for the others."""
     keys = [{"number": number} for number in numbers]
-    things = isotone.connect(service).get_many(Thing, keys, **more)
+    things = isotone.connect(service, check_keys=False).get_many(Thing, keys, **more)
     return [thing and thing.number for thing in things]
 
 

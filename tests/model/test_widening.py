@@ -230,7 +230,7 @@ def test_a_widening_that_was_stopped_goes_on(repos: Any) -> None:
     assert state.is_complete
     assert keys(repos) == sorted(f"ISSUE#{999_999 - number}" for number in NUMBERS)
     tags = {item["_type"]["S"] for item in items(repos)}
-    assert tags == {"Issue", "_unique"}
+    assert tags == {"Issue", "_unique", "_keys"}
 
 
 def test_an_item_that_changes_meanwhile_is_rewritten_as_it_is(repos: Any) -> None:

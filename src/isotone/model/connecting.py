@@ -17,6 +17,7 @@ from isotone.backends.interface import DYNAMODB, AtOnce, Capabilities
 from isotone.backends.opening import MEMORY, Opened, OpenedAsync, Target
 from isotone.clock import Clock, SystemClock
 from isotone.errors import UsageError
+from isotone.model.key_records import KeyRecords
 from isotone.model.observing import AsyncObserved, Observed, Observer
 from isotone.model.reading.cost import Report, warn
 from isotone.model.reading.cursors import Signer
@@ -34,12 +35,14 @@ class StoreOptions(opening.Options, total=False):
     cursors are valid only for this store object. `cursor_lifetime`: seconds after which cursors expire.
     `deadline`: seconds after which a call stops retrying; 60 by default.
     `capabilities`: the features of the engine; by default those of DynamoDB.
+    `check_keys=False` neither reads nor writes the record of each table's keys (`_keys`).
     `report` is called with wasteful reads; the default emits a Python warning, None disables reports.
     `observe`: observers of every request (`isotone.to_log()`, `isotone.to_spans()`).
     `tape`: a file that answers requests if it exists, and records them otherwise.
     """
 
     capabilities: Capabilities
+    check_keys: bool
     cursor_secret: bytes
     deadline: float
     cursor_lifetime: float
@@ -106,7 +109,8 @@ def _clock(target: Target, options: StoreOptions) -> Clock:
 def _reader(options: StoreOptions, clock: Clock) -> Reader:
     secret = options.get("cursor_secret") or secrets.token_bytes(_SECRET_SIZE)
     signer = Signer(secret, clock, options.get("cursor_lifetime"))
-    return Reader(signer, clock, options.get("report", warn))
+    records = KeyRecords(is_checked=options.get("check_keys", True))
+    return Reader(signer, records, clock, options.get("report", warn))
 
 
 def _check(options: StoreOptions) -> None:
@@ -163,6 +167,7 @@ _WANTED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
         "since 1970",
     ),
     "capabilities": (_is(Capabilities), "isotone.Capabilities(…)"),
+    "check_keys": (lambda given: isinstance(given, bool), "True or False"),
     "connections": (_is(int), "an int"),
     "credentials": (_is_source, "isotone.Credentials(…), or a function that gives them"),
     "cursor_lifetime": (_is(int, float), "seconds"),

@@ -26,6 +26,7 @@ from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition, all_of
 from isotone.model.declaring.previous import previous_bound_key, previous_key, previous_schema
+from isotone.model.key_records import KeyRecords
 from isotone.model.reading.bounds import bounds
 from isotone.model.reading.cost import Stats
 from isotone.model.reading.queries import Query, Read
@@ -268,7 +269,10 @@ def _is_on_widened(condition: Condition) -> bool:
 
 
 def widen(
-    entity: type[Entity], clock: Clock, progress: WideningProgress | None = None
+    entity: type[Entity],
+    clock: Clock,
+    records: KeyRecords,
+    progress: WideningProgress | None = None,
 ) -> Steps[Widened]:
     """See `Operations.widen`."""
     schema = entity.__schema__
@@ -284,6 +288,8 @@ def widen(
         position = response.get("LastEvaluatedKey")
         state = replace(state, is_complete=position is None)
         yield from _save(schema, state, position)
+        if position is None:
+            yield from records.accept(schema)
         if progress is not None:
             progress(state)
         if position is None:

@@ -67,9 +67,16 @@ class Operations(Host[M_co]):
         self.capabilities = capabilities
 
     def _write(self, write: Write[R]) -> Steps[R]:
+        if write.schema not in self._reader.records.recorded:
+            return self._first_write(write)
         if is_migrating(write.schema):
             return migrate_and_execute(write, self.clock)
         return execute(write, self.clock)
+
+    def _first_write(self, write: Write[R]) -> Steps[R]:
+        """Execute the first write of an entity by this store, which records its keys."""
+        yield from self._reader.records.record(write.schema)
+        return (yield from self._write(write))
 
     # Tables
 
@@ -83,7 +90,9 @@ class Operations(Host[M_co]):
         existing table differs from its declaration (it is not changed), and `Unsupported` if the engine lacks
         something that a table or its entities need.
         """
-        return table_admin.create_tables(tables, throughput, self.capabilities)
+        return table_admin.create_tables(
+            tables, throughput, self.capabilities, records=self._reader.records
+        )
 
     @operation
     def differences(self, *tables: Table) -> Steps[list[Difference]]:
@@ -103,7 +112,17 @@ class Operations(Host[M_co]):
     @operation
     def drop_tables(self, *tables: Table) -> Steps[list[str]]:
         """Delete tables with all their items; return the names of those that existed."""
-        return table_admin.drop_tables(tables)
+        return table_admin.drop_tables(tables, self._reader.records)
+
+    @operation
+    def accept_keys(self, *entities: type[Entity]) -> Steps[None]:
+        """Record that the items of entities have the declared keys, without reading any.
+
+        A store raises `KeysChanged` when an entity declares other keys than its items were written with.
+        This says that they need not be rewritten, for example because there are none.
+        """
+        for entity in entities:
+            yield from self._reader.records.accept(schema_of(entity))
 
     # Writing
 
@@ -186,7 +205,7 @@ class Operations(Host[M_co]):
         or unique values, which need conditions, and `BatchIncomplete` with the entries that the service kept
         refusing; all batches before are written.
         """
-        return batches.put_many(entities, self.clock, progress)
+        return batches.put_many(entities, self.clock, self._reader.records, progress)
 
     @operation
     def delete_many(
@@ -200,7 +219,7 @@ class Operations(Host[M_co]):
 
         Cost: one write each. Raises as `put_many` does.
         """
-        return batches.delete_many(targets, keys, progress)
+        return batches.delete_many(targets, keys, self._reader.records, progress)
 
     def transaction(self) -> Transaction[M_co]:
         """Collect writes to several entities; the end of the block sends all or none.
@@ -210,7 +229,7 @@ class Operations(Host[M_co]):
         """
         if not self.capabilities.transactions:
             self.capabilities.require(["transactions"], "a transaction")
-        return Transaction(self, self.clock)
+        return Transaction(self, self.clock, self._reader.records)
 
     @operation
     def widen(
@@ -221,7 +240,7 @@ class Operations(Host[M_co]):
         If it was interrupted, it continues. Cost: a scan of the table, and a transaction for each rewritten
         entity. Raises `UsageError` if no field of a key declares `was`.
         """
-        return migration.widen(entity, self.clock, progress)
+        return migration.widen(entity, self.clock, self._reader.records, progress)
 
     # Reading
 
@@ -267,7 +286,7 @@ class Operations(Host[M_co]):
 
         Cost: twice that of consistent reads.
         """
-        return get_together(targets, self.clock)
+        return get_together(targets, self.clock, self._reader.records)
 
     @operation
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:

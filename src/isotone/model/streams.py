@@ -22,6 +22,7 @@ from typing_extensions import TypeVar
 from isotone.backends.interface import Response
 from isotone.errors import MalformedKey, ResourceNotFoundException, UsageError
 from isotone.model.declaring.table import Table
+from isotone.model.key_records import is_record
 from isotone.model.steps import Call, Steps, poll_pauses
 from isotone.values.json import item_from_wire
 from isotone.values.types import Item
@@ -307,7 +308,11 @@ def read(table: Table, shard: str, start: str, limit: int | None = None) -> Step
     if limit is not None:
         request["Limit"] = limit
     response = yield Call("GetRecords", request)
-    events: list[Event[Entity]] = [Event(table, shard, each) for each in response["Records"]]
+    events: list[Event[Entity]] = [
+        Event(table, shard, each)
+        for each in response["Records"]
+        if not is_record(table, each["dynamodb"]["Keys"])
+    ]
     return Records(events, response.get("NextShardIterator"))
 
 

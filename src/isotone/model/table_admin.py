@@ -19,7 +19,9 @@ from isotone.errors import (
     UsageError,
     ValidationException,
 )
+from isotone.model import key_records
 from isotone.model.declaring.table import IndexLayout, KeyAttribute, KeyLayout, Projection, Table
+from isotone.model.key_records import KeyRecords
 from isotone.model.steps import Call, Steps, poll_pauses
 from isotone.model.streams import ensure_stream, specification, view_of
 
@@ -82,6 +84,8 @@ def create_tables(
     tables: Sequence[Table],
     throughput: Throughput | None = None,
     capabilities: Capabilities = DYNAMODB,
+    *,
+    records: KeyRecords,
 ) -> Steps[list[str]]:
     """Create the missing tables. All are requested before the first wait."""
     _check_tables("create_tables", tables)
@@ -102,6 +106,8 @@ def create_tables(
     for table in tables:
         yield from ensure_expiry(table)
         yield from ensure_stream(table)
+        if table.name in made:
+            yield from records.created(table)
     return made
 
 
@@ -114,10 +120,14 @@ def differences(tables: Sequence[Table]) -> Steps[list[Difference]]:
         if description is None:
             found.append(Difference(table.name, None, "does not exist"))
             continue
-        found += _compare(table, description)
+        of_table = list(_compare(table, description))
+        found += of_table
         found += yield from _compare_expiry(table)
         if table.stream and not view_of(description):
             found.append(Difference(table.name, None, f"has no stream, declared is {table.stream}"))
+        if not of_table:
+            changes = yield from key_records.differences(table)
+            found += [Difference(table.name, None, change) for change in changes]
     return found
 
 
@@ -143,7 +153,7 @@ def add_indexes(
     return added
 
 
-def drop_tables(tables: Sequence[Table]) -> Steps[list[str]]:
+def drop_tables(tables: Sequence[Table], records: KeyRecords) -> Steps[list[str]]:
     """Delete tables, and wait until they are deleted."""
     _check_tables("drop_tables", tables)
     dropped = []
@@ -154,6 +164,7 @@ def drop_tables(tables: Sequence[Table]) -> Steps[list[str]]:
         pauses = poll_pauses()
         while (yield from _describe(table)) is not None:
             yield next(pauses)
+        records.forget(table)
     return [table.name for table in dropped]
 
 

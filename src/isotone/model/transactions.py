@@ -26,6 +26,7 @@ from isotone.expressions import nodes
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
 from isotone.model.expiry import is_missing
+from isotone.model.key_records import KeyRecords
 from isotone.model.migration import is_migrating, migrate_key, migrate_keys
 from isotone.model.operation import Awaits, Host, Waits, operation
 from isotone.model.steps import CONTENTION, Call, Steps
@@ -59,9 +60,10 @@ class Transaction(Host[K_co]):
     methods only collect, and need no `await`.
     """
 
-    def __init__(self, store: Host[K_co], clock: Clock) -> None:
+    def __init__(self, store: Host[K_co], clock: Clock, records: KeyRecords) -> None:
         self.run = store.run
         self._clock = clock
+        self._records = records
         self._writes: list[Write[Any]] = []
         self._read: dict[bytes, _Read] = {}
         self._is_over = False
@@ -153,6 +155,7 @@ class Transaction(Host[K_co]):
                 f"the transaction already has a write of this {schema.tag}, which get would not see; "
                 "call get before the write"
             )
+        yield from self._records.check((schema,), (schema.primary,))
         yield from migrate_key(schema, where, self._clock)
         item = yield from read_item(schema, where)
         self._read[place] = _Read(entity, key, item)
@@ -173,6 +176,9 @@ class Transaction(Host[K_co]):
         checks = self._hold_what_was_read()
         if self._writes:
             writes = [*self._writes, *checks]
+            for write in writes:
+                if write.schema not in self._records.recorded:
+                    yield from self._records.record(write.schema)
             yield from migrate_keys(writes, self._clock)
             yield from execute_together(writes, self._clock)
 
@@ -247,7 +253,7 @@ _READS: Final = limits.TRANSACTION_ITEMS
 
 
 def get_together(
-    targets: Sequence[tuple[type[Entity], Mapping[str, Any]]], clock: Clock
+    targets: Sequence[tuple[type[Entity], Mapping[str, Any]]], clock: Clock, records: KeyRecords
 ) -> Steps[list[Entity | None]]:
     """Several entities from one snapshot, in order; None for each that does not exist or has expired.
 
@@ -264,6 +270,8 @@ def get_together(
     if len(gets) > _READS:
         raise UsageError(f"a transaction reads at most {_READS} items, not {len(gets)}")
     for schema, place in wanted:
+        if schema.primary not in records.known:
+            yield from records.check((schema,), (schema.primary,))
         if is_migrating(schema):
             yield from migrate_key(schema, gets[place]["Get"]["Key"], clock)
     responses = yield from _read_together(list(gets.values()))

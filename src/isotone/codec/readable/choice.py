@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Generic, TypeVar
 
-from isotone.codec.readable.interface import Directed, complement, malformed, wrong_type
+from isotone.codec.readable.interface import Directed, complement, form_of, malformed, wrong_type
 from isotone.codec.readable.texts import Text
 from isotone.errors import OutOfRange, UsageError
 
@@ -37,6 +37,7 @@ class Choice(Directed, Generic[C]):
     _values: dict[str, C] = field(init=False, repr=False, compare=False)
 
     width: ClassVar[None] = None
+    shaped_by: ClassVar[tuple[str, ...]] = ("digits",)
 
     def __post_init__(self) -> None:
         needed = len(str(max(0, len(self.values) - 1)))
@@ -78,6 +79,11 @@ class Choice(Directed, Generic[C]):
     def after(self, value: C) -> C | None:
         following = self.values[self.values.index(value) + 1 :]
         return following[0] if following else None
+
+    @property
+    def form(self) -> str:
+        names = " ".join(_NAME.encode(name(value)) for value in self.values)
+        return f"{form_of(self)}: {names} "
 
     @property
     def alphabet(self) -> str:

@@ -65,6 +65,11 @@ class Codec(Protocol[T]):
         """
         ...
 
+    @property
+    def form(self) -> str:
+        """What its texts depend on, for people; codecs with equal forms write compatible texts."""
+        ...
+
     def __hash__(self) -> int: ...
 
     def encode(self, value: T) -> str:
@@ -136,6 +141,8 @@ class Directed:
     ascending: bool = field(default=True, kw_only=True)
 
     sorts: ClassVar[bool] = True
+    shaped_by: ClassVar[tuple[str, ...]] = ()
+    """The attributes on which the texts depend, besides the direction."""
 
     @property
     def open_ended(self) -> bool:
@@ -152,9 +159,21 @@ class Directed:
         """The least character with which a text can continue; texts of one width never do."""
         return NEVER
 
+    @property
+    def form(self) -> str:
+        """What its texts depend on: `Natural width=5 descending`."""
+        return form_of(self)
+
     def descending(self) -> Self:
         """The same component in reversed order. Reversed twice, it is the original."""
         return replace(self, ascending=not self.ascending)
+
+
+def form_of(codec: Directed) -> str:
+    """The name of a codec, and the attributes on which its texts depend."""
+    given = ((name, getattr(codec, name)) for name in codec.shaped_by)
+    options = [f"{name}={value}" for name, value in given if value not in (None, False, "")]
+    return " ".join([type(codec).__name__, *options, *([] if codec.ascending else ["descending"])])
 
 
 # Decimal digits. The complement of a digit is its difference from nine, so the complement of a zero-padded

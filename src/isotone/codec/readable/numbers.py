@@ -51,6 +51,7 @@ class Natural(Directed):
 
     maximum: int
     width: int = field(init=False, repr=False, compare=False)
+    shaped_by: ClassVar[tuple[str, ...]] = ("width",)
 
     def __post_init__(self) -> None:
         if whole(self.maximum) < 1:
@@ -115,6 +116,7 @@ class Integer(Directed):
     minimum: int
     maximum: int
     width: int = field(init=False, repr=False, compare=False)
+    shaped_by: ClassVar[tuple[str, ...]] = ("width",)
 
     def __post_init__(self) -> None:
         if whole(self.minimum) >= whole(self.maximum):
@@ -181,6 +183,7 @@ class FixedPoint(Directed):
     scale: int
     signed: bool = False
     width: int = field(init=False, repr=False, compare=False)
+    shaped_by: ClassVar[tuple[str, ...]] = ("width", "scale", "signed")
     _lowest: Decimal = field(init=False, repr=False, compare=False)
     _step: Decimal = field(init=False, repr=False, compare=False)
     _exact: Context = field(init=False, repr=False, compare=False)
@@ -332,6 +335,7 @@ class Unpadded(Directed):
     signed: bool = False
 
     width: ClassVar[None] = None
+    shaped_by: ClassVar[tuple[str, ...]] = ("signed",)
     sorts: ClassVar[bool] = False
 
     @property

@@ -91,6 +91,19 @@ class Template:
             part if isinstance(part, str) else f"{{{_title(part)}}}" for part in self.parts
         )
 
+    def form(self, names: Sequence[str]) -> str:
+        """What its keys depend on, given a name for each component.
+
+        >>> from isotone.codec.readable import Natural, Text
+        >>> Template(["CUSTOMER", Text(), "ORDER", Natural(99)]).form(["customer", "number"])
+        'CUSTOMER#{customer: Text}#ORDER#{number: Natural width=2}'
+        """
+        named = iter(names)
+        return self.separator.join(
+            part if isinstance(part, str) else f"{{{next(named)}: {part.form}}}"
+            for part in self.parts
+        )
+
     @property
     def width(self) -> int | None:
         """The number of characters of a key, if it is the same for all keys."""

@@ -91,6 +91,7 @@ class _AnyText(Directed, ABC):
     case: Case | None = None
 
     width: ClassVar[None] = None
+    shaped_by: ClassVar[tuple[str, ...]] = ("case",)
     _least: ClassVar[str]
     _form: ClassVar[str] = "a text"
 

@@ -152,6 +152,7 @@ class Instant(Directed):
 
     precision: Precision = "microseconds"
     width: int = field(init=False, repr=False, compare=False)
+    shaped_by: ClassVar[tuple[str, ...]] = ("precision",)
     _tick: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -206,6 +207,7 @@ class EpochInstant(Directed):
     unit: Precision = "seconds"
     digits: int = 0
     width: int = field(init=False, repr=False, compare=False)
+    shaped_by: ClassVar[tuple[str, ...]] = ("unit", "width")
     _tick: timedelta = field(init=False, repr=False, compare=False)
     _number: Natural = field(init=False, repr=False, compare=False)
 
@@ -292,6 +294,7 @@ class Written(Directed):
     pattern: str
     day: bool = False
     width: int = field(init=False, repr=False, compare=False)
+    shaped_by: ClassVar[tuple[str, ...]] = ("pattern", "day")
     _form: str = field(init=False, repr=False, compare=False)
     _reads: re.Pattern[str] = field(init=False, repr=False, compare=False)
     _finer: dict[str, Any] = field(init=False, repr=False, compare=False)

@@ -79,6 +79,8 @@ def _enter(schema: EntitySchema) -> None:
     """Register the entity with its table; raises if its items would sort between a parent and its children."""
     entities = schema.table.entities
     previous = entities.get(schema.tag)
+    if previous is not None:
+        schema.table.redeclared.add(schema.tag)
     entities[schema.tag] = schema
     try:
         for collection in schema.table.collections.values():

@@ -140,6 +140,8 @@ class Table:
         self.keys = KeyLayout(_attributes(self.partition), _attributes(self.sort))
         self.entities: dict[str, EntitySchema] = {}
         """The entities that are defined on this table, by tag."""
+        self.redeclared: set[str] = set()
+        """The tags of which this program has several classes: the versions of an entity."""
         self.collections: dict[str, Collection[Any, Any]] = {}
         """Parents and children that are read together, by name."""
         self.layouts = {name: self._layout(index) for name, index in self.indexes.items()}

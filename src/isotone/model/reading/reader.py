@@ -28,6 +28,7 @@ from isotone.errors import (
 )
 from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired
+from isotone.model.key_records import KeyRecords
 from isotone.model.reading.collections import Family, FamilyQuery
 from isotone.model.reading.cost import Meter, Report, Stats, warn, waste_of
 from isotone.model.reading.cursors import Position, Signer
@@ -83,9 +84,14 @@ class Reader:
     """The reads of one store, with its cursor signer, its clock and its report callback."""
 
     def __init__(
-        self, signer: Signer, clock: Clock | None = None, report: Report | None = warn
+        self,
+        signer: Signer,
+        records: KeyRecords,
+        clock: Clock | None = None,
+        report: Report | None = warn,
     ) -> None:
         self.signer = signer
+        self.records = records
         self._clock = clock or SystemClock()
         self._report = report
 
@@ -94,6 +100,8 @@ class Reader:
     ) -> Steps[E | None]:
         """The entity with this primary key; None if there is none, or it has expired."""
         schema = entity.__schema__
+        if schema.primary not in self.records.known:
+            yield from self.records.check((schema,), (schema.primary,))
         request: dict[str, Any] = {
             "TableName": schema.table.name,
             "Key": schema.identify(values),
@@ -132,6 +140,8 @@ class Reader:
             at = self.signer.read(cursor, read.fingerprint)
         is_back = at.direction == "back"
         meter = Meter(read.is_consistent)
+        if read.keys not in self.records.known:
+            yield from self.records.check(read.schemas, read.keys)
         # Backwards one more is read, which tells whether this is the first page.
         wanted = size + 1 if is_back else size
         collecting = _turned(read) if is_back else read
@@ -161,6 +171,8 @@ class Reader:
     def first(self, read: Read[E]) -> Steps[E | None]:
         """The first result; None if there is none."""
         _check(read)
+        if read.keys not in self.records.known:
+            yield from self.records.check(read.schemas, read.keys)
         meter = Meter(read.is_consistent)
         found, end = yield from _collect(read, 1, None, meter, self._clock)
         self._stats(read, meter)
@@ -176,6 +188,8 @@ class Reader:
             raise UsageError(f"at_most={at_most} allows no result; give 0 or more")
         if at_most is not None and (wanted is None or wanted > at_most):
             wanted = at_most + 1
+        if read.keys not in self.records.known:
+            yield from self.records.check(read.schemas, read.keys)
         meter = Meter(read.is_consistent)
         found, end = yield from _collect(read, wanted, None, meter, self._clock)
         stats = self._stats(read, meter)
@@ -196,6 +210,8 @@ class Reader:
             return 0
         if not can_be_counted(read):
             return len((yield from self.all(read.select())))
+        if read.keys not in self.records.known:
+            yield from self.records.check(read.schemas, read.keys)
         request = counting(read, self._clock.now())
         meter, start, most = Meter(read.is_consistent), None, read.most_results
         pace = _Pace(read, meter)
@@ -232,6 +248,8 @@ class Reader:
             raise UsageError(
                 f"a family cannot have children={children}; give 0 or more, or None for all"
             )
+        if query.keys not in self.records.known:
+            yield from self.records.check(query.schemas, query.keys)
         wanted = None if children is None else children + 1
         meter = Meter(query.is_consistent)
         found, end = yield from _collect(query, wanted, None, meter, self._clock)
@@ -262,6 +280,8 @@ class Reader:
         pauses; raises `BatchIncomplete` if it keeps leaving them out.
         """
         schema = entity.__schema__
+        if schema.primary not in self.records.known:
+            yield from self.records.check((schema,), (schema.primary,))
         wanted = [schema.identify(key) for key in keys]
         items = yield from fetch(schema.table, wanted, consistent=consistent, progress=progress)
         return [self.entity_of(entity, item) for item in items]
@@ -273,6 +293,8 @@ class Reader:
         """
         _check(read)
         _check_unlimited(read, "a snapshot has the whole of a collection")
+        if read.keys not in self.records.known:
+            yield from self.records.check(read.schemas, read.keys)
         meter, size, start = Meter(read.is_consistent), 0, None
         found: list[Found] = []
         request = None if read.is_empty else read.composed
@@ -313,7 +335,7 @@ class Reader:
     def traverse(self, read: Read[E]) -> Traversal[E]:
         """All results, those of one request at a time."""
         _check(read)
-        return Traversal(read, self._clock, self._stats)
+        return Traversal(read, self._clock, self.records, self._stats)
 
     def segments(self, read: Scan[E], count: int) -> list[Traversal[E]]:
         """The parts of a scan, which can be read at the same time."""
@@ -424,7 +446,11 @@ class Traversal(Generic[E]):
     """
 
     def __init__(
-        self, read: Read[E], clock: Clock, at_end: Callable[[Read[Any], Meter], object]
+        self,
+        read: Read[E],
+        clock: Clock,
+        records: KeyRecords,
+        at_end: Callable[[Read[Any], Meter], object],
     ) -> None:
         self._read = read
         self._clock = clock
@@ -433,6 +459,7 @@ class Traversal(Generic[E]):
         self._pace = _Pace(read, self._meter)
         self._start: Item | None = None
         self._request = None if read.is_empty else read.composed
+        self._records = records
         self.is_over = read.is_empty
 
     @property
@@ -445,6 +472,8 @@ class Traversal(Generic[E]):
         read, meter = self._read, self._meter
         if self._request is None or self.is_over:
             return []
+        if read.keys not in self._records.known:
+            yield from self._records.check(read.schemas, read.keys)
         if _is_spent(read, meter):
             raise _spent(read, meter)
         missing = None if read.most_results is None else read.most_results - meter.returned

@@ -19,6 +19,7 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.model.declaring.previous import previous_key
+from isotone.model.key_records import KeyRecords
 from isotone.model.steps import THROTTLING, Call, Steps
 from isotone.model.writing import headroom
 from isotone.model.writing.saving import stamped
@@ -56,25 +57,31 @@ class _Entry(NamedTuple):
 
 
 def put_many(
-    entities: Iterable[Entity], clock: Clock, progress: WriteProgress | None = None
+    entities: Iterable[Entity],
+    clock: Clock,
+    records: KeyRecords,
+    progress: WriteProgress | None = None,
 ) -> Steps[int]:
     """See `Operations.put_many`."""
     _check_several("put_many", entities)
-    return (yield from _write((_putting(each, clock) for each in entities), entities, progress))
+    entries = (_putting(each, clock) for each in entities)
+    return (yield from _write(entries, entities, records, progress))
 
 
 def delete_many(
     targets: type[Entity] | Iterable[Entity],
-    keys: Iterable[Mapping[str, Any]] = (),
+    keys: Iterable[Mapping[str, Any]],
+    records: KeyRecords,
     progress: WriteProgress | None = None,
 ) -> Steps[int]:
     """See `Operations.delete_many`."""
     if isinstance(targets, type):
         entity = targets
         entries = (_deleting(entity, key) for key in keys)
-        return (yield from _write(entries, keys, progress))
+        return (yield from _write(entries, keys, records, progress))
     _check_several("delete_many", targets)
-    return (yield from _write((_deleting(each, {}) for each in targets), targets, progress))
+    entries = (_deleting(each, {}) for each in targets)
+    return (yield from _write(entries, targets, records, progress))
 
 
 def _check_several(call: str, entities: Any) -> None:
@@ -129,12 +136,18 @@ def _check_unconditional(schema: EntitySchema) -> None:
 
 
 def _write(
-    entries: Iterator[_Entry], given: Iterable[Any], progress: WriteProgress | None
+    entries: Iterator[_Entry],
+    given: Iterable[Any],
+    records: KeyRecords,
+    progress: WriteProgress | None,
 ) -> Steps[int]:
     total = len(given) if isinstance(given, Sequence) else None
     done = 0
     while chunk := list(islice(entries, limits.BATCH_WRITE_ITEMS)):
         last = {each.place: each for each in chunk}.values()
+        for entry in last:
+            if entry.schema not in records.recorded:
+                yield from records.record(entry.schema)
         yield from _check_versions(last)
         requests = [(entry.table, request) for entry in last for request in entry.requests]
         for start in range(0, len(requests), limits.BATCH_WRITE_ITEMS):

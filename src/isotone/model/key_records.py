@@ -1,0 +1,284 @@
+"""What keys the items of a table were written with: kept in the table, compared with what a program declares.
+
+    PK       SK       _type    keys of Order                                          keys of Customer
+    _keys    _keys    _keys    {"primary": {"PK": "CUSTOMER#{customer: Text}", …}}    …
+
+Keys are composed by the class statement, so another class statement (a wider number, another order of
+an enum, a new index) does not find what the previous one wrote. A store reads this item when it first meets a
+key of the table, and raises `KeysChanged` if the items have another form of the key than the declared one:
+for the primary key always, for the key of an index if that index is read. `create_tables` and the first write
+of an entity write the record; `widen` and `rewrite` bring it up to date.
+
+Some changes need no rewriting, and are recorded as they come: an index that is not declared any more, and
+values added at the end of an enum `in_order`, as long as their ordinals have the same number of digits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from isotone.errors import ConditionalCheckFailedException, KeysChanged
+from isotone.expressions import nodes
+from isotone.model.declaring.keys import BoundKey, StringSlot
+from isotone.model.declaring.previous import previous_bound_key
+from isotone.model.declaring.table import Table
+from isotone.model.steps import Call, Steps
+from isotone.model.trees import equal, update_of
+from isotone.values.json import from_wire, to_wire
+from isotone.values.types import Item
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.schema import EntitySchema
+
+MARK: Final = "_keys"
+_PREFIX: Final = "keys of "
+_PLACES: Final = {"S": MARK, "N": "0", "B": "X2tleXM="}
+
+Form = Mapping[str, str]
+"""For each attribute of a key, how its value is composed."""
+Forms = Mapping[str, Form]
+"""For each key of an entity (`primary`, or the name of its index), its form."""
+
+
+class KeyRecords:
+    """The key records of the tables that a store has met."""
+
+    def __init__(self, *, is_checked: bool = True) -> None:
+        self._is_checked = is_checked
+        self._records: dict[Table, Item] = {}
+        self.known: set[object] = set()
+        """The keys, and the tuples of keys of a read, that are as recorded."""
+        self.recorded: set[EntitySchema] = set()
+        """The entities whose keys are recorded."""
+
+    def check(self, schemas: tuple[EntitySchema, ...], keys: tuple[BoundKey, ...]) -> Steps[None]:
+        """Raise `KeysChanged` if a table's items have other keys. One read for each new table."""
+        for schema, key in zip(schemas, keys, strict=True):
+            for each in (schema.primary, key):
+                if each not in self.known:
+                    yield from self._check(schema, each)
+                    self.known.add(each)
+        self.known.add(keys)
+
+    def record(self, schema: EntitySchema) -> Steps[None]:
+        """Check the primary key of an entity, and record all its keys. One write if they are new."""
+        yield from self.check((schema,), (schema.primary,))
+        if self._is_checked and _can_be_recorded(schema.table):
+            before = self._records[schema.table].get(_attribute(schema))
+            declared = _to_record(schema, self._records[schema.table])
+            if before != to_wire(declared):
+                # Refused if another program has recorded its keys in between, which are compared now.
+                with contextlib.suppress(ConditionalCheckFailedException):
+                    yield Call("UpdateItem", _update(schema, declared, before))
+                self._records[schema.table] = yield from _read(schema.table)
+                yield from self._check(schema, schema.primary)
+        self.recorded.add(schema)
+
+    def accept(self, schema: EntitySchema) -> Steps[None]:
+        """Record the keys of an entity as they are declared."""
+        if _can_be_recorded(schema.table):
+            yield Call("UpdateItem", _update(schema, forms(schema)))
+            self._records[schema.table] = yield from _read(schema.table)
+        self.known.update(schema.keys.values())
+        self.recorded.add(schema)
+
+    def created(self, table: Table) -> Steps[None]:
+        """Record the keys of the entities of a table that was just created.
+
+        Of an entity with several classes, the first write decides.
+        """
+        if self._is_checked and _can_be_recorded(table) and table.entities:
+            for schema in table.entities.values():
+                if schema.tag in table.redeclared:
+                    continue
+                yield Call("UpdateItem", _update(schema, forms(schema)))
+                self.known.update(schema.keys.values())
+                self.recorded.add(schema)
+            self._records[table] = yield from _read(table)
+
+    def forget(self, table: Table) -> None:
+        """Forget the record of a table that was deleted."""
+        self._records.pop(table, None)
+        for schema in table.entities.values():
+            self.recorded.discard(schema)
+        self.known.clear()
+
+    def _check(self, schema: EntitySchema, key: BoundKey) -> Steps[None]:
+        table = schema.table
+        if not self._is_checked or not _can_be_recorded(table):
+            return
+        if key not in schema.keys.values():
+            return  # a previous key, which `was` declares
+        if table not in self._records or changes(schema, key, self._records[table]):
+            self._records[table] = yield from _read(table)  # it may have changed since it was read
+            found = changes(schema, key, self._records[table])
+            if found:
+                raise KeysChanged(schema.tag, table.name, found)
+
+
+def differences(table: Table) -> Steps[list[str]]:
+    """How the keys that the entities of a table declare differ from those recorded."""
+    if not _can_be_recorded(table):
+        return []
+    record = yield from _read(table)
+    return [
+        f"has items of {schema.tag} with other keys: {change}"
+        for schema in table.entities.values()
+        for key in schema.keys.values()
+        for change in changes(schema, key, record)
+    ]
+
+
+# The item
+
+
+def is_record(table: Table, key: Item) -> bool:
+    """Whether a primary key is that of the record."""
+    return _can_be_recorded(table) and key == _key(table)
+
+
+def _can_be_recorded(table: Table) -> bool:
+    """Whether the table's keys have room for the record: the partition key is a text."""
+    return all(attribute.type == "S" for attribute in table.keys.partition)
+
+
+def _key(table: Table) -> Item:
+    return {each.name: {each.type: _PLACES[each.type]} for each in table.keys.attributes}
+
+
+def _attribute(schema: EntitySchema) -> str:
+    return _PREFIX + schema.tag
+
+
+def _read(table: Table) -> Steps[Item]:
+    request = {"TableName": table.name, "Key": _key(table), "ConsistentRead": True}
+    item: Item = (yield Call("GetItem", request)).get("Item", {})
+    return item
+
+
+def _update(schema: EntitySchema, declared: Forms, before: Any = ...) -> dict[str, Any]:
+    """The request that records keys, if those `before` are still recorded."""
+    table, attribute = schema.table, _attribute(schema)
+    members = {table.tag: {"S": MARK}, attribute: to_wire(declared)}
+    sets = [nodes.Set(nodes.Path((name,)), nodes.Literal(each)) for name, each in members.items()]
+    request = {"TableName": table.name, "Key": _key(table), "UpdateExpression": update_of(sets)}
+    return (
+        request if before is ... else {**request, "ConditionExpression": equal(attribute, before)}
+    )
+
+
+def _undeclared(table: Table, record: Item) -> list[str]:
+    """The entities that are recorded, and that this program does not declare."""
+    tags = [name.removeprefix(_PREFIX) for name in record if name.startswith(_PREFIX)]
+    return [tag for tag in tags if tag not in table.entities]
+
+
+def _recorded(schema: EntitySchema, record: Item) -> Forms | None:
+    attribute = _attribute(schema)
+    if attribute not in record:
+        return None
+    recorded: Forms = from_wire(record[attribute])
+    return recorded
+
+
+# Forms
+
+
+def forms(schema: EntitySchema) -> Forms:
+    """What determines the keys of an entity, for each of them: texts for people, equal if the keys are.
+
+    >>> forms(Order.__schema__)["primary"]  # doctest: +SKIP
+    {'PK': 'CUSTOMER#{customer: Text}', 'SK': 'ORDER#{number: Natural width=5}'}
+    """
+    return {_name(key): _form(key) for key in schema.keys.values()}
+
+
+def _name(key: BoundKey) -> str:
+    return key.index or "primary"
+
+
+def _form(key: BoundKey) -> Form:
+    form = {
+        slot.attribute.name: (
+            slot.template.form([component.field.attribute for component in slot.components])
+            if isinstance(slot, StringSlot)
+            else f"{{{slot.field.attribute}}}"
+        )
+        for slot in key.slots
+    }
+    return form if key.when is None else {**form, "when": repr(key.when)}
+
+
+def changes(schema: EntitySchema, key: BoundKey, record: Item) -> list[str]:
+    """How a key that an entity declares differs from the recorded one; empty if its items have it."""
+    recorded = _recorded(schema, record)
+    if recorded is None:
+        return [
+            f"{tag}, which this program does not declare, has the same primary key, so if {schema.tag} is "
+            f"its new name, declare class {schema.entity.__name__}(…, tag={tag!r})"
+            for tag in _undeclared(schema.table, record)
+            if key.index is None and from_wire(record[_PREFIX + tag]).get("primary") == _form(key)
+        ]
+    before = recorded.get(_name(key))
+    if before is None:
+        return [f"{_title(key)} is new, and items written before have no entry in it"]
+    previous = previous_bound_key(key)
+    if previous is not None and _merged(before, _form(previous)) is not None:
+        return []  # `was` is declared, so both are read
+    declared = _form(key)
+    return [
+        f"{'its when=' if name == 'when' else f'attribute {name!r}'} of {_title(key)} "
+        f"was {before.get(name, 'nothing')}, and is declared as {declared.get(name, 'nothing')}"
+        for name in {**before, **declared}
+        if _grown(before.get(name, ""), declared.get(name, "")) is None
+    ]
+
+
+def _title(key: BoundKey) -> str:
+    return "the primary key" if key.index is None else f"index {key.index!r}"
+
+
+_CHOICES: Final = re.compile(r"(?<=: )(Choice[^:{}]*): ((?:\S+ )+)(?=\})")
+
+
+def _grown(old: str, new: str) -> str | None:
+    """The one of two forms that has values added at the end of enums; None if they differ otherwise."""
+    if _CHOICES.sub(r"\1", old) != _CHOICES.sub(r"\1", new):
+        return None
+    before = [values for _, values in _CHOICES.findall(old)]
+    after = [values for _, values in _CHOICES.findall(new)]
+    if all(grown.startswith(values) for values, grown in zip(before, after, strict=True)):
+        return new
+    if all(values.startswith(grown) for values, grown in zip(before, after, strict=True)):
+        return old
+    return None
+
+
+def _merged(recorded: Form, declared: Form) -> Form | None:
+    """The form with the values of enums that either has; None if the two differ otherwise."""
+    merged: dict[str, str] = {}
+    for name in {**recorded, **declared}:
+        grown = _grown(recorded.get(name, ""), declared.get(name, ""))
+        if grown is None:
+            return None
+        merged[name] = grown
+    return merged
+
+
+def _to_record(schema: EntitySchema, record: Item) -> Forms:
+    """The keys that all items have once this program writes, too.
+
+    An index that is new or has changed stays as it is recorded, until its items are rewritten.
+    """
+    recorded = _recorded(schema, record)
+    if recorded is None:
+        return forms(schema)
+    kept: dict[str, Form] = {}
+    for key in schema.keys.values():
+        before = recorded.get(_name(key))
+        if before is not None:
+            kept[_name(key)] = _merged(before, _form(key)) or before
+    return kept
