@@ -57,6 +57,7 @@ def interrupt(progress: Widened) -> None:
 
 def main(address: str = ":memory:") -> None:
     with isotone.connect(address) as store:
+        store.drop_tables(tracker)  # of a previous run, whose keys were widened
         store.create_tables(tracker)
         for number in (10, 157, 2):
             store.put(Issue(repository="hello", number=number))

@@ -399,6 +399,7 @@ def test_13_the_items_of_admins_alone_have_the_attributes_of_the_index(
     example("13_sparse_by_role")
     with isotone.connect(address) as store:
         items = store.backend.execute("Scan", {"TableName": "subscriptions"})["Items"]
+    items = [item for item in items if item["_type"] != {"S": "_keys"}]
     assert len(items) == 53
     admins = sorted(item["name"]["S"] for item in items if item["role"] == {"S": "Admin"})
     assert admins == ["Mark", "Warren", "user-07"]
@@ -413,7 +414,7 @@ def test_14_a_scan_of_the_customers_reads_customers_alone(example: Example) -> N
     section = printed.section("Three customers of a scan of their index")
     assert section.heading.endswith(": 500 items read, 500 returned")
     assert printed.section("The same by a scan of the table").lines[-1] == (
-        "10,000 items read, 500 returned"
+        "10,001 items read, 500 returned"  # with the record of the keys
     )
 
 

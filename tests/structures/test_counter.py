@@ -253,6 +253,8 @@ def test_it_costs_what_is_said(clock: ManualClock) -> None:
             clock.advance(2)
         sharded.value()
         assert requests.taken() == {"BatchGetItem": 3}
+        Sequence(store, "other").next()
+        assert requests.taken() == {"GetItem": 1, "UpdateItem": 2}  # the first records the keys
         numbers = Sequence(store, "n", block=100)
         assert [numbers.next() for _ in range(201)] == list(range(1, 202))
         assert requests.taken() == {"UpdateItem": 3}

@@ -251,6 +251,7 @@ def test_the_stored_form(memory: Store) -> None:
     series.add("sensor:1", Decimal("21.5"), id="x")
     items = memory.backend.execute("Scan", {"TableName": "time-series"})["Items"]
     assert {(item["PK"]["S"], item["SK"]["S"]) for item in items} == {
+        ("_keys", "_keys"),
         (
             "TIME_SERIES#readings#sensor:1#2027-01-15T00:00:00Z#00",
             "POINT#2027-01-15T08:00:00.000000Z#x",

@@ -395,8 +395,9 @@ def test_a_handler_that_hangs_is_told_with_its_event(
     (at_it,) = seen
     assert at_it.calling is not None
     assert (at_it.calling.handler, at_it.calling.seconds) == ("hang", 12)
-    event = "<inserted {'PK': 'AUTHOR#ann', 'SK': 'POST#00000'} at 100000000000000000001>"
-    assert str(at_it).endswith(f", hang for 12 s at {event}")
+    assert ", hang for 12 s at <inserted {'PK': 'AUTHOR#ann', 'SK': 'POST#00000'} at 1" in str(
+        at_it
+    )
     assert member.progress().calling is None
 
 
