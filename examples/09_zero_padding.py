@@ -15,7 +15,7 @@ import sys
 import warnings
 
 import isotone
-from isotone import Attr, Entity, Key, Table, Widened, field
+from isotone import Attr, Entity, Key, Rewritten, Table, field
 from isotone.errors import OutOfRange
 
 tracker = Table("issue-tracker")
@@ -50,7 +50,7 @@ class Interrupted(Exception):
     """The user pressed Ctrl-C."""
 
 
-def interrupt(progress: Widened) -> None:
+def interrupt(progress: Rewritten) -> None:
     print(f"{progress.seen // 100 * 100} issues and more are seen")
     raise Interrupted
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from isotone.model.declaring.table import Table as Table
     from isotone.model.entity import Entity as Entity
     from isotone.model.entity import upgrade as upgrade
-    from isotone.model.migration import Widened as Widened
+    from isotone.model.migration import Rewritten as Rewritten
     from isotone.model.observing import Observation as Observation
     from isotone.model.observing import at_end as at_end
     from isotone.model.observing import to_log as to_log
@@ -114,7 +114,7 @@ _HOMES = {
     "Transaction": "isotone.model.transactions",
     "ULID": "isotone.codec.ids",
     "WastefulRead": "isotone.model.reading.cost",
-    "Widened": "isotone.model.migration",
+    "Rewritten": "isotone.model.migration",
     "aconnect": "isotone.model.connecting",
     "at_end": "isotone.model.observing",
     "computed": "isotone.model.declaring.fields",
@@ -168,6 +168,7 @@ __all__ = [
     "Page",
     "Query",
     "Retries",
+    "Rewritten",
     "Scan",
     "Snapshot",
     "Stats",
@@ -178,7 +179,6 @@ __all__ = [
     "Timeouts",
     "Transaction",
     "WastefulRead",
-    "Widened",
     "__version__",
     "aconnect",
     "at_end",

@@ -9,6 +9,7 @@
     │   └── StorageCorrupt          the file is damaged, or is not an Isotone database
     ├── ConnectionFailed            a server did not respond, or not readably
     ├── TableDiffers                an existing table differs from its declaration
+    ├── KeysChanged                 stored items have other keys than declared
     ├── WriteRefused                the stored data did not allow a write; nothing was written
     │   ├── ConditionFailed         the condition was false; `current` is the stored entity
     │   │   ├── AlreadyExists

@@ -82,3 +82,22 @@ def test_a_number_that_may_use_all_of_its_width_is_not_reported(issues: Any) -> 
 
     issues.store.put(Part(repo="r", shard=9))
     assert isotone.headroom_notices() == []
+
+
+@pytest.mark.parametrize(
+    ("maximum", "reported"),
+    [
+        *[(maximum, False) for maximum in (9, 23, 59, 99, 100, 365, 1439, 65_535, 86_399)],
+        *[(maximum, True) for maximum in (999, 9_999, 1_000, 99_999_999, 1_000_000)],
+    ],
+)
+def test_the_end_of_a_scale_is_not_reported(issues: Any, maximum: int, reported: bool) -> None:
+    class Part(Entity, table=repos, tag=f"Part{maximum}"):
+        number: Attr[int] = field(max=maximum)
+
+        primary = Key(f"PART{maximum}").sort("AT", number)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        issues.store.put(Part(number=maximum))
+    assert bool(isotone.headroom_notices()) == reported

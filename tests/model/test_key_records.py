@@ -39,7 +39,7 @@ def ticket(*urgencies: str, indexed: bool = True) -> Any:
     tickets = Table("tickets", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 
     class Ticket(Entity, table=tickets):
-        number: Attr[int] = field(max=999)
+        number: Attr[int] = field(max=999, alert=None)
         urgency: Attr[str] = field()
         __annotations__["urgency"] = Attr[Literal[urgencies]]  # type: ignore[valid-type]
 
@@ -271,6 +271,71 @@ def test_widening_ends_with_the_new_keys_on_record(database: isotone.Database) -
     assert started(database, wide).get(wide, at=7).at == 7
     with pytest.raises(KeysChanged):  # it would not find them any more
         started(database, narrow).get(narrow, at=7)
+
+
+@given(
+    st.permutations(["LOW", "NORMAL", "HIGH"]),
+    st.permutations(["LOW", "NORMAL", "HIGH", "CRITICAL"]),
+    st.lists(st.sampled_from(["LOW", "NORMAL", "HIGH"]), max_size=6),
+)
+def test_rewritten_items_come_in_the_new_order(
+    old_order: list[str], new_order: list[str], urgencies: list[str]
+) -> None:
+    before, after = ticket(*old_order), ticket(*new_order)
+    with isotone.open() as database:
+        old = started(database, before)
+        for number, urgency in enumerate(urgencies):
+            old.put(before(number=number, urgency=urgency))
+        store = started(database, after)
+        done = store.rewrite(after)
+        assert done.is_complete
+        assert done.seen == len(urgencies)
+        expected = sorted(
+            (new_order.index(urgency), number) for number, urgency in enumerate(urgencies)
+        )
+        tickets = store.all(after.by_urgency.where())
+        assert [(new_order.index(each.urgency), each.number) for each in tickets] == expected
+        assert store.differences(after.__schema__.table) == []
+        assert store.rewrite(after).rewritten == 0
+
+
+def test_a_new_index_is_filled_while_both_programs_write(database: isotone.Database) -> None:
+    before, after = ticket("LOW", indexed=False), ticket("LOW")
+    old = started(database, before)
+    for number in range(450):
+        old.put(before(number=number, urgency="LOW"))
+    new = started(database, after)
+
+    def meanwhile(progress: isotone.Rewritten) -> None:
+        old.update(before, before.urgency.set("LOW"), number=progress.seen % 450)
+        new.put(after(number=500 + progress.seen, urgency="LOW"))
+
+    done = new.rewrite(after, progress=meanwhile)
+    assert done.rewritten >= 450
+    numbers = [each.number for each in new.all(after.by_urgency.where())]
+    assert numbers == sorted(each.number for each in new.all(after.primary.where()))
+
+
+def test_another_primary_key_is_rewritten(database: isotone.Database) -> None:
+    def program(separator: str) -> Any:
+        class Row(Entity, table=Table("rows")):
+            at: Attr[int] = field(max=99)
+            mail: Attr[str | None] = field(default=None, unique=True)
+            primary = Key("ROW", separator=separator).sort("AT", at, separator=separator)
+
+        return Row
+
+    old, new = program("#"), program("|")
+    first = started(database, old)
+    for number in range(30):
+        first.put(old(at=number, mail=f"{number}@example.com"))
+    store = started(database, new)
+    assert store.rewrite(new).rewritten == 30
+    assert [each.at for each in store.all(new.primary.where())] == list(range(30))
+    with pytest.raises(isotone.errors.NotUnique):
+        store.put(new(at=40, mail="7@example.com"))
+    store.delete(new, at=7)
+    store.put(new(at=40, mail="7@example.com"))
 
 
 def test_the_record_is_for_people(database: isotone.Database) -> None:

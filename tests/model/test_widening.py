@@ -9,7 +9,19 @@ from typing import Any, Literal, get_args
 
 import pytest
 
-from isotone import Attr, Entity, Global, Index, Key, Table, Widened, desc, field, in_order, version
+from isotone import (
+    Attr,
+    Entity,
+    Global,
+    Index,
+    Key,
+    Rewritten,
+    Table,
+    desc,
+    field,
+    in_order,
+    version,
+)
 from isotone.backends.interface import Backend, Request, Response
 from isotone.errors import AlreadyExists, NotUnique, OutOfRange, TransactionFailed, UsageError
 
@@ -182,9 +194,9 @@ def test_transactions_bring_what_they_read(repos: Any) -> None:
 
 
 def test_a_widening_is_complete_and_changes_nothing_else(repos: Any) -> None:
-    told: list[Widened] = []
+    told: list[Rewritten] = []
     wanted = [repos.item(Old(repo="r", number=number)) for number in NUMBERS]
-    assert repos.store.widen(Issue, progress=told.append) == Widened(5, 5, 0, True)
+    assert repos.store.widen(Issue, progress=told.append) == Rewritten(5, 5, 0, True)
     assert told[-1].is_complete
     assert keys(repos) == sorted(f"ISSUE#{999_999 - number}" for number in NUMBERS)
     for number, old in zip(NUMBERS, wanted, strict=True):
@@ -193,7 +205,7 @@ def test_a_widening_is_complete_and_changes_nothing_else(repos: Any) -> None:
         assert {**old, **repos.item(issue)} == repos.item(issue)  # no attribute is lost
     page = repos.store.page(New.primary.where(New.repo == "r"), size=3)
     assert [each.number for each in page.items] == [999, 157, 10]
-    assert repos.store.widen(Issue) == Widened(5, 0, 0, True)
+    assert repos.store.widen(Issue) == Rewritten(5, 0, 0, True)
 
 
 class SmallPages:

@@ -36,7 +36,16 @@ from isotone.model.trees import absent
 from isotone.model.writing import uniqueness
 from isotone.model.writing.executor import execute
 from isotone.model.writing.updates import rewritten
-from isotone.model.writing.write import Action, Write, action, key_in, pins, place_of, read_item
+from isotone.model.writing.write import (
+    Action,
+    Write,
+    action,
+    key_in,
+    pins,
+    place_of,
+    read_item,
+    schema_of,
+)
 from isotone.values.types import Item, sort_key
 
 if TYPE_CHECKING:
@@ -53,10 +62,11 @@ _ITEMS_A_PAGE: Final = 200  # after which the position is saved
 
 
 @dataclass(frozen=True, slots=True)
-class Widened:
-    """The progress of a widening: entities seen, and how many of them were rewritten.
+class Rewritten:
+    """The progress of `widen` or `rewrite`: entities seen, and how many of them were rewritten.
 
-    `conflicts` counts entities that stay under their previous key because the new one is taken.
+    `conflicts` counts entities that stay under their previous key because the new one is taken. While there
+    are any, the record of the table's keys (`key_records`) stays as it was.
     """
 
     seen: int = 0
@@ -65,7 +75,7 @@ class Widened:
     is_complete: bool = False
 
 
-WideningProgress = Callable[[Widened], None]
+RewritingProgress = Callable[[Rewritten], None]
 
 
 def is_migrating(schema: EntitySchema) -> bool:
@@ -272,14 +282,24 @@ def widen(
     entity: type[Entity],
     clock: Clock,
     records: KeyRecords,
-    progress: WideningProgress | None = None,
-) -> Steps[Widened]:
+    progress: RewritingProgress | None = None,
+) -> Steps[Rewritten]:
     """See `Operations.widen`."""
-    schema = entity.__schema__
+    schema = schema_of(entity)
     if not is_migrating(schema):
         raise UsageError(
             f"no key of {schema.tag} is being widened; declare field(max=<new>, was=<previous>) first"
         )
+    return rewrite(schema, clock, records, progress)
+
+
+def rewrite(
+    schema: EntitySchema,
+    clock: Clock,
+    records: KeyRecords,
+    progress: RewritingProgress | None = None,
+) -> Steps[Rewritten]:
+    """See `Operations.rewrite`."""
     state, position = yield from _load(schema)
     while True:
         response = yield Call("Scan", _page(schema, position))
@@ -288,7 +308,7 @@ def widen(
         position = response.get("LastEvaluatedKey")
         state = replace(state, is_complete=position is None)
         yield from _save(schema, state, position)
-        if position is None:
+        if position is None and not state.conflicts:
             yield from records.accept(schema)
         if progress is not None:
             progress(state)
@@ -296,7 +316,7 @@ def widen(
             return state
 
 
-def _rewrite(schema: EntitySchema, item: Item, state: Widened, clock: Clock) -> Steps[Widened]:
+def _rewrite(schema: EntitySchema, item: Item, state: Rewritten, clock: Clock) -> Steps[Rewritten]:
     state = replace(state, seen=state.seen + 1)
     if _is_as_declared(schema, item):
         return state
@@ -324,18 +344,18 @@ def _page(schema: EntitySchema, position: Item | None) -> dict[str, Any]:
     return request if position is None else {**request, "ExclusiveStartKey": position}
 
 
-def _load(schema: EntitySchema) -> Steps[tuple[Widened, Item | None]]:
+def _load(schema: EntitySchema) -> Steps[tuple[Rewritten, Item | None]]:
     """The saved counts and position; those of a new start if nothing is saved."""
     if not _can_save(schema):
-        return Widened(), None
+        return Rewritten(), None
     item = yield from read_item(schema, _key(schema))
     if item is None:
-        return Widened(), None
+        return Rewritten(), None
     seen, done, conflicts = (int(item[name]["N"]) for name in _COUNTS)
-    return Widened(seen, done, conflicts), item["place"]["M"]
+    return Rewritten(seen, done, conflicts), item["place"]["M"]
 
 
-def _save(schema: EntitySchema, state: Widened, position: Item | None) -> Steps[None]:
+def _save(schema: EntitySchema, state: Rewritten, position: Item | None) -> Steps[None]:
     """Save the position, or delete it at the end."""
     if not _can_save(schema):
         return

@@ -233,14 +233,26 @@ class Operations(Host[M_co]):
 
     @operation
     def widen(
-        self, entity: type[Entity], *, progress: migration.WideningProgress | None = None
-    ) -> Steps[migration.Widened]:
+        self, entity: type[Entity], *, progress: migration.RewritingProgress | None = None
+    ) -> Steps[migration.Rewritten]:
         """Rewrite all entities of a class whose keys still have the width that `field(was=…)` declares.
 
         If it was interrupted, it continues. Cost: a scan of the table, and a transaction for each rewritten
         entity. Raises `UsageError` if no field of a key declares `was`.
         """
         return migration.widen(entity, self.clock, self._reader.records, progress)
+
+    @operation
+    def rewrite(
+        self, entity: type[Entity], *, progress: migration.RewritingProgress | None = None
+    ) -> Steps[migration.Rewritten]:
+        """Rewrite all entities of a class whose keys are not what a put would write now.
+
+        Needed after a change of a key's declaration, for which a store raises `KeysChanged`, and to fill a new
+        index. It changes no values, loses no concurrent write, and continues if it was interrupted. Cost:
+        a scan of the table, and a transaction for each rewritten entity.
+        """
+        return migration.rewrite(schema_of(entity), self.clock, self._reader.records, progress)
 
     # Reading
 

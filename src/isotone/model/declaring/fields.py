@@ -64,7 +64,7 @@ class Options:
     scale: int | None = None
     precision: Literal["seconds", "milliseconds", "microseconds"] = "microseconds"
     case: Literal["upper", "lower", "casefold"] | None = None
-    alert: float | None = 0.3
+    alert: float | Literal["growing"] | None = "growing"
     epoch: bool = False
     zone: tzinfo | None = None
     unique: bool | tuple[Any, ...] = False
@@ -452,7 +452,7 @@ def field(
     scale: int | None = None,
     precision: Literal["seconds", "milliseconds", "microseconds"] = "microseconds",
     case: Literal["upper", "lower", "casefold"] | None = None,
-    alert: float | None = 0.3,
+    alert: float | Literal["growing"] | None = "growing",
     epoch: bool = False,
     zone: tzinfo | None = None,
     unique: bool | tuple[Attr[Any], ...] = False,
@@ -465,7 +465,8 @@ def field(
     `default`, `default_factory`: the value of an entity that is made without one. `name`: the attribute's
     name in the item, if it is not the field's. `max` (and `min`, if below 0): the range of a number, which
     determines its width in a string key; `scale`: its decimal places there. `alert`: the fraction of `max` at
-    which a number in a key is reported, so that there is time to widen it; None for never. `precision`: of a
+    which a number in a key is reported, so that there is time to widen it; by default 0.3 if `max` is a number
+    of digits (999, 99_999, 1_000), and never otherwise (23, 100, 365); None for never. `precision`: of a
     datetime in a key. `case`: how a key normalizes a text; the field itself keeps its case. `epoch`: write a
     datetime as seconds since the epoch, to the microsecond. `zone`: the zone of existing texts without
     one. `unique`: no two entities of the kind have the same value; with a tuple of fields, no two that also

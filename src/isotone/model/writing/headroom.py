@@ -1,6 +1,6 @@
 """Headroom: reports numbers that approach the maximum declared for them in a key.
 
-The first value above the `alert` share of a field's maximum (30 % by default) is reported once per process
+The first value above the `alert` share of a field's maximum is reported once per process
 and key: as a `HeadroomWarning`, as a `HeadroomNotice` to every listener, and in `headroom_notices()`.
 """
 
@@ -11,13 +11,14 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from isotone.codec.readable import Measured
 from isotone.model.declaring.keys import StringSlot
 from isotone.model.warning import warn_caller
 
 if TYPE_CHECKING:
+    from isotone.model.declaring.fields import Options
     from isotone.model.declaring.schema import EntitySchema
 
 
@@ -56,6 +57,12 @@ class Gauge(NamedTuple):
 
 
 Listener = Callable[[HeadroomNotice], None]
+
+DEFAULT_ALERT: Final = 0.3
+# 999, 9999, …, and 1000, 10000, …: two digits and 100 are levels, shards and percent.
+_WIDTHS: Final = frozenset(
+    text for digits in range(3, 39) for text in ("9" * digits, "1" + "0" * digits)
+)
 
 _lock = threading.Lock()
 _listeners: list[Listener] = []
@@ -119,7 +126,7 @@ def _gauges(schema: EntitySchema) -> tuple[Gauge, ...]:
             component.field.name,
             slot.converter(place),
             codec,
-            component.field.options.alert,
+            alert,
             component.field.options.max,
         )
         for key in schema.keys.values()
@@ -128,5 +135,17 @@ def _gauges(schema: EntitySchema) -> tuple[Gauge, ...]:
         for place, (component, codec) in enumerate(
             zip(slot.components, slot.template.codecs, strict=True)
         )
-        if isinstance(codec, Measured) and component.field.options.alert is not None
+        if isinstance(codec, Measured) and (alert := _alert(component.field.options)) is not None
     )
+
+
+def _alert(options: Options) -> float | None:
+    """The share at which to report a field; None for never."""
+    if options.alert != "growing":
+        return options.alert
+    return DEFAULT_ALERT if _is_a_width(options.max) else None
+
+
+def _is_a_width(maximum: object) -> bool:
+    """Whether a maximum says how many digits there are (99_999), and is not the end of a scale (23, 365, 86_399)."""
+    return str(maximum).replace(".", "") in _WIDTHS
