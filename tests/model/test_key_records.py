@@ -138,6 +138,7 @@ def test_another_number_is_another_key(database: isotone.Database, before: Any, 
     def program(number: Any) -> Any:
         class Row(Entity, table=Table("rows")):
             at: Attr[int] = number
+            note: Attr[str] = field(default="")
             primary = Key("ROW").sort(at)
 
         return Row
@@ -149,7 +150,7 @@ def test_another_number_is_another_key(database: isotone.Database, before: Any, 
         lambda: store.get(new, at=7),
         lambda: store.all(new.primary.where()),
         lambda: store.put(new(at=8)),
-        lambda: store.update(new, new.at.set(3), at=7),
+        lambda: store.update(new, new.note.set("x"), at=7),
         lambda: store.put_many([new(at=8)]),
         lambda: store.get_many(new, [{"at": 7}]),
         lambda: list(store.iterate(new.primary.where())),

@@ -35,6 +35,7 @@ from isotone.model.migration import (
     has_two_widths,
     is_migrating,
     migrate_and_execute,
+    migrate_keys,
 )
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.reading import scanning
@@ -75,8 +76,11 @@ class Operations(Host[M_co]):
 
     def _first_write(self, write: Write[R]) -> Steps[R]:
         """Execute the first write of an entity by this store, which records its keys."""
+        write.prepare()
         yield from self._reader.records.record(write.schema)
-        return (yield from self._write(write))
+        if is_migrating(write.schema):
+            yield from migrate_keys([write], self.clock)
+        return (yield from execute(write, self.clock, is_prepared=True))
 
     # Tables
 
