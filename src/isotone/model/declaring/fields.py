@@ -30,7 +30,7 @@ from isotone.model.declaring.conditions import (
     check_values,
     place_in,
 )
-from isotone.model.declaring.places import Place, inside
+from isotone.model.declaring.places import Place, inside, is_map_of_texts
 from isotone.model.declaring.wire import (
     ANYTHING,
     WireType,
@@ -304,20 +304,21 @@ class Attr(_Place[T]):
 
     def place(self, path: PathElements) -> Place:
         """What a place inside the field may hold; raises `UsageError` if the type has no such place."""
-        place = self._places.get(path)
+        # All members of a dict are alike, and there may be any number of them: one entry serves all.
+        outer, element = path[:-1], path[-1]
+        known = (outer, ...) if type(element) is str else path
+        place = self._places.get(known) or self._places.get(path)
         if place is None:
-            outer, element = path[:-1], path[-1]
             around = self.place(outer).annotation if outer else self.annotation
             try:
                 place = inside(around, element)
             except UsageError as error:
                 raise UsageError(f"{place_in(self, outer)} {error}") from None
-            if len(self._places) < 1000:  # places of a dict are as many as its keys
-                self._places[path] = place
+            self._places[known if is_map_of_texts(around) else path] = place
         return place
 
     @cached_property
-    def _places(self) -> dict[PathElements, Place]:
+    def _places(self) -> dict[tuple[Any, ...], Place]:
         return {}
 
     def path(self, *inner: str | int) -> nodes.Path:

@@ -69,6 +69,13 @@ def inside(annotation: Any, element: str | int) -> Place:
     return UNKNOWN if members is None else _member(kind, members, element)
 
 
+def is_map_of_texts(annotation: Any) -> bool:
+    """Whether a type is a dict that may have any text as a key, so that all its members are alike."""
+    kind = plain_type(annotation)
+    names = get_args(kind)[:1]
+    return get_origin(kind) in _MAPS and names in ((str,), (Any,))
+
+
 def _named(kind: Any) -> str:
     name = getattr(kind, "__name__", repr(kind))
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

@@ -52,7 +52,7 @@ class Validator:
         try:
             if place.assign is not None:
                 return place.assign(value)
-            return _pydantic().TypeAdapter(_aware(place.annotation)).validate_python(value)
+            return self._validate_inside(place.annotation)(value)
         except _pydantic().ValidationError as error:
             faults = []
             for each in error.errors():
@@ -63,6 +63,20 @@ class Validator:
             f"{self._entity}: " + "; ".join(f"{fault} {what}" for fault, what in faults),
             [{"field": fault, "error": what} for fault, what in faults],
         )
+
+    def _validate_inside(self, annotation: Any) -> Callable[[Any], Any]:
+        """pydantic's validator of a type, kept: making one takes a hundred times as long as using it."""
+        try:
+            validate = self._inside.get(annotation)
+        except TypeError:  # not hashable, such as an annotation with a list of constraints
+            return _validate_of(annotation)
+        if validate is None:
+            validate = self._inside[annotation] = _validate_of(annotation)
+        return validate
+
+    @cached_property
+    def _inside(self) -> dict[Any, Callable[[Any], Any]]:
+        return {}
 
     def _validated(self, values: Mapping[str, Any], absent: Sequence[str] = ()) -> dict[str, Any]:
         """The values in their declared types; also reports missing required fields."""
@@ -124,6 +138,12 @@ class Validator:
             f"{self._entity} has no field {', '.join(hints)}",
             [{"field": name, "error": "unknown"} for name in names],
         )
+
+
+def _validate_of(annotation: Any) -> Callable[[Any], Any]:
+    adapter = _pydantic().TypeAdapter(_aware(annotation))
+    validate: Callable[[Any], Any] = adapter.validator.validate_python
+    return validate
 
 
 def _fault(error: Any, values: Mapping[str, Any]) -> tuple[str, str]:
