@@ -13,7 +13,7 @@ import isotone
 from isotone import Attr, Entity, Event, Key, ManualClock, Store, Table, computed, field
 from isotone.backends.interface import Request, Response
 from isotone.engine import streams
-from isotone.errors import InvalidEntity, ResourceNotFoundException, TableDiffers, UsageError
+from isotone.errors import InvalidItem, ResourceNotFoundException, TableDiffers, UsageError
 
 START = 1_800_000_000
 
@@ -135,7 +135,7 @@ def test_a_field_that_is_missing_is_missed_aloud(store: Store, database: isotone
     database.client().put_item(TableName="notes", Item=key)
     database.client().put_item(TableName="notes", Item={**key, "title": {"S": "b"}})
     lacking, whole = store.changes(table)
-    with pytest.raises(InvalidEntity, match="has no attribute 'title'"):
+    with pytest.raises(InvalidItem, match="has no attribute 'title'"):
         lacking.after  # noqa: B018 - reading it is what fails
     assert lacking.keys == {"PK": "TOPIC#a", "SK": "NOTE"}
     assert whole.after is not None

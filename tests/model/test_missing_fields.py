@@ -10,7 +10,7 @@ import pytest
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Store, Table, computed, field
-from isotone.errors import InvalidEntity
+from isotone.errors import InvalidItem
 
 bills = Table("bills", indexes={"by_label": Global("LPK", "LSK", projection="KEYS_ONLY")})
 
@@ -52,7 +52,8 @@ def test_what_may_be_missing_is_told_by_its_default_or_computed(store: Store) ->
 def test_what_has_to_be_there_is_missed_aloud(store: Store) -> None:
     keep(store, payer={"S": "ann"})
     told = (
-        r"Bill: the item PK='BILL', SK='007' has no attribute 'total', and field 'total' has no default: "
+        r"Bill {'PK': 'BILL', 'SK': '007'} in table 'bills': the item has no attribute 'total', and field "
+        r"'total' has no default: "
         r"declare one, or that the field may be None, or add it with @upgrade"
     )
     for read in (
@@ -63,7 +64,7 @@ def test_what_has_to_be_there_is_missed_aloud(store: Store) -> None:
         lambda: store.get_together((Bill, {"number": 7})),
         lambda: store.load(Bill.primary.where()),
     ):
-        with pytest.raises(InvalidEntity, match=told):
+        with pytest.raises(InvalidItem, match=told):
             read()
 
 

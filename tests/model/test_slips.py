@@ -11,7 +11,7 @@ import pytest
 from tests.model.orders import START, Order, order, shop
 
 from isotone import ManualClock, Store, aconnect, connect
-from isotone.errors import ConditionFailed, InvalidCursor, MalformedKey, UsageError
+from isotone.errors import ConditionFailed, InvalidCursor, InvalidItem, UsageError
 
 FIRST = Order.primary.where(Order.customer_id == "2b5a41c0")
 
@@ -198,10 +198,10 @@ def test_a_malformed_key_tells_whose_it_is(store: Store) -> None:
     store.put(order(1))
     item = {"PK": {"S": "CUSTOMER#2b5a41c0"}, "SK": {"S": "ORDER-7"}, "_type": {"S": "Order"}}
     store.backend.execute("PutItem", {"TableName": "shop", "Item": item})
-    with pytest.raises(MalformedKey) as failed:
+    with pytest.raises(InvalidItem) as failed:
         store.all(Order.primary.scan())
     for said in (
-        "Order: the item PK='CUSTOMER#2b5a41c0', SK='ORDER-7'",
+        "Order {'PK': 'CUSTOMER#2b5a41c0', 'SK': 'ORDER-7'} in table 'shop'",
         "'SK'",
         "number",
         "select",

@@ -144,7 +144,7 @@ class _Rewrite(Write[bool]):
     def _taken(self, item: Item | None) -> WriteRefused | None:
         return AlreadyExists(
             f"{self.schema.tag} {self.key} cannot be rewritten: its new key is taken",
-            None if item is None else self.schema.from_item(item),
+            None if item is None else self.schema.from_invalid_item(item),
         )
 
     def finish(self, attributes: Item | None) -> bool:

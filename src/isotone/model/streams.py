@@ -97,7 +97,7 @@ class Event(Generic[E]):
         """The entity before the change.
 
         None if it was inserted, if the stream has no old images, or if the item is not an entity of the
-        table. Raises `InvalidEntity` if a field is missing that has no default.
+        table. Raises `InvalidItem` if the image is not what the entity declares.
         """
         return self._entity("OldImage")
 
@@ -106,7 +106,7 @@ class Event(Generic[E]):
         """The entity after the change.
 
         None if it was removed, if the stream has no new images, or if the item is not an entity of the
-        table. Raises `InvalidEntity` if a field is missing that has no default.
+        table. Raises `InvalidItem` if the image is not what the entity declares.
         """
         return self._entity("NewImage")
 

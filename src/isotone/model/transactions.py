@@ -36,8 +36,8 @@ from isotone.model.writing.saving import Check, Delete, Put
 from isotone.model.writing.updates import Move, Update, Upsert
 from isotone.model.writing.write import (
     Write,
-    entity_of,
     key_of,
+    owner_of,
     place_of,
     read_item,
     require_class,
@@ -246,7 +246,7 @@ def _alive(schema: EntitySchema, item: Item | None, now: float) -> Entity | None
     """The entity of an item; None if it has expired."""
     if is_missing(schema, item, now):
         return None
-    return entity_of(schema, item, require_all_fields=True)
+    return None if item is None else owner_of(schema, item).from_item(item, require_all_fields=True)
 
 
 _READS: Final = limits.TRANSACTION_ITEMS

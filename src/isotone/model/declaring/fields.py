@@ -47,6 +47,9 @@ from isotone.values.types import AttributeValue
 T = TypeVar("T")
 Role = Literal["plain", "computed", "version", "expires", "created", "updated"]
 
+UNREADABLE: Final = "_unreadable"
+"""In the `__dict__` of an entity that was read in part: an `InvalidItem` for each other field, by its name."""
+
 MISSING: Final[Any] = type("MISSING", (), {"__repr__": lambda _: "MISSING"})()
 
 
@@ -193,6 +196,9 @@ class Attr(_Place[T]):
         # __set__ at run time; so only the class, or an instance that lacks the value, gets here.
         if instance is None:
             return self
+        fault = instance.__dict__.get(UNREADABLE, {}).get(self.name)
+        if fault is not None:
+            raise fault.with_traceback(None)
         raise AttributeError(f"{type(instance).__name__} was read without its field {self.name!r}")
 
     if TYPE_CHECKING:

@@ -21,12 +21,12 @@ from uuid import UUID
 from isotone import limits
 from isotone.codec import readable
 from isotone.codec.ids import KSUID, ULID
-from isotone.errors import OutOfRange, UsageError
+from isotone.errors import MalformedKey, OutOfRange, UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.table import KeyAttribute, KeyLayout, Table
-from isotone.model.declaring.wire import choices, present_type
+from isotone.model.declaring.wire import choices, present_type, type_text
 from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
@@ -163,11 +163,19 @@ class StringSlot:
 
     def parse(self, value: AttributeValue) -> dict[str, Any]:
         """The fields that a value of the attribute holds; raises `MalformedKey`."""
-        parsed = self.template.parse(value["S"])
-        return {
-            name: part if from_codec is None else from_codec(part)
-            for (name, from_codec), part in zip(self._decoders, parsed, strict=True)
-        }
+        if "S" not in value:
+            raise MalformedKey(f"{value!r} is not a text of the form {self.template}")
+        fields = {}
+        for (name, from_codec), part in zip(
+            self._decoders, self.template.parse(value["S"]), strict=True
+        ):
+            try:
+                fields[name] = part if from_codec is None else from_codec(part)
+            except KeyError:
+                raise MalformedKey(
+                    f"the key {value['S']!r} has {part!r}, which field {name!r} cannot be"
+                ) from None
+        return fields
 
     def can_hold(self, values: Mapping[str, Any]) -> bool:
         """Whether a key can have the given values: none is beyond its width."""
@@ -224,8 +232,11 @@ class NativeSlot:
         return None if value is None else self.field.encode(value)
 
     def parse(self, value: AttributeValue) -> dict[str, Any]:
-        """The field that a value of the attribute holds."""
-        return {self.field.name: self.field.wire.decode(value)}
+        """The field that a value of the attribute holds; raises `MalformedKey`."""
+        try:
+            return {self.field.name: self.field.wire.decode(value)}
+        except Exception as error:  # of any class
+            raise MalformedKey(f"{value!r} is not a {type_text(self.field.annotation)}") from error
 
 
 Slot = StringSlot | NativeSlot

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from isotone.errors import InvalidEntity, InvalidItem, MalformedKey, NewerVersion, UsageError
+from isotone.errors import InvalidItem, MalformedKey, NewerVersion, UsageError
 from isotone.expressions import nodes
-from isotone.model.declaring.fields import MISSING, Attr
+from isotone.model.declaring.fields import MISSING, UNREADABLE, Attr
 from isotone.model.declaring.keys import BoundKey, Slot
 from isotone.model.declaring.table import Table
 from isotone.model.declaring.validation import Validator, default_of
-from isotone.model.declaring.wire import NULL, WireType
+from isotone.model.declaring.wire import NULL, WireType, type_text
 from isotone.values.json import from_wire, item_from_wire, item_to_wire
 from isotone.values.types import AttributeValue, Item
 
@@ -118,8 +118,12 @@ class EntitySchema:
             item |= self.key_attributes(key, values, item)
         return item
 
-    def partial(self, values: Mapping[str, Any]) -> UsageError:
+    def partial(self, values: Mapping[str, Any]) -> UsageError | InvalidItem:
         """The error for an entity without all fields, if all are needed."""
+        faults: Mapping[str, InvalidItem] = values.get(UNREADABLE, {})
+        for name in self.fields:
+            if name not in values and name in faults:
+                return faults[name]
         missing = ", ".join(name for name in self.fields if name not in values)
         return UsageError(
             f"{self.entity.__name__} was read without its fields {missing}; read all of them, without "
@@ -209,27 +213,63 @@ class EntitySchema:
         self,
         item: Item,
         *,
-        validate: bool = False,
         only: frozenset[str] | None = None,
         is_whole: bool = True,
         require_all_fields: bool = False,
     ) -> Entity:
-        """The entity of an item. An item that the library wrote needs no validation.
+        """The entity of an item; raises `InvalidItem` for a value that is not of its field's type.
 
-        `only` names the fields that were read; reading another field of the entity raises. A partial
-        item (an entry of an index that lacks attributes) is not upgraded. `require_all_fields`
-        applies to whole items: it computes computed fields that are missing, and raises `InvalidEntity`
+        `only` names the fields that were read; reading another field of the entity raises. An item that
+        is not whole, an entry of an index that lacks attributes, is not upgraded. `require_all_fields`
+        applies to whole items: it computes computed fields that are missing, and raises `InvalidItem`
         for other required ones.
         """
+        present = item
         if VERSION_ATTRIBUTE in item or (is_whole and self.version > 1):
-            item = self.upgraded(item) if is_whole else self.checked(item)
-        if only is None and is_whole and not validate:
+            present = self.upgraded(item) if is_whole else self.checked(item)
+        if only is None and is_whole:
             try:
-                return self.decode_whole(item)
-            except KeyError:
-                pass  # an attribute is missing, or has another type than the field: see below
+                return self.decode_whole(present)
+            except Exception:  # noqa: BLE001 - an attribute is missing or invalid: look closer
+                pass
+        entity = self._decode(present, item, only, is_whole, require_all_fields)
+        faults = entity.__dict__.get(UNREADABLE)
+        if faults:
+            raise next(iter(faults.values()))
+        return entity
+
+    def from_invalid_item(self, item: Item, *, require_all_fields: bool = False) -> Entity:
+        """The entity of an item with the fields that can be read; access to another raises `InvalidItem`.
+
+        For items that were written already, or that explain why they were not.
+        """
+        try:
+            return self.decode_whole(item)
+        except Exception:  # noqa: BLE001 - it is of another version, or see from_item
+            pass
+        try:
+            present = self.upgraded(item)
+        except InvalidItem as error:
+            entity: Entity = _new(self.entity)
+            entity.__dict__[UNREADABLE] = dict.fromkeys(self.fields, error)
+            return entity
+        return self._decode(present, item, None, True, require_all_fields)
+
+    def _decode(
+        self,
+        item: Item,
+        stored: Item,
+        only: frozenset[str] | None,
+        is_whole: bool,
+        require_all_fields: bool,
+    ) -> Entity:
+        """The entity of an item, decoded field by field, with the `UNREADABLE` ones.
+
+        `stored` is the item before it was upgraded.
+        """
         entity: Entity = _new(self.entity)
         values = entity.__dict__
+        faults: dict[str, InvalidItem] = {}
         is_complete = True
         for name, attribute, code, read, decode in (
             self._all_decoders if only is None else self._decoders(only)
@@ -238,21 +278,27 @@ class EntitySchema:
                 is_complete = False
                 continue
             value = item[attribute]
-            values[name] = read(value[code]) if code in value else decode(value)
+            try:
+                values[name] = read(value[code]) if code in value else decode(value)
+            except Exception as error:  # noqa: BLE001 - whatever the field's type raises
+                if "NULL" in value and self.is_optional(self.fields[name]):
+                    values[name] = None
+                else:
+                    faults[name] = self._wrong_value(name, value, stored, error)
         if not is_complete:
-            required = require_all_fields and is_whole and only is None
-            self._fill_missing(entity, item, only, is_whole, required)
-        if validate:
-            values.update(self.validator.all(values))
+            self._fill_missing(
+                entity, item, stored, only, is_whole, require_all_fields and is_whole, faults
+            )
+        if faults:
+            values[UNREADABLE] = faults
         return entity
 
     @cached_property
     def decode_whole(self) -> Callable[[Item], Entity]:
-        """Decodes a whole item; raises `KeyError` if it lacks an attribute that has no fixed default.
+        """Decodes a whole item of the present version.
 
-        It does so too if a key holds the value of a missing attribute.
-
-        The item is of the present version.
+        Raises an exception of any class if the item lacks an attribute that has no fixed default, or whose
+        value a key holds, or has an invalid one: `from_item` then finds out which.
 
         Reads spend most of their time here, so the function is generated, like `__init__` of a dataclass: it
         takes half the time of a loop over the fields.
@@ -274,6 +320,10 @@ class EntitySchema:
             content = f"item[{attribute!r}]" + ("" if code is None else f"[{code!r}]")
             is_as_written = code is not None and read in (str, bool)
             value = content if is_as_written else f"decode_{place}({content})"
+            choices = self.fields[name].wire.choices
+            if choices is not None:
+                names[f"choices_{place}"] = choices
+                value = f"choices_{place}[{content}]"
             if self._has_fixed_absence(self.fields[name]):
                 names[f"absent_{place}"] = self.absent(self.fields[name])
                 absent = f"absent_{place}"
@@ -304,32 +354,47 @@ class EntitySchema:
         self,
         entity: Entity,
         item: Item,
+        stored: Item,
         only: frozenset[str] | None,
         is_whole: bool,
         require_all_fields: bool,
+        faults: dict[str, InvalidItem],
     ) -> None:
-        """Set the fields whose attributes an item does not have."""
+        """Set the fields whose attributes an item does not have; add to the faults those that have no value."""
         values = entity.__dict__
         parsed: dict[Slot, dict[str, Any]] = {}
-        for name, *_ in self._decoders(only):
-            if name in values:
+        names = [name for name, *_ in self._decoders(only)]
+        for name in names:
+            if name in values or name in faults:
                 continue
-            values[name] = self._missing(name, item, is_whole, parsed)
+            try:
+                values[name] = self._missing(name, item, is_whole, parsed)
+            except _OtherForm as error:
+                faults[name] = self._other_form(name, error, stored)
+                continue
             if require_all_fields and values[name] is None and name in self.required:
-                raise self._lacking(name, item)
+                del values[name]
+                faults[name] = self._lacking(name, stored)
         if require_all_fields:
-            for name, compute in self.computations.items():
-                if values[name] is None:
-                    values[name] = compute(entity)
+            for name in names:
+                if name in self.computations and name not in faults and values[name] is None:
+                    del values[name]
+                    try:
+                        self.compute(entity, name, stored)
+                    except InvalidItem as error:
+                        faults[name] = error
 
-    def _lacking(self, name: str, item: Item) -> InvalidEntity:
-        """The error for an item without a field's attribute: it is older, or another program wrote it."""
-        return InvalidEntity(
-            f"{self.tag}: the item {self._describe_key(item)} has no attribute "
-            f"{self.fields[name].attribute!r}, and field {name!r} has no default: declare one, or that the "
-            "field may be None, or add it with @upgrade; until then, select(…) reads the other fields",
-            [{"field": name, "error": "is missing"}],
-        )
+    def compute(self, entity: Entity, name: str, stored: Item) -> None:
+        """Set a computed field; raises `InvalidItem` if the values of the item do not allow it."""
+        try:
+            entity.__dict__[name] = self.computations[name](entity)
+        except Exception as error:
+            raise self.invalid(
+                stored,
+                f"computed field {name!r} has no value, because its function raised {error!r}; set the fields "
+                "that it depends on with store.update, or make the function accept them",
+                name,
+            ) from error
 
     def _missing(
         self, name: str, item: Item, is_whole: bool, parsed: dict[Slot, dict[str, Any]]
@@ -355,23 +420,27 @@ class EntitySchema:
                 continue
             if slot not in parsed:
                 try:
-                    parsed[slot] = self._parse(slot, value, item)
-                except MalformedKey:
+                    parsed[slot] = slot.parse(value)
+                except MalformedKey as error:
                     if is_whole and not options.required and slot not in self.primary.slots:
                         continue
-                    raise
+                    raise _OtherForm(slot.attribute.name, value, error) from None
             return parsed[slot][name]
         return MISSING
 
     def held_by_keys(self, item: Item) -> dict[str, Any]:
-        """The fields whose values a whole item has only in its keys."""
+        """The fields whose values a whole item has only in its keys; raises `InvalidItem`."""
         parsed: dict[Slot, dict[str, Any]] = {}
-        values = {
-            name: self._held_by_key(name, item, True, parsed)
-            for name in self._slots_with
-            if self.fields[name].attribute not in item
-        }
-        return {name: value for name, value in values.items() if value is not MISSING}
+        values = {}
+        for name in self._slots_with:
+            if self.fields[name].attribute not in item:
+                try:
+                    value = self._held_by_key(name, item, True, parsed)
+                except _OtherForm as error:
+                    raise self._other_form(name, error, item) from None
+                if value is not MISSING:
+                    values[name] = value
+        return values
 
     def unread_keys(self, item: Item) -> dict[str, set[str]]:
         """The attributes of index keys that cannot be read, though the whole item lacks fields they hold.
@@ -406,7 +475,7 @@ class EntitySchema:
         if value is None or not missing or slot in self.primary.slots:
             return []
         try:
-            self._parse(slot, value, item)
+            slot.parse(value)
         except MalformedKey:
             return missing
         return []
@@ -415,23 +484,71 @@ class EntitySchema:
     def _primary_attributes(self) -> frozenset[str]:
         return frozenset(slot.attribute.name for slot in self.primary.slots)
 
-    def _parse(self, slot: Slot, value: AttributeValue, item: Item) -> dict[str, Any]:
-        """The fields in a key attribute; raises `MalformedKey` that names the item."""
-        try:
-            return slot.parse(value)
-        except (MalformedKey, KeyError) as error:  # KeyError: not a member of the enum
-            fields = ", ".join(component.field.name for component in slot.components)
-            raise MalformedKey(
-                f"{self.tag}: the item {self._describe_key(item)} has an attribute {slot.attribute.name!r} "
-                f"that {self.tag} does not write: {error}. Nothing else holds its {fields}: put the item "
-                "again, or delete it; until then, select(…) of other fields reads past it"
-            ) from None
+    # Items that are not valid
 
-    def _describe_key(self, item: Item) -> str:
-        return ", ".join(
-            f"{each.name}={next(iter(item[each.name].values()), None)!r}"
+    def invalid(
+        self,
+        item: Item,
+        what: str,
+        name: str | None = None,
+        found: AttributeValue | None = None,
+        *,
+        cause: BaseException | None = None,
+    ) -> InvalidItem:
+        """The error for an item; `what` says what is wrong with it, and what to do."""
+        key = {
+            each.name: from_wire(item[each.name])
             for each in self.table.keys.attributes
             if each.name in item
+        }
+        declared = None if name is None else type_text(self.fields[name].annotation)
+        error = InvalidItem(
+            f"{self.tag} {key!r} in table {self.table.name!r}: {what}",
+            table=self.table.name,
+            key=key,
+            entity=self.tag,
+            field=name,
+            found=found,
+            declared=declared,
+        )
+        error.__cause__ = cause
+        return error
+
+    def _wrong_value(
+        self, name: str, value: AttributeValue, stored: Item, error: Exception
+    ) -> InvalidItem:
+        field = self.fields[name]
+        where = "" if field.attribute == name else f" (attribute {field.attribute!r})"
+        why = f": {error}" if isinstance(error, UsageError) else ""
+        return self.invalid(
+            stored,
+            f"field {name!r}{where} has {_shortened(value)}, but is declared as "
+            f"{type_text(field.annotation)}{why}; {_INSTEAD}",
+            name,
+            value,
+            cause=error,
+        )
+
+    def _other_form(self, name: str, error: _OtherForm, stored: Item) -> InvalidItem:
+        """The error for a field whose value only a key attribute has, which is not of the declared form."""
+        return self.invalid(
+            stored,
+            f"field {name!r} is only in the key attribute {error.attribute!r}, which {self.tag} does not write "
+            f"so: {error.cause}; put the item again, or delete it; until then, select(…) of other fields, or "
+            "query.on_invalid('skip'), reads past it",
+            name,
+            error.found,
+            cause=error.cause,
+        )
+
+    def _lacking(self, name: str, stored: Item) -> InvalidItem:
+        """The error for an item that is older than a field, or was written by another program."""
+        return self.invalid(
+            stored,
+            f"the item has no attribute {self.fields[name].attribute!r}, and field {name!r} has no default: "
+            "declare one, or that the field may be None, or add it with @upgrade; until then, select(…) reads "
+            "the other fields, and query.on_invalid('skip') the other items",
+            name,
         )
 
     @cached_property
@@ -464,7 +581,7 @@ class EntitySchema:
             return item
         natural = item_from_wire(item)
         for version in range(written, self.version):
-            natural = self._upgraded_from(version, natural)
+            natural = self._upgraded_from(version, natural, item)
         upgraded = {**item_to_wire(natural), **self.marks}
         # A value that the upgrade removed must not be read from an index key that the older version wrote.
         for name, field in self.fields.items():
@@ -473,9 +590,15 @@ class EntitySchema:
                     upgraded.pop(key, None)
         return upgraded
 
-    def _upgraded_from(self, version: int, natural: dict[str, Any]) -> dict[str, Any]:
+    def _upgraded_from(self, version: int, natural: dict[str, Any], stored: Item) -> dict[str, Any]:
         upgrade, before = self.upgrades[version], dict(natural)
-        result = upgrade(natural)
+        try:
+            result = upgrade(natural)
+        except Exception as error:
+            name = getattr(upgrade, "__name__", "…")
+            raise self.invalid(
+                stored, f"@upgrade({version}) {name} raised {error!r}; make it accept the item"
+            ) from error
         if not isinstance(result, dict):
             name = f"{self.entity.__name__}.{getattr(upgrade, '__name__', '…')}"
             raise UsageError(
@@ -505,6 +628,7 @@ class EntitySchema:
         return self._version_of(self.checked(item)) < self.version
 
     def _version_of(self, item: Item) -> int:
+        """The version of the entity that wrote an item; raises `InvalidItem`."""
         found = item.get(VERSION_ATTRIBUTE, _FIRST)
         try:
             return int(found["N"])
@@ -512,7 +636,7 @@ class EntitySchema:
             raise self._of_version(
                 InvalidItem,
                 item,
-                f"attribute {VERSION_ATTRIBUTE!r} has {found!r}, but is the version of the entity, a whole number; "
+                f"attribute {VERSION_ATTRIBUTE!r} has {_shortened(found)}, but is the version of the entity, a whole number; "
                 "another program must store its own values under another name",
             ) from None
 
@@ -582,6 +706,28 @@ class EntitySchema:
 
     def __repr__(self) -> str:
         return f"<schema of {self.tag} on {self.table.name}>"
+
+
+class _OtherForm(Exception):
+    """A key attribute holds fields, but is not of the declared form."""
+
+    def __init__(self, attribute: str, found: AttributeValue, cause: MalformedKey) -> None:
+        super().__init__(str(cause))
+        self.attribute = attribute
+        self.found = found
+        self.cause = cause
+
+
+_INSTEAD: Final = (
+    "set the field with store.update, or declare the type that is stored; until then, query.on_invalid('skip') "
+    "reads past the item"
+)
+_SHOWN: Final = 200  # characters of a value in a message
+
+
+def _shortened(value: AttributeValue) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _readers(wire: WireType) -> tuple[str | None, Callable[[Any], Any], Callable[[Any], Any]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import types
 import typing
 from binascii import a2b_base64
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Context, Decimal
 from enum import Enum
@@ -48,6 +48,7 @@ class WireType(typing.NamedTuple):
     python: Any = object
     read: Callable[[Any], Any] | None = None
     verbatim: type | None = None
+    choices: Mapping[Any, Any] | None = None
 
 
 def wire_type(annotation: Any) -> WireType:
@@ -255,26 +256,39 @@ def _enum(annotation: type[Enum]) -> WireType:
 
     code = _code_of([member.value for member in annotation])
     if code == "S":
-        return _scalar(code, encode, annotation, annotation)
-    return WireType(code, encode, lambda value: annotation(_simplest(value)), python=annotation)
+        members = {str(member.value): member for member in annotation}
+        return _scalar(code, encode, annotation, annotation)._replace(
+            read=members.__getitem__, choices=members
+        )
+
+    def decode(value: AttributeValue) -> Any:
+        if code is not None and code not in value:  # True == 1, but is not the same choice
+            raise _wrong_type(_simplest(value), f"a member of {annotation.__name__}")
+        return annotation(_simplest(value))
+
+    return WireType(code, encode, decode, python=annotation)
 
 
 def _literal(allowed: tuple[Any, ...]) -> WireType:
     known = frozenset((isinstance(value, bool), value) for value in allowed)  # True == 1
 
-    def encode(value: Any) -> AttributeValue:
+    def check(value: Any) -> Any:
         try:
             is_allowed = (isinstance(value, bool), value) in known
         except TypeError:  # not hashable, so none of them
             is_allowed = False
         if not is_allowed:
             raise _wrong_type(value, f"one of {', '.join(map(repr, allowed))}")
-        return to_wire(value)
+        return value
+
+    def encode(value: Any) -> AttributeValue:
+        return to_wire(check(value))
 
     code = _code_of(allowed)
     if code == "S":
-        return _scalar(code, encode, str, Literal)
-    return WireType(code, encode, _simplest, python=Literal)
+        choices = {value: value for value in allowed}
+        return _scalar(code, encode, choices.__getitem__, Literal)._replace(choices=choices)
+    return WireType(code, encode, lambda value: check(_simplest(value)), python=Literal)
 
 
 def _code_of(values: Iterable[Any]) -> str | None:
@@ -471,6 +485,19 @@ def choices(annotation: Any) -> tuple[Any, ...] | None:
     if get_origin(present) is Literal:
         return get_args(present)
     return tuple(present) if isinstance(present, type) and issubclass(present, Enum) else None
+
+
+def type_text(annotation: Any) -> str:
+    """A type as a declaration writes it, for messages."""
+    plain = plain_type(annotation)
+    origin, arguments = get_origin(plain), get_args(plain)
+    if origin is None:
+        return "None" if plain is type(None) else getattr(plain, "__name__", None) or str(plain)
+    if origin is Literal:
+        return f"Literal[{', '.join(map(repr, arguments))}]"
+    if origin in _UNIONS:
+        return " | ".join(map(type_text, arguments))
+    return f"{getattr(origin, '__name__', origin)}[{', '.join(map(type_text, arguments))}]"
 
 
 def resolve_alias(annotation: Any) -> Any:

@@ -20,12 +20,12 @@ lies between the two, the collection is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Union
 
 from isotone.codec import readable
-from isotone.errors import Unanswerable, UsageError
+from isotone.errors import InvalidItem, Unanswerable, UsageError
 from isotone.model.declaring.conditions import Comparison, Condition
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey, Index, Key, Part, StringSlot, component_of
@@ -142,11 +142,12 @@ class FamilyQuery(Query[Union[P_co, C_co]], Generic[P_co, C_co]):  # noqa: UP007
 
 @dataclass(frozen=True, slots=True)
 class Family(Generic[P_co, C_co]):
-    """A parent, or None, and its children in their order."""
+    """A parent, or None, and its children in their order; `invalid` is as on a page."""
 
     parent: P_co | None
     children: list[C_co]
     stats: Stats
+    invalid: Sequence[InvalidItem] = ()
 
     def __iter__(self) -> Iterator[P_co | C_co]:
         """The parent, then its children."""

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from isotone import limits
 from isotone.backends.interface import Response
-from isotone.errors import UsageError
+from isotone.errors import InvalidItem, UsageError
 from isotone.model.declaring.conditions import All, Comparison, Condition
 from isotone.model.reading.patterns import find
-from isotone.model.reading.queries import Read
+from isotone.model.reading.queries import OnInvalid, Read
 from isotone.model.warning import warn_caller
 
 LOW_HIT_RATE: Final = 0.35  # of the items read, those returned
@@ -31,7 +31,8 @@ class Stats:
     """The cost of a read: items scanned and returned, capacity units, requests, bytes read.
 
     Bytes are computed from the units, so they are rounded up; both are 0 if the engine reports no
-    capacity. `exhausted` means that a bound of units or requests ended the read.
+    capacity. `exhausted` means that a bound of units or requests ended the read. `invalid` counts the items
+    that were left out because they are not what their entity declares (`on_invalid`).
     """
 
     scanned: int = 0
@@ -40,6 +41,7 @@ class Stats:
     requests: int = 0
     bytes: int = 0
     exhausted: bool = False
+    invalid: int = 0
 
     def __add__(self, other: Stats) -> Stats:
         """The cost of two reads together."""
@@ -50,6 +52,7 @@ class Stats:
             self.requests + other.requests,
             self.bytes + other.bytes,
             self.exhausted or other.exhausted,
+            self.invalid + other.invalid,
         )
 
     @property
@@ -65,14 +68,20 @@ class Stats:
 
 @dataclass(slots=True)
 class Meter:
-    """Adds up the cost of one read, response by response."""
+    """Adds up the cost of one read, response by response, and notes its invalid items.
+
+    `noted` has those that are not settled, each with the number of results before it.
+    """
 
     consistent: bool = False
+    when_invalid: OnInvalid = "raise"
     scanned: int = 0
     returned: int = 0
     units: float = 0.0
     requests: int = 0
     exhausted: bool = False
+    invalid: int = 0
+    noted: list[tuple[InvalidItem, int]] | None = None
 
     def count(self, response: Response) -> None:
         """Add a response of Query or Scan."""
@@ -81,6 +90,37 @@ class Meter:
         consumed = response.get("ConsumedCapacity")
         if consumed:
             self.units += float(consumed.get("CapacityUnits", 0.0))
+
+    def note(self, error: InvalidItem, place: int) -> None:
+        """Note an invalid item, and how many results come before it."""
+        if self.noted is None:
+            self.noted = []
+        self.noted.append((error, place))
+
+    def cut(self, results: int) -> None:
+        """Forget invalid items after so many results: the next read finds them again."""
+        if self.noted:
+            self.noted = [(error, place) for error, place in self.noted if place < results]
+
+    def must_raise(self, wanted: int | None) -> bool:
+        """Whether an invalid item ends the read, however many of the wanted results it finds."""
+        if not self.noted or self.when_invalid != "raise":
+            return False
+        return wanted is None or self.noted[0][1] < wanted - 1
+
+    def settle(self) -> list[InvalidItem]:
+        """Raise, count or report the noted errors, as the query says; returns those to be listed."""
+        if not self.noted:
+            return []
+        errors = [error for error, _ in self.noted]
+        self.noted = None
+        if self.when_invalid == "raise":
+            raise errors[0]
+        self.invalid += len(errors)
+        if callable(self.when_invalid):
+            for error in errors:
+                self.when_invalid(error)
+        return errors if self.when_invalid == "collect" else []
 
     @property
     def bytes_read(self) -> int:
@@ -96,6 +136,7 @@ class Meter:
             self.requests,
             self.bytes_read,
             self.exhausted,
+            self.invalid,
         )
 
 

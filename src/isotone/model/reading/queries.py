@@ -11,13 +11,13 @@ another kind in the same collection, bounds that BETWEEN includes, and expired i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Never, NoReturn, Self, TypeVar
 
 from isotone.backends.interface import Request, as_text
-from isotone.errors import MalformedKey, UsageError
+from isotone.errors import InvalidItem, MalformedKey, UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 E_co = TypeVar("E_co", bound="Entity", covariant=True)
 Found = tuple["Entity", Item]
 """An entity, and the item that it was read from."""
+
+OnInvalid = Literal["raise", "skip", "collect"] | Callable[[InvalidItem], object]
+"""What a read does with an item that is not what its entity declares."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -61,6 +64,7 @@ class Read(Generic[E_co]):
     most_units: float | None = None
     most_requests: int | None = None
     with_expired: bool = False
+    when_invalid: OnInvalid = "raise"
 
     @property
     def table(self) -> Table:
@@ -139,6 +143,22 @@ class Read(Generic[E_co]):
     def including_expired(self) -> Self:
         """Include entities that have expired and are not deleted yet."""
         return replace(self, with_expired=True)
+
+    def on_invalid(self, action: OnInvalid) -> Self:
+        """What to do with items that are not what their entity declares.
+
+        "raise" ends the read with `InvalidItem`; this is the default. "skip" leaves such items out, and counts
+        them in `stats.invalid`. "collect" also lists the errors: `page.invalid`, `family.invalid`,
+        `snapshot.invalid`. A function is called with each error, in any read; by several threads in `scan`.
+
+        >>> store.all(query.on_invalid(errors.append))  # doctest: +SKIP
+        """
+        if action not in ("raise", "skip", "collect") and not callable(action):
+            raise UsageError(
+                f"on_invalid({action!r}) is not an action; give 'raise', 'skip', 'collect' or a function that "
+                "takes each InvalidItem"
+            )
+        return replace(self, when_invalid=action)
 
     # Limits
 
@@ -353,34 +373,50 @@ class Selection:
             if self._fields[schema.tag] is None
         }
 
-    def entities(self, items: Iterable[Item], now: float) -> list[Found]:
-        """The entities, each with its item."""
+    def entities(
+        self,
+        items: Iterable[Item],
+        now: float,
+        found: list[Found],
+        note: Callable[[InvalidItem, int], None],
+    ) -> None:
+        """Add the entities to `found`, each with its item; `note` takes each error, and the entities before it."""
         if self._excluded:
             items = [item for item in items if not self._is_excluded(item)]
         if self._expiry:
             items = [item for item in items if not self._has_expired(item, now)]
         tag, decoders = self._tag, self._decoders
-        found: list[Found] = []
         for item in items:
             try:
                 entity = decoders[item[tag]["S"]](item)
-            except KeyError:  # another kind, an older version, or some attribute is missing
-                schema = self._schema_of(item)
-                if schema is None:
+            except Exception:  # noqa: BLE001 - another kind or version, or an attribute is missing or invalid
+                try:
+                    unusual = self._unusual(item)
+                except InvalidItem as error:
+                    note(error, len(found))
                     continue
-                if schema.version > 1 and schema.is_older(item):
-                    older = self._upgraded(schema, item)
-                    if older is None:
-                        continue
-                    item = older
-                entity = schema.from_item(
-                    item,
-                    only=self._fields[schema.tag],
-                    is_whole=self.is_whole,
-                    require_all_fields=True,
-                )
+                if unusual is None:
+                    continue
+                entity, item = unusual
             found.append((entity, item))
-        return found
+
+    def _unusual(self, item: Item) -> Found | None:
+        """The entity of any item; None for another kind, or if a filter drops it. Raises `InvalidItem`."""
+        schema = self._schema_of(item)
+        if schema is None:
+            return None
+        if schema.version > 1 and schema.is_older(item):
+            older = self._upgraded(schema, item)
+            if older is None:
+                return None
+            item = older
+        entity = schema.from_item(
+            item,
+            only=self._fields[schema.tag],
+            is_whole=self.is_whole,
+            require_all_fields=True,
+        )
+        return entity, item
 
     def _upgraded(self, schema: EntitySchema, item: Item) -> Item | None:
         """An item of an older version, upgraded; None if the filters drop it.

@@ -20,6 +20,7 @@ from isotone.clock import Clock, SystemClock
 from isotone.errors import (
     BatchIncomplete,
     BudgetSpent,
+    InvalidItem,
     ProvisionedThroughputExceededException,
     RequestLimitExceeded,
     TooLarge,
@@ -65,13 +66,15 @@ class Page(Generic[E_co]):
     """A page of results in order, and the cursors of the next and previous pages.
 
     `cursor` is None at the end, `previous` at the start. If the last page is full, an empty page
-    follows: to avoid that, each page would have to read one more item.
+    follows: to avoid that, each page would have to read one more item. `invalid` lists the errors of a query
+    with `on_invalid("collect")`.
     """
 
     items: list[E_co]
     cursor: str | None
     previous: str | None
     stats: Stats
+    invalid: Sequence[InvalidItem] = ()
 
     def __iter__(self) -> Iterator[E_co]:
         return iter(self.items)
@@ -139,7 +142,7 @@ class Reader:
         else:
             at = self.signer.read(cursor, read.fingerprint)
         is_back = at.direction == "back"
-        meter = Meter(read.is_consistent)
+        meter = Meter(read.is_consistent, read.when_invalid)
         if read.keys not in self.records.known:
             yield from self.records.check(read.schemas, read.keys)
         # Backwards one more is read, which tells whether this is the first page.
@@ -150,13 +153,20 @@ class Reader:
             del found[size:]
             end = position(read, found[-1][1])
             meter.returned = size
+            meter.cut(size)
+        invalid = meter.settle() if meter.noted else []
         stats = self._stats(read, meter)
         after, before = _neighbours(read, found, at, end)
         items = [entity for entity, _ in found]
         if is_back:
             items.reverse()
+            invalid.reverse()
         return Page(
-            cast("list[E]", items), self._cursor(read, after), self._cursor(read, before), stats
+            cast("list[E]", items),
+            self._cursor(read, after),
+            self._cursor(read, before),
+            stats,
+            invalid,
         )
 
     def _cursor(self, read: Read[Any], position: Position | None) -> str | None:
@@ -171,10 +181,14 @@ class Reader:
     def first(self, read: Read[E]) -> Steps[E | None]:
         """The first result; None if there is none."""
         _check(read)
+        if read.when_invalid == "collect":
+            raise _not_listed(read)
         if read.keys not in self.records.known:
             yield from self.records.check(read.schemas, read.keys)
-        meter = Meter(read.is_consistent)
+        meter = Meter(read.is_consistent, read.when_invalid)
         found, end = yield from _collect(read, 1, None, meter, self._clock)
+        if meter.noted:
+            meter.settle()
         self._stats(read, meter)
         if not found and end is not None:
             raise _spent(read, meter)
@@ -183,6 +197,8 @@ class Reader:
     def all(self, read: Read[E], *, at_most: int | None = None) -> Steps[list[E]]:
         """All results; raises `TooMany` if there are more than `at_most`."""
         _check(read)
+        if read.when_invalid == "collect":
+            raise _not_listed(read)
         wanted = read.most_results
         if at_most is not None and at_most < 0:
             raise UsageError(f"at_most={at_most} allows no result; give 0 or more")
@@ -190,8 +206,10 @@ class Reader:
             wanted = at_most + 1
         if read.keys not in self.records.known:
             yield from self.records.check(read.schemas, read.keys)
-        meter = Meter(read.is_consistent)
+        meter = Meter(read.is_consistent, read.when_invalid)
         found, end = yield from _collect(read, wanted, None, meter, self._clock)
+        if meter.noted:
+            meter.settle()
         stats = self._stats(read, meter)
         if at_most is not None and len(found) > at_most:
             raise TooMany(
@@ -208,12 +226,14 @@ class Reader:
         _check(read)
         if read.is_empty:
             return 0
+        if read.when_invalid != "raise":  # the database cannot tell which items are valid
+            return len((yield from self.all(read)))
         if not can_be_counted(read):
             return len((yield from self.all(read.select())))
         if read.keys not in self.records.known:
             yield from self.records.check(read.schemas, read.keys)
         request = counting(read, self._clock.now())
-        meter, start, most = Meter(read.is_consistent), None, read.most_results
+        meter, start, most = Meter(read.is_consistent, read.when_invalid), None, read.most_results
         pace = _Pace(read, meter)
         while meter.requests == 0 or start is not None:
             missing = None if most is None else most - meter.returned
@@ -251,8 +271,9 @@ class Reader:
         if query.keys not in self.records.known:
             yield from self.records.check(query.schemas, query.keys)
         wanted = None if children is None else children + 1
-        meter = Meter(query.is_consistent)
+        meter = Meter(query.is_consistent, query.when_invalid)
         found, end = yield from _collect(query, wanted, None, meter, self._clock)
+        invalid = meter.settle()
         stats = self._stats(query, meter)
         if meter.exhausted and end is not None:
             raise _spent(query, meter)
@@ -264,7 +285,8 @@ class Reader:
                 "family; read them with all, iterate or page, or each kind by its own key"
             )
         others = [entity for entity in entities if entity.__schema__ is not query.parent][:children]
-        return Family(cast(Any, parents[0] if parents else None), cast(Any, others), stats)
+        parent = parents[0] if parents else None
+        return Family(cast(Any, parent), cast(Any, others), stats, invalid)
 
     def get_many(
         self,
@@ -295,7 +317,7 @@ class Reader:
         _check_unlimited(read, "a snapshot has the whole of a collection")
         if read.keys not in self.records.known:
             yield from self.records.check(read.schemas, read.keys)
-        meter, size, start = Meter(read.is_consistent), 0, None
+        meter, size, start = Meter(read.is_consistent, read.when_invalid), 0, None
         found: list[Found] = []
         request = None if read.is_empty else read.composed
         while request is not None and (start is not None or meter.requests == 0):
@@ -307,10 +329,13 @@ class Reader:
                 raise (yield from self._too_large(read, size, meter, start, at_most))
             if start is not None and _is_spent(read, meter):
                 raise _spent(read, meter)
-            found += read.takes.entities(response["Items"], self._clock.now())
+            read.takes.entities(response["Items"], self._clock.now(), found, meter.note)
+            if meter.must_raise(None):
+                break
+        invalid = meter.settle()
         meter.returned = len(found)
         entities, items = [cast(E, entity) for entity, _ in found], [item for _, item in found]
-        return Snapshot(entities, items, size, is_whole=read.takes.is_whole)
+        return Snapshot(entities, items, size, is_whole=read.takes.is_whole, invalid=invalid)
 
     def _too_large(
         self, read: Read[Any], size: int, meter: Meter, start: Item | None, at_most: int
@@ -335,6 +360,8 @@ class Reader:
     def traverse(self, read: Read[E]) -> Traversal[E]:
         """All results, those of one request at a time."""
         _check(read)
+        if read.when_invalid == "collect":
+            raise _not_listed(read)
         return Traversal(read, self._clock, self.records, self._stats)
 
     def segments(self, read: Scan[E], count: int) -> list[Traversal[E]]:
@@ -370,6 +397,14 @@ _SUCH_AS: Final[Mapping[Any, str]] = {
 def _check_unlimited(read: Read[Any], why: str) -> None:
     if read.most_results is not None:
         raise UsageError(f"{why}; use limit(…) only with iterate, all and first")
+
+
+def _not_listed(read: Read[Any]) -> UsageError:
+    """The error for errors to be collected where no result could list them."""
+    return UsageError(
+        f"{read.name}: on_invalid('collect') lists errors on a page, a family or a snapshot, and this read "
+        "returns none; give it a function, such as on_invalid(errors.append), or 'skip'"
+    )
 
 
 def _check_parallel(read: Scan[Any], count: int) -> None:
@@ -423,12 +458,15 @@ def _collect(
         limit = pace.next(None if wanted is None else wanted - len(found), len(found))
         response = yield Call(read.operation, _continued(request, start, limit))
         meter.count(response)
-        found += read.takes.entities(response["Items"], clock.now())
+        read.takes.entities(response["Items"], clock.now(), found, meter.note)
         start = response["LastEvaluatedKey"] if "LastEvaluatedKey" in response else None  # noqa: SIM401
         if wanted is not None and len(found) >= wanted:
             if len(found) > wanted:
                 del found[wanted:]
                 start = position(read, found[-1][1])
+                meter.cut(wanted)
+            break
+        if meter.noted and meter.must_raise(wanted):
             break
         if start is None:
             break
@@ -455,7 +493,7 @@ class Traversal(Generic[E]):
         self._read = read
         self._clock = clock
         self._at_end = at_end
-        self._meter = Meter(read.is_consistent)
+        self._meter = Meter(read.is_consistent, read.when_invalid)
         self._pace = _Pace(read, self._meter)
         self._start: Item | None = None
         self._request = None if read.is_empty else read.composed
@@ -480,8 +518,14 @@ class Traversal(Generic[E]):
         limit = self._pace.next(missing, meter.returned)
         response = yield Call(read.operation, _continued(self._request, self._start, limit))
         meter.count(response)
-        found = read.takes.entities(response["Items"], self._clock.now())
-        entities = cast("list[E]", [entity for entity, _ in found][:missing])
+        found: list[Found] = []
+        read.takes.entities(response["Items"], self._clock.now(), found, meter.note)
+        if missing is not None and len(found) > missing:
+            del found[missing:]
+            meter.cut(missing)
+        if meter.noted:
+            meter.settle()
+        entities = cast("list[E]", [entity for entity, _ in found])
         meter.returned += len(entities)
         self._start = response.get("LastEvaluatedKey")
         self.is_over = self._start is None or meter.returned == read.most_results

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from isotone.errors import UsageError
+from isotone.errors import InvalidItem, UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr
@@ -30,15 +30,23 @@ class Snapshot(Sequence[E], Generic[E]):
     """A collection of loaded entities; `size` is that of their items in bytes.
 
     Every method returns a new snapshot. `is_whole` is False for entries of an index that lacks attributes.
+    `invalid` is as on a page.
     """
 
     def __init__(
-        self, entities: list[E], items: list[Item], size: int, *, is_whole: bool = True
+        self,
+        entities: list[E],
+        items: list[Item],
+        size: int,
+        *,
+        is_whole: bool = True,
+        invalid: Sequence[InvalidItem] = (),
     ) -> None:
         self._entities = entities
         self._items = items
         self._is_whole = is_whole
         self.size = size
+        self.invalid = invalid
 
     @overload
     def __getitem__(self, place: int) -> E: ...
@@ -116,6 +124,7 @@ class Snapshot(Sequence[E], Generic[E]):
             [self._items[place] for place in kept],
             self.size,
             is_whole=self._is_whole,
+            invalid=self.invalid,
         )
 
     def _test(self, condition: Condition) -> Callable[[int], bool]:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import All, Comparison, Condition, FunctionTest
+from isotone.model.declaring.fields import UNREADABLE
 from isotone.model.declaring.keys import BoundKey, NativeSlot
 from isotone.model.declaring.schema import EntitySchema
 from isotone.values.types import Item
@@ -25,7 +26,10 @@ class Unknown(LookupError):
 
 
 class Known(dict[str, Any]):
-    """Values of fields by name; the lookup of a missing one raises `Unknown`, and never returns None."""
+    """Values of fields by name; the lookup of a missing one raises `Unknown`, and never returns None.
+
+    If the item has a value that is not valid, the lookup raises its `InvalidItem`.
+    """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
@@ -37,7 +41,8 @@ class Known(dict[str, Any]):
         try:
             return self[name]
         except KeyError:
-            raise Unknown(name) from None
+            fault = self[UNREADABLE].get(name) if UNREADABLE in self else None
+            raise (Unknown(name) if fault is None else fault) from None
 
 
 class Derived(Struct, frozen=True):

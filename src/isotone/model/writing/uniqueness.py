@@ -18,7 +18,7 @@ from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
 from isotone.model.declaring.fields import Attr
 from isotone.model.expiry import expired
 from isotone.model.trees import absent, conjunction, equal
-from isotone.model.writing.write import Action, action
+from isotone.model.writing.write import Action, action, key_in
 from isotone.values.json import item_from_wire
 from isotone.values.types import AttributeValue, Item
 
@@ -135,7 +135,8 @@ def _taken(schema: EntitySchema, field: Attr[Any], values: Mapping[str, Any]) ->
     def explain(marker: Item | None) -> WriteRefused | None:
         if marker is None:
             return None
-        owner = item_from_wire(marker[OWNER_ATTRIBUTE]["M"])
+        # An item that is not a marker has no owner, but it has the marker's key.
+        owner = item_from_wire(marker.get(OWNER_ATTRIBUTE, {}).get("M") or key_in(schema, marker))
         value = values[field.name]
         within = "".join(
             f" within {each.name} {values[each.name]!r}" for each in field.unique_within

@@ -218,8 +218,8 @@ class Update(_Changing[E]):
         schema, current = self.schema, self._existing()
         item = schema.upgraded(current)
         after = _applied(changes, unkeyed(schema, item, changes))
-        self._after = rewritten(schema, after)
-        known = Known(schema.from_item(after).__dict__)
+        readable = schema.from_invalid_item(after, require_all_fields=True)
+        known = Known(readable.__dict__)
         derived = derive(schema, known, changes)
         markers: list[Action] = []
         if _touches_unique_values(schema, changes):
@@ -227,8 +227,12 @@ class Update(_Changing[E]):
             markers = uniqueness.changes(schema, self.key, before, known, self._now)
         if item is not current:
             self._check_upgraded(current)
+            self._after = rewritten(schema, after)
             return [self._replace(self._after, current), *markers]
         settled, lost = self._settled(changes, derived, item, after)
+        self._after = {**after, **settled[1].attributes}
+        for name in settled[1].removed:
+            self._after.pop(name, None)
         used = current.keys() | after.keys()
         if not markers:
             used = self._used(known.used | lost, changes, current)
@@ -332,9 +336,9 @@ class Update(_Changing[E]):
 
     def finish(self, attributes: Item | None) -> E:
         item = attributes or self._after
-        entity: Any = None if item is None else self.schema.from_item(item)
-        result: E = entity
-        return result
+        schema = self.schema
+        found = None if item is None else schema.from_invalid_item(item, require_all_fields=True)
+        return cast("E", found)
 
 
 class Upsert(Update[E]):
@@ -491,7 +495,7 @@ class Move(_Changing[E]):
         return AlreadyExists(f"{described(schema, key)} already exists", entity_of(schema, item))
 
     def finish(self, attributes: Item | None) -> E:
-        return cast("E", self.schema.from_item(self._after))
+        return cast("E", entity_of(self.schema, self._after))
 
 
 # Derived from changes
@@ -500,8 +504,8 @@ class Move(_Changing[E]):
 def rewritten(schema: EntitySchema, item: Item) -> Item:
     """The item that a new put would write; attributes that the entity does not declare are kept."""
     entity = schema.from_item(item)
-    for name, compute in schema.computations.items():
-        entity.__dict__[name] = compute(entity)
+    for name in schema.computations:
+        schema.compute(entity, name, item)
     declared = {field.attribute for field in schema.fields.values()}
     declared |= {slot.attribute.name for key in schema.keys.values() for slot in key.slots}
     declared -= schema.unread_keys(item).keys()

@@ -250,7 +250,7 @@ def refusal(write: Write[Any], item: Item | None, values: Mapping[str, Any]) -> 
 def _version_text(item: Item | None, stored: AttributeValue | None) -> str:
     if item is None:
         return "deleted"
-    return "without a version" if stored is None else f"version {stored['N']}"
+    return "without a version" if stored is None else f"version {next(iter(stored.values()))}"
 
 
 # Targets
@@ -304,20 +304,25 @@ def key_of(schema: EntitySchema, target: type[Entity] | Entity, key: Mapping[str
     return schema.primary_key(target.__dict__)
 
 
-def entity_of(
-    schema: EntitySchema, item: Item | None, *, require_all_fields: bool = False
-) -> Entity | None:
-    """The entity of an item, of the class that its tag names; None without an item."""
+def entity_of(schema: EntitySchema, item: Item | None) -> Entity | None:
+    """The entity of an item, of the class that its tag names; None without an item.
+
+    It was written already, or explains a refusal, so invalid values do not raise here, but when they are read.
+    """
     if item is None:
         return None
+    return owner_of(schema, item).from_invalid_item(item, require_all_fields=True)
+
+
+def owner_of(schema: EntitySchema, item: Item) -> EntitySchema:
+    """The schema that an item's tag names; the given one if it names none of the table's."""
     tag = item.get(schema.table.tag, {}).get("S", schema.tag)
-    owner = schema.table.entities.get(tag, schema)
-    return owner.from_item(item, require_all_fields=require_all_fields)
+    return schema.table.entities.get(tag, schema)
 
 
 def values_of(schema: EntitySchema, item: Item | None) -> dict[str, Any] | None:
-    """The values of an item's fields."""
-    return None if item is None else schema.from_item(item).__dict__
+    """The values of an item's fields, as far as they are valid."""
+    return None if item is None else schema.from_invalid_item(item).__dict__
 
 
 def values_held(schema: EntitySchema, item: Item | None, now: float) -> dict[str, Any] | None:
