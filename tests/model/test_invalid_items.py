@@ -559,3 +559,10 @@ def test_awaited_reads_skip_as_well() -> None:
             return [article.number async for article in store.scan(scan, segments=2)]
 
     assert asyncio.run(read()) == [2]
+
+
+def test_an_event_raises_where_its_image_is_read(spoilt: Store) -> None:
+    events = [event for event in spoilt.changes(shop) if event.keys["SK"] == "~ARTICLE#001"]
+    with pytest.raises(InvalidItem, match="field 'price' has"):
+        events[0].entity  # noqa: B018 - reading it is what fails
+    assert (events[0].kind, events[0].schema) == ("inserted", Article.__schema__)

@@ -128,7 +128,7 @@ class Event(Generic[E]):
     def schema(self) -> EntitySchema | None:
         """The schema of the entity; None if it is not an entity of the table.
 
-        It is identified by the tag, or by the form of the key if the stream has no image.
+        It is identified by the tag, or by the form of the key if there is no tag or no image.
         """
         image = self._change.get("NewImage") or self._change.get("OldImage")
         if image is None:
@@ -137,7 +137,7 @@ class Event(Generic[E]):
         if tag is not None:
             return self.table.entities.get(tag.get("S", ""))
         only = tuple(self.table.entities.values())
-        return only[0] if len(only) == 1 else None
+        return only[0] if len(only) == 1 else self._schema_of_keys()
 
     def _schema_of_keys(self) -> EntitySchema | None:
         known = self.table.entities.values()

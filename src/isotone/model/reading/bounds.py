@@ -466,3 +466,30 @@ def _above(prefix: AttributeValue) -> AttributeValue | None:
         return None
     code = ord(text[-1]) + 1
     return {"S": text[:-1] + chr(_SURROGATES[1] if code == _SURROGATES[0] else code)}
+
+
+# Keys as a whole
+
+
+def range_of(key: BoundKey) -> Restriction | None:
+    """The range in which all items of a key lie; None if they may lie anywhere."""
+    slot = key.sort[0] if len(key.sort) == 1 else None
+    if not isinstance(slot, StringSlot):
+        return None
+    selection = slot.template.select()
+    if selection.operator is None:
+        return None
+    texts = tuple({"S": text} for text in selection.operands)
+    return Restriction(slot.attribute.name, selection.operator, texts)
+
+
+def may_share(one: BoundKey, other: BoundKey) -> bool:
+    """Whether items of two keys can be in one collection."""
+    for slot, its in zip(one.partition, other.partition, strict=True):
+        if (
+            isinstance(slot, StringSlot)
+            and isinstance(its, StringSlot)
+            and slot.template.is_ambiguous_with(its.template) is None
+        ):
+            return False
+    return True

@@ -38,6 +38,8 @@ from isotone.model.reading.bounds import (
     hull,
     interval_of,
     lies_before,
+    may_share,
+    range_of,
 )
 from isotone.model.reading.queries import Query, owner_of
 
@@ -255,9 +257,9 @@ class Collection(Generic[P, C]):
         if schema.tag in own:
             return
         for key in schema.keys.values():
-            if key.index != self._parent.key.index or not _may_share(self._parent.key, key):
+            if key.index != self._parent.key.index or not may_share(self._parent.key, key):
                 continue
-            range_ = _range_of(key)
+            range_ = range_of(key)
             if range_ is None or not (lies_before(range_, reach) or lies_before(reach, range_)):
                 raise UsageError(
                     f"{self} would also read {schema.tag}, whose keys lie between; put that kind on the "
@@ -288,33 +290,9 @@ def _check_partition(parent: BoundKey, child: Pattern[Any]) -> None:
 
 
 def _whole(pattern: Pattern[Any]) -> Restriction:
-    range_ = _range_of(pattern.key)
+    range_ = range_of(pattern.key)
     if range_ is None:
         raise UsageError(
             f"{pattern}: a collection of several kinds needs string sort keys that begin with literals"
         )
     return range_
-
-
-def _range_of(key: BoundKey) -> Restriction | None:
-    """The range in which all items of a key lie; None if they may lie anywhere."""
-    slot = key.sort[0] if len(key.sort) == 1 else None
-    if not isinstance(slot, StringSlot):
-        return None
-    selection = slot.template.select()
-    if selection.operator is None:
-        return None
-    texts = tuple({"S": text} for text in selection.operands)
-    return Restriction(slot.attribute.name, selection.operator, texts)
-
-
-def _may_share(one: BoundKey, other: BoundKey) -> bool:
-    """Whether items of two keys can be in one collection."""
-    for slot, its in zip(one.partition, other.partition, strict=True):
-        if (
-            isinstance(slot, StringSlot)
-            and isinstance(its, StringSlot)
-            and slot.template.is_ambiguous_with(its.template) is None
-        ):
-            return False
-    return True

@@ -22,11 +22,20 @@ from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr
-from isotone.model.declaring.keys import BoundKey
+from isotone.model.declaring.keys import BoundKey, StringSlot
+from isotone.model.declaring.previous import previous_schema
 from isotone.model.declaring.schema import VERSION_ATTRIBUTE, EntitySchema
 from isotone.model.declaring.table import Table
+from isotone.model.declaring.wire import type_text
 from isotone.model.expiry import has_expired, unexpired
-from isotone.model.reading.bounds import KeyBounds, text_of
+from isotone.model.reading.bounds import (
+    KeyBounds,
+    Restriction,
+    lies_before,
+    may_share,
+    range_of,
+    text_of,
+)
 from isotone.model.reading.cursors import fingerprint
 from isotone.model.trees import conjunction, expressions
 from isotone.values.types import Item
@@ -358,6 +367,8 @@ class Selection:
         self._keyed = tuple(zip(schemas, keys, strict=True))
         self.is_whole = _projected_attributes(table, keys[0].index) is None
         self._is_only_kind = is_only_kind
+        projected = _projected_attributes(table, keys[0].index)
+        self._has_tags = projected is None or table.tag in projected
         self._position = _key_attributes(table, keys[0].index)
         self._filters = [
             (owner_of(each, schemas), CompiledCondition.from_node(each.node())) for each in filters
@@ -435,15 +446,35 @@ class Selection:
         return {**upgraded, **{name: item[name] for name in self._position if name in item}}
 
     def _schema_of(self, item: Item) -> EntitySchema | None:
-        """The kind of an item, None for one that the read does not ask for.
+        """The kind of an item, None for one that the read does not ask for; raises `InvalidItem` for no kind.
 
-        An item without a tag is older than the library, or comes from an index that lacks the tag.
+        An item without a tag is older than the library, or comes from an index that lacks the tag. It has the
+        kind whose keys have the form of its key.
         """
+        schema = self._keyed[0][0]
         if self._tag in item:
-            return self._by_tag.get(item[self._tag].get("S", ""))
-        if self._is_only_kind:
-            return self._keyed[0][0]
-        return next((schema for schema, key in self._keyed if _fits(schema, key, item)), None)
+            tag = item[self._tag].get("S")
+            if tag is None:
+                raise schema.invalid(
+                    item,
+                    f"its tag {self._tag!r} has {item[self._tag]!r}, which is not the name of an entity; use "
+                    "another attribute as the tag: Table(tag=…)",
+                )
+            return self._by_tag.get(tag)
+        if self._is_only_kind and not self._has_tags:
+            return schema
+        for own in self._by_tag.values():
+            if _fits(own, item):
+                return own
+        if any(_fits(other, item) for other in tuple(schema.table.entities.values())):
+            return None
+        forms = " or ".join(map(_form_of, self._by_tag.values()))
+        raise schema.invalid(
+            item,
+            f"the item has no tag and its key has another form than {forms}; declare the entity that has such "
+            f"keys, give the item its tag (attribute {self._tag!r}), or read past it by "
+            "query.on_invalid('skip')",
+        )
 
     def _is_excluded(self, item: Item) -> bool:
         return any(text_of(item[name]) in texts for name, texts in self._excluded)
@@ -452,14 +483,30 @@ class Selection:
         return any(has_expired(item.get(name), now) for name in self._expiry)
 
 
-def _fits(schema: EntitySchema, key: BoundKey, item: Item) -> bool:
-    """Whether the item's keys have the form of the entity's."""
+def _fits(schema: EntitySchema, item: Item) -> bool:
+    """Whether the item's primary key has the form of the entity's, also while that is widened."""
+    previous = previous_schema(schema)
+    return _has_form(schema.primary, item) or (
+        previous is not None and _has_form(previous.primary, item)
+    )
+
+
+def _has_form(key: BoundKey, item: Item) -> bool:
     try:
-        for slot in (*schema.primary.slots, *key.slots):
+        for slot in key.slots:
             slot.parse(item[slot.attribute.name])
     except (MalformedKey, KeyError):
         return False
     return True
+
+
+def _form_of(schema: EntitySchema) -> str:
+    """The form of an entity's primary key, for messages."""
+    slots = ", ".join(
+        str(slot.template) if isinstance(slot, StringSlot) else type_text(slot.field.annotation)
+        for slot in schema.primary.slots
+    )
+    return f"that of {schema.tag} ({slots})"
 
 
 _selection = lru_cache(maxsize=512)(Selection)  # many reads differ in their bounds alone
@@ -486,8 +533,8 @@ def _expiry_attributes(schemas: tuple[EntitySchema, ...]) -> tuple[str, ...]:
 def can_be_counted(read: Read[Any]) -> bool:
     """Whether the database can decide which items count.
 
-    The filter of a query cannot use the key that is queried by, and that of a scan cannot use the form
-    of a key, which distinguishes kinds without a tag.
+    The filter of a query cannot use the key that is queried by. No filter can use the form of a key, which
+    distinguishes kinds without a tag, so no other kind may lie in the range.
     """
     projected = _projected_attributes(read.table, read.index)
     needed = {read.table.tag, *_expiry_attributes(read.schemas)}
@@ -498,7 +545,39 @@ def can_be_counted(read: Read[Any]) -> bool:
     if read.bounds is None:
         return len(read.table.entities) == 1
     keyed = {each.name for each in read.table.layout(read.index).attributes}
-    return not read.bounds.excluded and keyed.isdisjoint(needed)
+    return (
+        not read.bounds.excluded
+        and keyed.isdisjoint(needed)
+        and not _may_have_others(read, read.bounds)
+    )
+
+
+def _may_have_others(read: Read[Any], bounds: KeyBounds) -> bool:
+    """Whether items of other kinds may lie in the range of a query."""
+    key, table = read.keys[0], read.table
+    if len(table.entities) == len(read.schemas):
+        return False
+    asked = bounds.restrictions[len(key.partition) :]
+    others = tuple(each for each in tuple(table.entities.values()) if each not in read.schemas)
+    return any(
+        range_ is None
+        or not asked
+        or not (lies_before(range_, asked[0]) or lies_before(asked[0], range_))
+        for range_ in _ranges_beside(key, others)
+    )
+
+
+@lru_cache(maxsize=512)
+def _ranges_beside(
+    key: BoundKey, others: tuple[EntitySchema, ...]
+) -> tuple[Restriction | None, ...]:
+    """The ranges of other kinds whose items may be in one collection with those of a key."""
+    return tuple(
+        range_of(its)
+        for schema in others
+        for its in schema.keys.values()
+        if its.index == key.index and may_share(key, its)
+    )
 
 
 def counting(read: Read[Any], now: float) -> Request:
