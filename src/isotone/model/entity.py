@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, dataclass
 from isotone.model.declaring import declaration
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.fields import (
+    UNKNOWN,
     computed,
     created,
     expires,
@@ -25,10 +26,11 @@ from isotone.model.declaring.fields import (
     updated,
     version,
 )
-from isotone.model.declaring.schema import EntitySchema
+from isotone.model.declaring.schema import EntitySchema, Unknown
 from isotone.model.declaring.table import Table
 from isotone.model.reading.patterns import Pattern, find
 from isotone.model.reading.queries import check_unnamed
+from isotone.values.json import item_from_wire
 
 if TYPE_CHECKING:
     from isotone.model.declaring.conditions import Condition
@@ -46,6 +48,10 @@ class Entity:
     """The base of all entities. The constructor takes the fields by name and validates them.
 
     A class without `table=` is a base: fields, keys and methods for the entities derived from it.
+
+    `unknown` says what happens to attributes of an item that the class does not declare: an entity that was
+    read keeps them, and `put` writes them back ("keep"); `put` drops them ("drop"); such an item is not read,
+    but raises `InvalidItem` ("refuse").
     """
 
     __schema__: ClassVar[EntitySchema]
@@ -56,13 +62,14 @@ class Entity:
         table: Table | None = None,
         tag: str | None = None,
         version: int | None = None,
+        unknown: Unknown = "keep",
         **more: Any,
     ) -> None:
         super().__init_subclass__(**more)
         if table is None:
             declaration.check_base(cls)
         else:
-            schema = declaration.declare(cls, table, tag or cls.__name__, version)
+            schema = declaration.declare(cls, table, tag or cls.__name__, version, unknown)
             schema.patterns = {name: Pattern(cls, schema, key) for name, key in schema.keys.items()}
             cls.__schema__ = schema
 
@@ -95,12 +102,24 @@ class Entity:
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed; raises `UsageError` if not all fields were read."""
-        return type(self)(**{**self._given(), **changes})
+        copy = type(self)(**{**self._given(), **changes})
+        if UNKNOWN in self.__dict__:
+            copy.__dict__[UNKNOWN] = self.__dict__[UNKNOWN]
+        return copy
 
     def to_dict(self) -> dict[str, Any]:
         """The fields and their values; only those that were read, if some were selected."""
         values = self.__dict__
         return {name: values[name] for name in self.__schema__.fields if name in values}
+
+    @property
+    def unknown_attributes(self) -> dict[str, Any]:
+        """The attributes of the item, as plain values, that the entity does not declare.
+
+        `put` and `replace` write them back. There are none with `unknown="drop"`, and if only some fields were
+        read.
+        """
+        return item_from_wire(self.__dict__.get(UNKNOWN, {}))
 
     # Hooks, for entities to override. They must not do I/O.
 
@@ -144,7 +163,12 @@ class Entity:
             self._compute()
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.__dict__ == other.__dict__
+        if type(other) is not type(self):
+            return False
+        ours, theirs = self.__dict__, other.__dict__
+        if UNKNOWN in ours or UNKNOWN in theirs:
+            ours, theirs = ({**each, UNKNOWN: None} for each in (ours, theirs))
+        return ours == theirs
 
     __hash__ = None  # type: ignore[assignment] # equal by value, and mutable
 

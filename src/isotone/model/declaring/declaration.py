@@ -11,7 +11,7 @@ from isotone.errors import UsageError
 from isotone.model.declaring import previous
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey, Key, Slot, StringSlot, bind_key, declared_values
-from isotone.model.declaring.schema import VERSION_ATTRIBUTE, EntitySchema, Upgrade
+from isotone.model.declaring.schema import VERSION_ATTRIBUTE, EntitySchema, Unknown, Upgrade
 from isotone.model.declaring.table import Table
 
 if TYPE_CHECKING:
@@ -21,15 +21,18 @@ OWNER_ATTRIBUTE: Final = "_owner"
 """In the marker item of a unique value: the primary key of the entity with that value."""
 
 
-def declare(entity: type[Entity], table: Table, tag: str, version: int | None) -> EntitySchema:
+def declare(
+    entity: type[Entity], table: Table, tag: str, version: int | None, unknown: Unknown = "keep"
+) -> EntitySchema:
     """The schema of an entity class; raises `UsageError` for an invalid declaration."""
     try:
         fields = _fields(entity, table)
         keys = {key.name: bind_key(key, table, tag) for key in _members(entity, Key).values()}
         _check_primary(keys)
-        schema = EntitySchema(
-            entity, table, tag, fields, keys, version, _upgrades(entity, version or 1)
-        )
+        if unknown not in get_args(Unknown):
+            raise UsageError(f"unknown={unknown!r} is not an option; write 'keep', 'drop' or 'refuse'")
+        upgrades = _upgrades(entity, version or 1)
+        schema = EntitySchema(entity, table, tag, fields, keys, version, upgrades, unknown)
         _check_keys(schema)
         _check_neighbours(schema)
         _check_unique(schema)

@@ -50,6 +50,9 @@ Role = Literal["plain", "computed", "version", "expires", "created", "updated"]
 UNREADABLE: Final = "_unreadable"
 """In the `__dict__` of an entity that was read in part: an `InvalidItem` for each other field, by its name."""
 
+UNKNOWN: Final = "_unknown"
+"""In the `__dict__` of an entity that was read: the attributes of its item that the entity does not declare."""
+
 MISSING: Final[Any] = type("MISSING", (), {"__repr__": lambda _: "MISSING"})()
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from isotone.errors import InvalidItem, MalformedKey, NewerVersion, UsageError
 from isotone.expressions import nodes
-from isotone.model.declaring.fields import MISSING, UNREADABLE, Attr
+from isotone.model.declaring.fields import MISSING, UNKNOWN, UNREADABLE, Attr
 from isotone.model.declaring.keys import BoundKey, Slot
 from isotone.model.declaring.table import Table
 from isotone.model.declaring.validation import Validator, default_of
@@ -27,6 +27,9 @@ _EMPTY: Final[set[Any]] = set()
 _new: Final[Any] = object.__new__
 
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+Unknown = Literal["keep", "drop", "refuse"]
+"""What happens to the attributes of an item that its entity does not declare."""
+
 _Encoders = tuple[tuple[str, str, type | None, str, Callable[[Any], AttributeValue]], ...]
 _Decoders = tuple[
     tuple[str, str, str | None, Callable[[Any], Any], Callable[[AttributeValue], Any]], ...
@@ -45,6 +48,7 @@ class EntitySchema:
         keys: dict[str, BoundKey],
         version: int | None,
         upgrades: Mapping[int, Upgrade],
+        unknown: Unknown = "keep",
     ) -> None:
         self.entity = entity
         self.table = table
@@ -53,6 +57,7 @@ class EntitySchema:
         self.keys = keys
         self.version = version or 1
         self.declares_version = version is not None
+        self.unknown = unknown
         self.upgrades = upgrades
         self.primary = next(key for key in keys.values() if key.index is None)
         self.identity = {field.name: field for field in self.primary.fields}
@@ -97,7 +102,7 @@ class EntitySchema:
 
     def to_item(self, values: Mapping[str, Any]) -> Item:
         """The item of an entity, with all key attributes; raises `UsageError` for values that do not fit."""
-        item: Item = {}
+        item: Item = {**values[UNKNOWN]} if UNKNOWN in values else {}
         for name, attribute, verbatim, code, encode in self._encoders:
             if name not in values:
                 raise self.partial(values)
@@ -116,6 +121,12 @@ class EntitySchema:
         item |= self.primary_key(values)
         for key in self.indexes:
             item |= self.key_attributes(key, values, item)
+        if UNKNOWN in values:
+            for key in self.indexes:
+                if not self._is_in(key, item):  # so its entry goes, also where it could not be read
+                    for slot in key.slots:
+                        if slot.attribute.name not in self._attributes | self._primary_attributes:
+                            item.pop(slot.attribute.name, None)
         return item
 
     def partial(self, values: Mapping[str, Any]) -> UsageError | InvalidItem:
@@ -236,6 +247,8 @@ class EntitySchema:
         faults = entity.__dict__.get(UNREADABLE)
         if faults:
             raise next(iter(faults.values()))
+        if self.unknown == "refuse" and is_whole and only is None and self.unknown_in(present):
+            raise self._with_unknown(present)
         return entity
 
     def from_invalid_item(self, item: Item, *, require_all_fields: bool = False) -> Entity:
@@ -291,6 +304,12 @@ class EntitySchema:
             )
         if faults:
             values[UNREADABLE] = faults
+        if is_whole and only is None and self.unknown != "drop":
+            unknown = self.unknown_in(item)
+            if not is_complete:
+                unknown |= {name: item[name] for name in self.unread_keys(item)}
+            if unknown:
+                values[UNKNOWN] = unknown
         return entity
 
     @cached_property
@@ -331,9 +350,48 @@ class EntitySchema:
                     absent = f"item[{attribute!r}] if {held} else {absent}"
                 value = f"{value} if {attribute!r} in item else {absent}"
             lines.append(f"    values[{name!r}] = {value}")
+        if self.unknown != "drop":
+            lines += self._unknown_lines(names)
         exec("\n".join([*lines, "    return entity"]), names)
         decode_whole: Callable[[Item], Entity] = names["decode"]
         return decode_whole
+
+    def _unknown_lines(self, names: dict[str, Any]) -> list[str]:
+        """The lines of `decode_whole` that notice attributes which the entity does not declare.
+
+        To count an item's attributes takes less time than to look each of them up.
+        """
+        names["unknown"] = self.unknown_in
+        present = {slot.attribute.name for slot in self.primary.slots}
+        present |= {
+            field.attribute for field in self.fields.values() if not self._has_fixed_absence(field)
+        }
+        others = self.declared_attributes - present - {VERSION_ATTRIBUTE}
+        count = str(len(present) + (self.version > 1))
+        count = " + ".join([count, *(f"({name!r} in item)" for name in sorted(others))])
+        noted = f"values[{UNKNOWN!r}] = unknown(item)"
+        if self.unknown == "refuse":
+            noted = "raise KeyError('unknown')"
+        return [f"    if len(item) != {count}:", f"        {noted}"]
+
+    @cached_property
+    def declared_attributes(self) -> frozenset[str]:
+        """The attributes that the entity writes: its fields, its keys, its tag and its version."""
+        keys = {slot.attribute.name for key in self.keys.values() for slot in key.slots}
+        return self._attributes | keys | {self.table.tag, VERSION_ATTRIBUTE}
+
+    def unknown_in(self, item: Item) -> Item:
+        """The attributes of an item that the entity does not declare."""
+        declared = self.declared_attributes
+        return {name: value for name, value in item.items() if name not in declared}
+
+    def _with_unknown(self, item: Item) -> InvalidItem:
+        """The error for an item with undeclared attributes, if the entity refuses them."""
+        return self.invalid(
+            item,
+            f"the item has attributes that {self.tag} does not declare: {', '.join(sorted(self.unknown_in(item)))}; "
+            "declare them, remove them with @upgrade, or declare the entity with unknown='keep'",
+        )
 
     @staticmethod
     def _has_fixed_absence(field: Attr[Any]) -> bool:

@@ -409,7 +409,7 @@ class Selection:
                 if unusual is None:
                     continue
                 entity, item = unusual
-            found.append((entity, item))
+            found += ((entity, item),)
 
     def _unusual(self, item: Item) -> Found | None:
         """The entity of any item; None for another kind, or if a filter drops it. Raises `InvalidItem`."""

@@ -127,7 +127,8 @@ class Reader:
         tag = schema.table.tag
         if tag in item and item[tag] != schema.marks[tag]:
             return None
-        return cast(E, schema.from_item(item, require_all_fields=True))
+        found: Any = schema.from_item(item, require_all_fields=True)
+        return found  # type: ignore[no-any-return] # no cast, as this is hot
 
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
         """Exactly `size` results; fewer only at the end, or at the query's own limits."""

@@ -337,8 +337,11 @@ class Update(_Changing[E]):
     def finish(self, attributes: Item | None) -> E:
         item = attributes or self._after
         schema = self.schema
-        found = None if item is None else schema.from_invalid_item(item, require_all_fields=True)
-        return cast("E", found)
+        found: Any = None
+        if item is not None:
+            found = schema.from_invalid_item(item, require_all_fields=True)
+        changed: E = found  # no cast, which is a call
+        return changed
 
 
 class Upsert(Update[E]):
