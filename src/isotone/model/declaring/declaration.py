@@ -30,7 +30,9 @@ def declare(
         keys = {key.name: bind_key(key, table, tag) for key in _members(entity, Key).values()}
         _check_primary(keys)
         if unknown not in get_args(Unknown):
-            raise UsageError(f"unknown={unknown!r} is not an option; write 'keep', 'drop' or 'refuse'")
+            raise UsageError(
+                f"unknown={unknown!r} is not an option; write 'keep', 'drop' or 'refuse'"
+            )
         upgrades = _upgrades(entity, version or 1)
         schema = EntitySchema(entity, table, tag, fields, keys, version, upgrades, unknown)
         _check_keys(schema)
