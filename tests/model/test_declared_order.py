@@ -247,3 +247,19 @@ def test_literals_of_the_same_values_keep_their_own_order() -> None:
 
     assert "0_low" in str(Up.primary.where(Up.level == "low").request())
     assert "0_high" in str(Down.primary.where(Down.level == "high").request())
+
+
+def test_an_empty_set_is_compared_as_it_is_stored() -> None:
+    class Bag(Entity, table=Table("bags")):
+        code: Attr[str] = field()
+        tags: Attr[set[str]] = field(default_factory=set)
+
+        primary = Key("B", code).sort("B")
+
+    with isotone.connect(":memory:") as store:
+        store.create_tables(Bag.__schema__.table)
+        store.put(Bag(code="empty"))
+        store.put(Bag(code="full", tags={"a"}))
+        for condition, wanted in [(Bag.tags == set(), ["empty"]), (Bag.tags != set(), ["full"])]:
+            assert [bag.code for bag in store.all(Bag.primary.scan().filter(condition))] == wanted
+            assert [bag.code for bag in store.load(Bag.primary.scan()).where(condition)] == wanted

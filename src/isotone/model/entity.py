@@ -66,6 +66,7 @@ class Entity:
         **more: Any,
     ) -> None:
         super().__init_subclass__(**more)
+        declaration.check_names(cls, vars(Entity))
         if table is None:
             declaration.check_base(cls)
         else:
@@ -73,7 +74,7 @@ class Entity:
             schema.patterns = {name: Pattern(cls, schema, key) for name, key in schema.keys.items()}
             cls.__schema__ = schema
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, /, **values: Any) -> None:
         try:
             schema = self.__schema__
         except AttributeError:
@@ -100,7 +101,7 @@ class Entity:
         entity.__dict__.update(values)
         return entity
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self, /, **changes: Any) -> Self:
         """A copy with some fields changed; raises `UsageError` if not all fields were read."""
         copy = type(self)(**{**self._given(), **changes})
         if UNKNOWN in self.__dict__:

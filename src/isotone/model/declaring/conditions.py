@@ -104,9 +104,13 @@ class Condition:
     __slots__ = ()
 
     def __and__(self, other: Condition) -> Condition:
+        if not isinstance(other, Condition):
+            raise _not_joined(other)
         return All((self, other))
 
     def __or__(self, other: Condition) -> Condition:
+        if not isinstance(other, Condition):
+            raise _not_joined(other)
         return AnyOf((self, other))
 
     def __invert__(self) -> Condition:
@@ -132,6 +136,17 @@ class Condition:
     @abstractmethod
     def __repr__(self) -> str:
         """The condition in source code form, without the name of the class."""
+
+
+def _not_joined(other: object) -> UsageError:
+    if isinstance(other, Operand):
+        return UsageError(
+            f"{other!r} is not a condition, and cannot be joined; compare it: … == True"
+        )
+    return UsageError(
+        f"{other!r} is not a condition, and cannot be joined; Python itself evaluates `is`, `in` and `not`, so "
+        "write ==, .is_in(…) and ~(…), each condition in parentheses"
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

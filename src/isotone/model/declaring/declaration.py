@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import typing
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from isotone.errors import UsageError
@@ -64,6 +65,27 @@ def check_base(base: type[Entity]) -> None:
         _check_default(field)
 
 
+def check_names(entity: type[Entity], taken: Container[str]) -> None:
+    """Refuse a field or a key that would hide a method of every entity."""
+    for name, member in vars(entity).items():
+        is_special = name in taken or name in _INTERNAL or (name[:2] == "__" == name[-2:])
+        if is_special and isinstance(member, Attr):
+            raise UsageError(
+                f"{entity.__name__}: field {name!r} would hide {name} of every entity; name it "
+                f"{name.strip('_')}_, and keep the attribute: {name.strip('_')}_: Attr[…] = field(name={name!r})"
+            )
+        if is_special and isinstance(member, Key):
+            raise UsageError(
+                f"{entity.__name__}: key {name!r} would hide {name} of every entity; give it another name"
+            )
+
+
+_INTERNAL: Final = frozenset({"_known"})
+
+PARAMETERS: Final = frozenset({"when", "consistent"})
+"""Parameters of a store's calls that take the fields of a key by name, such as `get(Order, number=1)`."""
+
+
 def no_table(base: type[Entity]) -> UsageError:
     """The error for an instance of a class that has no table."""
     return UsageError(
@@ -77,6 +99,13 @@ def _check_primary(keys: dict[str, BoundKey]) -> None:
         raise UsageError(
             "it has no primary key to be found by; declare one: "
             'primary = Key("CUSTOMER", customer_id).sort("ORDER", number)'
+        )
+    primary = next(key for key in keys.values() if key.index is None)
+    for name in PARAMETERS & primary.component_names:
+        raise UsageError(
+            f"field {name!r} is a part of the primary key, whose fields are given by name, and {name}=… is a "
+            f"parameter of the same calls; name it {name}_, and keep the attribute: "
+            f"{name}_: Attr[…] = field(name={name!r})"
         )
 
 
@@ -117,6 +146,7 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
         if field.annotation is None:
             field.bind(get_args(hint)[0])
         _check_default(field)
+        _check_type(field)
         if field.options.in_order:
             declared_values(field)
         if field.options.role == "expires":
@@ -130,6 +160,27 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
         )
     _check_plain(entity, hints)
     return fields
+
+
+_QUALIFIERS: Final = (typing.Final, typing.ClassVar, typing.Required, typing.NotRequired)
+
+
+def _check_type(field: Attr[Any]) -> None:
+    """Refuse a type whose values cannot be written, or not be read back."""
+    annotation = field.annotation
+    if annotation in (None, type(None)) or (get_origin(annotation) or annotation) in _QUALIFIERS:
+        raise UsageError(
+            f"field {field.name!r} has type {annotation!r}, of which there are no values"
+        )
+    try:
+        field.wire  # noqa: B018 - made here, so that it is refused here
+    except UsageError as error:
+        raise UsageError(f"field {field.name!r}: {error}") from None
+    except Exception as error:
+        if not hasattr(
+            error, "code"
+        ):  # of pydantic, for a class that is not completely defined yet
+            raise
 
 
 def _check_plain(entity: type[Entity], hints: dict[str, Any]) -> None:

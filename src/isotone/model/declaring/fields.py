@@ -32,7 +32,6 @@ from isotone.model.declaring.conditions import (
 )
 from isotone.model.declaring.places import Place, inside, is_map_of_texts
 from isotone.model.declaring.wire import (
-    ANYTHING,
     WireType,
     choices,
     epoch_type,
@@ -141,8 +140,11 @@ class _Place(Operand[T]):
     def __getitem__(self, element: str | int) -> Inner:
         """A place inside: an element of a list, or a member of a map; raises `UsageError` if there is none."""
         path = (*self._path, element)
-        if self._field.annotation is not None:
-            self._field.place(path)
+        field = self._field
+        if field.annotation is not None and (
+            type(element) is not str or (self._path, ...) not in field._places
+        ):
+            field.place(path)
         return Inner(self._field, path)
 
     def remove(self) -> changes.Change:
@@ -247,6 +249,14 @@ class Attr(_Place[T]):
             return ()
         return tuple(sorted(values, key=lambda value: Decimal(self.wire.encode(value)["N"])))
 
+    def __invert__(self) -> Condition:
+        """The field is False: `~Order.paid` is `Order.paid == False`. For a bool; joined conditions take `~`, too."""
+        if self.annotation is not None and self.wire.code != "BOOL":
+            raise UsageError(
+                f"~{self.name}: only a bool or a condition has an opposite; write {self.name} != …"
+            )
+        return self._compare("=", False)
+
     def declare_order(self) -> None:
         """Let the values compare in the order of their declaration, as `in_order` in a key says."""
         self.is_in_order = True
@@ -302,14 +312,13 @@ class Attr(_Place[T]):
         if not path:
             return self.encode(value)
         try:
-            return self.wire_at(path).encode(value)
+            return self.place(path).wire.encode(value)
         except UsageError as error:
             raise UsageError(f"{place_in(self, path)}: {error}") from None
 
     def wire_at(self, path: PathElements) -> WireType:
         """How values of a place inside the field are written."""
-        annotation = self.place(path).annotation
-        return ANYTHING if annotation is Any else wire_type(annotation)
+        return self.place(path).wire
 
     def place(self, path: PathElements) -> Place:
         """What a place inside the field may hold; raises `UsageError` if the type has no such place."""
@@ -350,6 +359,8 @@ class Attr(_Place[T]):
         for value in values:
             if value is None:
                 return self._compare_with_none(operator, values)
+            if not value and operator in ("=", "<>") and isinstance(value, set | frozenset):
+                return self.missing() if operator == "=" else self.exists()  # how it is stored
             if (
                 self.annotation is not None
             ):  # in the class statement itself the type is not known yet

@@ -12,17 +12,19 @@ import dataclasses
 import difflib
 import typing
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+from functools import cached_property
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from isotone.errors import UsageError
-from isotone.model.declaring.wire import is_scalar, plain, plain_type
+from isotone.model.declaring.wire import ANYTHING, WireType, is_scalar, plain, plain_type, wire_type
 
 _LISTS: Final = (list, tuple, collections.abc.Sequence, collections.abc.MutableSequence)
 _MAPS: Final = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 _SETS: Final = (set, frozenset)
 
 
-class Place(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Place:
     """What a place may hold.
 
     `is_required`: what it is in cannot be without it. `assign` is given where a model of pydantic has its own
@@ -33,6 +35,11 @@ class Place(NamedTuple):
     is_required: bool = False
     is_computed: bool = False
     assign: Callable[[Any], Any] | None = None
+
+    @cached_property
+    def wire(self) -> WireType:
+        """How its values are written."""
+        return ANYTHING if self.annotation is Any else wire_type(self.annotation)
 
 
 UNKNOWN: Final = Place(Any)

@@ -8,16 +8,19 @@ discriminated unions) are written as maps, and validated when they are read.
 
 from __future__ import annotations
 
+import collections.abc
+import os
 import types
 import typing
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Context, Decimal
-from enum import Enum
+from enum import Enum, Flag
 from operator import itemgetter
 from typing import Any, Final, Literal, Optional, Union, get_args, get_origin
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from isotone.errors import UsageError
 from isotone.values.json import from_wire, text_of_bytes, to_wire
@@ -243,7 +246,11 @@ def _class(annotation: type) -> WireType:
     """An enum, a subclass of str, or a class that pydantic knows."""
     if issubclass(annotation, Enum):
         return _enum(annotation)
+    if annotation in (set, frozenset):
+        return _by_pydantic(annotation)._replace(python=annotation)
     if issubclass(annotation, str):
+        if not hasattr(annotation, "__get_pydantic_core_schema__"):
+            _by_pydantic(annotation)  # raises, as no value could be validated
         return _instances(annotation, "S", str, annotation)
     return _by_pydantic(annotation)
 
@@ -252,21 +259,51 @@ def _enum(annotation: type[Enum]) -> WireType:
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, annotation):
             raise _wrong_type(value, f"a member of {annotation.__name__}")
-        return to_wire(value.value)
-
-    code = _code_of([member.value for member in annotation])
-    if code == "S":
-        members = {str(member.value): member for member in annotation}
-        return _scalar(code, encode, annotation, annotation)._replace(
-            read=members.__getitem__, choices=members
-        )
+        return to_wire(plain(value.value))
 
     def decode(value: AttributeValue) -> Any:
         if code is not None and code not in value:  # True == 1, but is not the same choice
             raise _wrong_type(_simplest(value), f"a member of {annotation.__name__}")
         return annotation(_simplest(value))
 
+    code = _code_of(annotation)
+    if not all(_is_read_back(decode, encode(member), member) for member in annotation):
+        return WireType(code, encode, _choice_reader(annotation), python=annotation)
+    if code == "S":
+        members = {str(member.value): member for member in annotation}
+        return _scalar(code, encode, annotation, annotation)._replace(
+            read=members.__getitem__, choices=members
+        )
     return WireType(code, encode, decode, python=annotation)
+
+
+def _is_read_back(
+    decode: Callable[[AttributeValue], Any], stored: AttributeValue, value: Any
+) -> bool:
+    try:
+        return decode(stored) is value
+    except (ValueError, TypeError):
+        return False
+
+
+def _choice_reader(values: Iterable[Any]) -> Callable[[AttributeValue], Any]:
+    """Decodes values that cannot be made from what is stored: it looks them up."""
+    by_stored: dict[str, Any] = {}
+    for value in values:
+        stored = repr(to_wire(plain(value)))
+        if stored in by_stored:
+            raise UsageError(
+                f"{by_stored[stored]!r} and {value!r} are written as the same {stored}"
+            )
+        by_stored[stored] = value
+
+    def decode(value: AttributeValue) -> Any:
+        try:
+            return by_stored[repr(value)]
+        except KeyError:
+            raise ValueError(f"{value!r} is not one of {', '.join(by_stored)}") from None
+
+    return decode
 
 
 def _literal(allowed: tuple[Any, ...]) -> WireType:
@@ -282,9 +319,11 @@ def _literal(allowed: tuple[Any, ...]) -> WireType:
         return value
 
     def encode(value: Any) -> AttributeValue:
-        return to_wire(check(value))
+        return to_wire(plain(check(value)))
 
     code = _code_of(allowed)
+    if any(isinstance(value, Enum) for value in allowed):
+        return WireType(code, encode, _choice_reader(allowed), python=Literal)
     if code == "S":
         choices = {value: value for value in allowed}
         return _scalar(code, encode, choices.__getitem__, Literal)._replace(choices=choices)
@@ -293,7 +332,7 @@ def _literal(allowed: tuple[Any, ...]) -> WireType:
 
 def _code_of(values: Iterable[Any]) -> str | None:
     """The one DynamoDB type of some values; None if they have several."""
-    codes = {next(iter(to_wire(value))) for value in values}
+    codes = {next(iter(to_wire(plain(value)))) for value in values}
     return codes.pop() if len(codes) == 1 else None
 
 
@@ -311,8 +350,28 @@ def _simplest(value: AttributeValue) -> Any:
 def _union(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
     rest = tuple(argument for argument in arguments if argument is not type(None))
     if len(rest) == len(arguments):
+        _check_union(arguments)
         return _by_pydantic(annotation)
     return _optional(wire_type(rest[0] if len(rest) == 1 else Union[rest]))  # noqa: UP007 - made at run time
+
+
+def _check_union(arguments: tuple[Any, ...]) -> None:
+    """Refuse types that look the same in an item: what is read could be either."""
+    by_code: dict[str | None, set[Any]] = {}
+    for wire in map(wire_type, arguments):
+        is_text = wire.python is Literal or (
+            isinstance(wire.python, type) and issubclass(wire.python, str)
+        )
+        is_number = wire.code == "N" and wire.python is not timedelta
+        kind = "text" if is_text else "number" if is_number else wire.python
+        by_code.setdefault(wire.code, set()).add(kind)
+    for code in ("S", "N"):
+        if len(by_code.get(code, ())) > 1:
+            names = " | ".join(getattr(each, "__name__", str(each)) for each in arguments)
+            raise UsageError(
+                f"values of {names} are written alike, as {code}, so that one could be read as another; "
+                "declare one type, or a field for each"
+            )
 
 
 def _optional(inner: WireType) -> WireType:
@@ -382,20 +441,23 @@ _SET_CODES: Final = {"S": "SS", "N": "NS", "B": "BS"}
 
 def _set(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
     element = wire_type(arguments[0])
-    if element.code not in _SET_CODES:
-        return _by_pydantic(annotation)
+    kind = set if get_origin(annotation) in (set, collections.abc.MutableSet) else frozenset
+    if element.code not in _SET_CODES or element.optional:
+        return _by_pydantic(annotation)._replace(python=kind)
     code, member_code = _SET_CODES[element.code], element.code
-    kind = get_origin(annotation)
 
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, set | frozenset):
             raise _wrong_type(value, "a set")
+        if not value:  # DynamoDB has no empty sets
+            return {"L": []}
         return {code: sorted(element.encode(each)[member_code] for each in value)}
 
     def read(content: Any) -> Any:
         return kind([element.decode({member_code: each}) for each in content])
 
-    return _scalar(code, encode, kind if element is _SCALARS[str] else read, kind)
+    wire = _scalar(code, encode, kind if element is _SCALARS[str] else read, kind)
+    return wire._replace(decode=lambda value: kind() if value == {"L": []} else read(value[code]))
 
 
 _CONTAINERS: Final[dict[Any, Callable[[Any, tuple[Any, ...]], WireType]]] = {
@@ -403,26 +465,40 @@ _CONTAINERS: Final[dict[Any, Callable[[Any, tuple[Any, ...]], WireType]]] = {
     dict: _dict,
     set: _set,
     frozenset: _set,
+    collections.abc.Set: _set,
+    collections.abc.MutableSet: _set,
 }
 
 
 def _by_pydantic(annotation: Any) -> WireType:
     """Any type that pydantic can dump to plain Python and validate back."""
-    from pydantic import TypeAdapter
+    if annotation in (Any, object):
+        return ANYTHING._replace(encode=_encode_anything)
     from pydantic_core import PydanticSerializationError
 
-    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+    from isotone.model.declaring.foreign import Foreign
+
+    foreign = Foreign(annotation)
 
     def encode(value: Any) -> AttributeValue:
         try:
-            return to_wire(plain(adapter.dump_python(value, warnings="error")))
+            return to_wire(plain(foreign.dump(value)))
         except PydanticSerializationError:
             name = getattr(annotation, "__name__", None) or str(annotation)
             raise _wrong_type(value, f"a value of type {name}") from None
 
     return WireType(
-        None, encode, lambda value: adapter.validate_python(from_wire(value)), python=annotation
+        None, encode, lambda value: foreign.validate(from_wire(value)), python=annotation
     )
+
+
+def _encode_anything(value: Any) -> AttributeValue:
+    from pydantic_core import to_jsonable_python
+
+    try:
+        return to_wire(plain(value))
+    except UsageError:  # a model, or what else pydantic writes
+        return to_wire(plain(to_jsonable_python(value)))
 
 
 ANYTHING: Final = WireType(None, lambda value: to_wire(plain(value)), from_wire)
@@ -439,8 +515,39 @@ def plain(value: Any) -> Any:
         return plain(value.value)
     if isinstance(value, float):
         return Decimal(repr(value))
+    if isinstance(value, set | frozenset):
+        return _plain_set(value)
     known = _SCALARS.get(type(value))
-    return value if known is None else from_wire(known.encode(value))
+    if known is not None:
+        return from_wire(known.encode(value))
+    return value if value is None or isinstance(value, _WRITTEN) else _as_text(value)
+
+
+_WRITTEN: Final = (str, bytes, bytearray, int, Decimal)
+
+
+def _plain_set(value: Any) -> Any:
+    """A set where DynamoDB has one for its members, else a list."""
+    members = [plain(each) for each in value]
+    kinds = {type(each) for each in members}
+    if len(kinds) == 1 and kinds <= {str, bytes, int, Decimal}:
+        return set(members)
+    return members
+
+
+def _as_text(value: Any) -> Any:
+    """An address, a path or another value that pydantic writes as text, in JSON."""
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+    secret = getattr(value, "get_secret_value", None)
+    if secret is not None:
+        return plain(secret())
+    if isinstance(value, os.PathLike | ZoneInfo):
+        return str(value)
+    try:
+        return plain(to_jsonable_python(value))
+    except PydanticSerializationError:
+        return value  # which `to_wire` refuses by its type
 
 
 # Annotations: the type behind a name
@@ -484,7 +591,9 @@ def choices(annotation: Any) -> tuple[Any, ...] | None:
     present = present_type(annotation)
     if get_origin(present) is Literal:
         return get_args(present)
-    return tuple(present) if isinstance(present, type) and issubclass(present, Enum) else None
+    if not (isinstance(present, type) and issubclass(present, Enum)) or issubclass(present, Flag):
+        return None
+    return tuple(present)
 
 
 def type_text(annotation: Any) -> str:
@@ -514,6 +623,13 @@ def _unwrapped(annotation: Any) -> Any:
     """The annotation without its outermost alias or metadata."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is typing.Annotated:
+        if any(
+            getattr(each, "__name__", type(each).__name__) == "Json"
+            for each in annotation.__metadata__
+        ):
+            raise UsageError(
+                "values of a type Json[…] are no longer JSON once they are parsed; declare the parsed type"
+            )
         return arguments[0]
     if origin is Literal and None in arguments and len(arguments) > 1:
         rest = tuple(each for each in arguments if each is not None)

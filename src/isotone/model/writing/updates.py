@@ -677,9 +677,9 @@ def _extend(schema: EntitySchema, change: Extend) -> Change:
     place = field.place((0,))
     if place.annotation is Any:
         return change
-    elements: Any = list
-    of_all = place._replace(annotation=elements[place.annotation])
-    return replace(change, values=schema.validator.inside(field.name, of_all, list(change.values)))
+    inside = schema.validator.inside
+    values = [inside(f"{field.name}[{n}]", place, each) for n, each in enumerate(change.values)]
+    return replace(change, values=values)
 
 
 def _add_or_discard(schema: EntitySchema, change: Add | Discard) -> Change:
