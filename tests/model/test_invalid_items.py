@@ -493,6 +493,22 @@ def test_an_upgrade_that_fails_names_itself_and_the_item(store: Store) -> None:
         deleted.first  # type: ignore[union-attr] # noqa: B018
 
 
+def test_an_upgrade_that_returns_nothing_does_not_fail_a_write(store: Store) -> None:
+    class Pet(Entity, table=shop, version=2):
+        number: Attr[str] = field()
+        name: Attr[str] = field()
+        primary = Key("PET", number).sort("PET")
+        forget = staticmethod(upgrade(1)(lambda item: None))
+
+    item = {"PK": "PET#1", "SK": "PET", "_type": "Pet", "number": "1", "name": "Rex"}
+    put(store, {name: {"S": text} for name, text in item.items()})
+    with pytest.raises(UsageError, match="is not an item"):
+        store.get(Pet, number="1")
+    deleted = store.delete(Pet, number="1")
+    with pytest.raises(InvalidItem, match="is not an item"):
+        deleted.name  # type: ignore[union-attr] # noqa: B018 - reading it is what fails
+
+
 def stored_at(store: Store, partition: str) -> Any:
     key = {"PK": {"S": partition}, "SK": {"S": "PERSON"}}
     return store.backend.execute("GetItem", {"TableName": "shop", "Key": key})["Item"]

@@ -262,9 +262,13 @@ class EntitySchema:
             pass
         try:
             present = self.upgraded(item)
-        except InvalidItem as error:
+        except (
+            InvalidItem,
+            UsageError,
+        ) as error:  # UsageError: an upgrade that does not return an item
+            fault = error if isinstance(error, InvalidItem) else self.invalid(item, str(error))
             entity: Entity = _new(self.entity)
-            entity.__dict__[UNREADABLE] = dict.fromkeys(self.fields, error)
+            entity.__dict__[UNREADABLE] = dict.fromkeys(self.fields, fault)
             return entity
         return self._decode(present, item, None, True, require_all_fields)
 
