@@ -463,3 +463,17 @@ def test_a_type_that_is_defined_later_is_left_for_later() -> None:
         assert store.get(thing, pk="p") == entity
         assert isinstance(entity.value.inside[0].size, int)
         assert Decimal(entity.value.inside[0].size) == 1
+
+
+def test_a_condition_that_a_sparse_index_implies_is_to_be_left_out() -> None:
+    class Post(Entity, table=Table("posts", indexes={"GSI1": Global("a", "b")})):
+        code: Attr[str] = field()
+        deleted_at: Attr[datetime | None] = field(default=None)
+
+        primary = Key("P", code).sort("P")
+        live = Index("GSI1", "P", when=deleted_at == None).sort(code)  # noqa: E711
+
+    with pytest.raises(
+        UsageError, match=r"live has entries only for .*'deleted_at'; leave this one out"
+    ):
+        Post.live.where(Post.deleted_at.missing())

@@ -151,7 +151,7 @@ def test_what_has_expired_is_not_there(shopping: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ([], "no change was given; write one such as Order.customer.set"),
+        ([], "no change was given; write one such as Order.status.set"),
         (
             [Order.number.set(2)],
             r"part of the primary key .* store\.move\(Order, Order\.number\.set",

@@ -148,6 +148,8 @@ def _comparison(key: BoundKey, condition: Condition, in_key: frozenset[str]) -> 
             "so leave this condition out; to find those without one, use another key and .filter(…)"
         )
     if not isinstance(condition, Comparison) or condition.path:
+        if names not in in_key:
+            _refuse_sparse(key, names)
         raise Unanswerable(
             f"{key.name}: a key cannot answer a condition on {names} that is not a plain comparison of a "
             "field; put it in .filter(…)"

@@ -592,18 +592,27 @@ def validated(
     """
     if not changes:
         raise UsageError(
-            f"no change was given; write one such as {schema.tag}.{next(iter(schema.fields))}.set(…)"
+            f"no change was given; write one such as {schema.tag}.{_changeable(schema)}.set(…)"
         )
     for change in changes:
         if type(change) not in _VALIDATE:
-            field = next(iter(schema.fields))
             raise UsageError(
-                f"{change!r} is not a change; write one such as {schema.tag}.{field}.set(…)"
+                f"{change!r} is not a change; write one such as {schema.tag}.{_changeable(schema)}.set(…)"
             )
         _check_field(schema, change.field, may_move)
     if len(changes) > 1:
         _check_overlap(changes)
     return [_VALIDATE[type(change)](schema, change) for change in changes]
+
+
+def _changeable(schema: EntitySchema) -> str:
+    """A field that an update may change, for a message; any field if there is none."""
+    names = [
+        name
+        for name, field in schema.fields.items()
+        if field.options.role not in _FILLED_IN and name not in schema.identity
+    ]
+    return (names or [*schema.fields])[0]
 
 
 def _check_field(schema: EntitySchema, field: Attr[Any], may_move: bool) -> None:
