@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 MARK: Final = "_keys"
 _PREFIX: Final = "keys of "
-_PLACES: Final = {"S": MARK, "N": "0", "B": "X2tleXM="}
+_PLACES: Final = {"S": MARK, "N": "0", "B": "X2tleXM="}  # the last is _keys in base64
+
+_WHATEVER: Final = object()
 
 Form = Mapping[str, str]
 """For each attribute of a key, how its value is composed."""
@@ -68,7 +70,7 @@ class KeyRecords:
         yield from self.check((schema,), (schema.primary,))
         if self._is_checked and _can_be_recorded(schema.table):
             before = self._records[schema.table].get(_attribute(schema))
-            declared = _to_record(schema, self._records[schema.table])
+            declared = _forms_to_store(schema, self._records[schema.table])
             if before != to_wire(declared):
                 # Refused if another program has recorded its keys in between, which are compared now.
                 with contextlib.suppress(ConditionalCheckFailedException):
@@ -85,10 +87,10 @@ class KeyRecords:
         self.known.update(schema.keys.values())
         self.recorded.add(schema)
 
-    def created(self, table: Table) -> Steps[None]:
+    def record_all(self, table: Table) -> Steps[None]:
         """Record the keys of the entities of a table that was just created.
 
-        Of an entity with several classes, the first write decides.
+        An entity declared by several classes is skipped: its first write records it.
         """
         if self._is_checked and _can_be_recorded(table) and table.entities:
             for schema in table.entities.values():
@@ -101,7 +103,7 @@ class KeyRecords:
 
     def forget(self, table: Table) -> None:
         """Forget the record of a table that was deleted."""
-        self._records.pop(table, None)
+        self._records.pop(table, None)  # and compare all keys again: a read may be of several
         for schema in table.entities.values():
             self.recorded.discard(schema)
         self.known.clear()
@@ -112,9 +114,9 @@ class KeyRecords:
             return
         if key not in schema.keys.values():
             return  # a previous key, which `was` declares
-        if table not in self._records or changes(schema, key, self._records[table]):
+        if table not in self._records or key_differences(schema, key, self._records[table]):
             self._records[table] = yield from _read(table)  # it may have changed since it was read
-            found = changes(schema, key, self._records[table])
+            found = key_differences(schema, key, self._records[table])
             if found:
                 raise KeysChanged(schema.tag, table.name, found)
 
@@ -128,7 +130,7 @@ def differences(table: Table) -> Steps[list[str]]:
         f"has items of {schema.tag} with other keys: {change}"
         for schema in table.entities.values()
         for key in schema.keys.values()
-        for change in changes(schema, key, record)
+        for change in key_differences(schema, key, record)
     ]
 
 
@@ -159,14 +161,16 @@ def _read(table: Table) -> Steps[Item]:
     return item
 
 
-def _update(schema: EntitySchema, declared: Forms, before: Any = ...) -> dict[str, Any]:
+def _update(schema: EntitySchema, declared: Forms, before: Any = _WHATEVER) -> dict[str, Any]:
     """The request that records keys, if those `before` are still recorded."""
     table, attribute = schema.table, _attribute(schema)
     members = {table.tag: {"S": MARK}, attribute: to_wire(declared)}
     sets = [nodes.Set(nodes.Path((name,)), nodes.Literal(each)) for name, each in members.items()]
     request = {"TableName": table.name, "Key": _key(table), "UpdateExpression": update_of(sets)}
     return (
-        request if before is ... else {**request, "ConditionExpression": equal(attribute, before)}
+        request
+        if before is _WHATEVER
+        else {**request, "ConditionExpression": equal(attribute, before)}
     )
 
 
@@ -176,7 +180,7 @@ def _undeclared(table: Table, record: Item) -> list[str]:
     return [tag for tag in tags if tag not in table.entities]
 
 
-def _recorded(schema: EntitySchema, record: Item) -> Forms | None:
+def _stored_forms(schema: EntitySchema, record: Item) -> Forms | None:
     attribute = _attribute(schema)
     if attribute not in record:
         return None
@@ -212,9 +216,9 @@ def _form(key: BoundKey) -> Form:
     return form if key.when is None else {**form, "when": repr(key.when)}
 
 
-def changes(schema: EntitySchema, key: BoundKey, record: Item) -> list[str]:
+def key_differences(schema: EntitySchema, key: BoundKey, record: Item) -> list[str]:
     """How a key that an entity declares differs from the recorded one; empty if its items have it."""
-    recorded = _recorded(schema, record)
+    recorded = _stored_forms(schema, record)
     if recorded is None:
         return [
             f"{tag}, which this program does not declare, has the same primary key, so if {schema.tag} is "
@@ -246,6 +250,7 @@ _CHOICES: Final = re.compile(r"(?<=: )(Choice[^:{}]*): ((?:\S+ )+)(?=\})")
 
 def _grown(old: str, new: str) -> str | None:
     """The one of two forms that has values added at the end of enums; None if they differ otherwise."""
+    # Each value in a form ends in a space, so the beginning of a list is a list.
     if _CHOICES.sub(r"\1", old) != _CHOICES.sub(r"\1", new):
         return None
     before = [values for _, values in _CHOICES.findall(old)]
@@ -268,12 +273,12 @@ def _merged(recorded: Form, declared: Form) -> Form | None:
     return merged
 
 
-def _to_record(schema: EntitySchema, record: Item) -> Forms:
+def _forms_to_store(schema: EntitySchema, record: Item) -> Forms:
     """The keys that all items have once this program writes, too.
 
     An index that is new or has changed stays as it is recorded, until its items are rewritten.
     """
-    recorded = _recorded(schema, record)
+    recorded = _stored_forms(schema, record)
     if recorded is None:
         return forms(schema)
     kept: dict[str, Form] = {}

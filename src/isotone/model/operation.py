@@ -96,11 +96,13 @@ else:
 
     def operation(function, check: CheckArguments | None = None):
         """Mark a method that returns steps as an operation of its host."""
+        # Two functions, because every call of a store would pay for a test of `check`. The name of a
+        # coroutine is what Python's "… was never awaited" tells.
         if check is None:
 
             def call(self, /, *args, **kwargs):
                 result = self.run(function(self, *args, **kwargs))
-                if result.__class__ is CoroutineType:  # for "… was never awaited"
+                if result.__class__ is CoroutineType:
                     result.__qualname__ = f"{self.__class__.__name__}.{function.__name__}"
                 return result
 

@@ -78,8 +78,7 @@ class Operations(Host[M_co]):
         """Execute the first write of an entity by this store, which records its keys."""
         write.prepare()
         yield from self._reader.records.record(write.schema)
-        if is_migrating(write.schema):
-            yield from migrate_keys([write], self.clock)
+        yield from migrate_keys([write], self.clock)
         return (yield from execute(write, self.clock, is_prepared=True))
 
     # Tables
@@ -231,8 +230,7 @@ class Operations(Host[M_co]):
         Cost: twice that of single writes. The end of the block raises `TransactionFailed`. Raises
         `Unsupported` if the engine has no transactions.
         """
-        if not self.capabilities.transactions:
-            self.capabilities.require(["transactions"], "a transaction")
+        self.capabilities.require(["transactions"], "a transaction")
         return Transaction(self, self.clock, self._reader.records)
 
     @operation
@@ -259,6 +257,8 @@ class Operations(Host[M_co]):
         return migration.rewrite(schema_of(entity), self.clock, self._reader.records, progress)
 
     # Reading
+    #
+    # While keys have two widths, only complete results can be merged, so reads by pages are refused.
 
     @operation
     def get(
@@ -268,6 +268,7 @@ class Operations(Host[M_co]):
 
         store.get(Order, customer_id="2b5a41c0", number=157)
         """
+        # `values` is there for get(order) and get(Order, "2b5a41c0"), to say what to write instead.
         if values or not isinstance(entity, type):
             require_class("get", entity, values)
         if is_migrating(schema_of(entity)):
@@ -395,7 +396,7 @@ class Store(Operations[Waits], Waits):
 
         Errors of the backend are raised inside the operation, at its request.
         """
-        execute = self.backend.execute
+        send = self.backend.execute
         deadline: Deadline | None = None
         until: float | None = None
         try:
@@ -403,13 +404,14 @@ class Store(Operations[Waits], Waits):
             while True:
                 if type(step) is Pause:
                     deadline = deadline or Deadline(self.deadline)
-                    late, until = deadline.passed_by(step), deadline.until
+                    late = deadline.passed_by(step)
+                    until = deadline.until  # the backend's own retries share it from now on
                     if late is None:
                         time.sleep(step.seconds)
                     step = steps.send({}) if late is None else steps.throw(late)
                     continue
                 try:
-                    response = execute(step.operation, step.request, until)
+                    response = send(step.operation, step.request, until)
                 except IsotoneError as error:
                     step = steps.throw(with_hint(error, step))
                 else:
@@ -476,7 +478,7 @@ class AsyncStore(Operations[Awaits], Awaits):
 
     async def run(self, steps: Steps[R]) -> R:
         """Run the steps of an operation to their end; see `Store.run`."""
-        execute = self.backend.execute
+        send = self.backend.execute
         deadline: Deadline | None = None
         until: float | None = None
         try:
@@ -484,13 +486,14 @@ class AsyncStore(Operations[Awaits], Awaits):
             while True:
                 if type(step) is Pause:
                     deadline = deadline or Deadline(self.deadline)
-                    late, until = deadline.passed_by(step), deadline.until
+                    late = deadline.passed_by(step)
+                    until = deadline.until  # the backend's own retries share it from now on
                     if late is None:
                         await _sleep(step.seconds)
                     step = steps.send({}) if late is None else steps.throw(late)
                     continue
                 try:
-                    response = await execute(step.operation, step.request, until)
+                    response = await send(step.operation, step.request, until)
                 except IsotoneError as error:
                     step = steps.throw(with_hint(error, step))
                 else:

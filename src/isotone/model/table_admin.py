@@ -107,7 +107,7 @@ def create_tables(
         yield from ensure_expiry(table)
         yield from ensure_stream(table)
         if table.name in made:
-            yield from records.created(table)
+            yield from records.record_all(table)
     return made
 
 

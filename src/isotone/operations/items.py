@@ -110,7 +110,7 @@ class DeleteItem(Structure, frozen=True):
 
 Write = PutItem | DeleteItem | UpdateItem
 
-_check_parameters: Final = checker(
+_check_write: Final = checker(
     Parameters(
         expressions=("condition_expression",),
         with_values=("condition_expression",),
@@ -129,6 +129,7 @@ _check_update: Final = checker(
         filters=("expected",),
     )
 )
+# Most requests have none of these: to compare them once takes less time than to check each.
 _WRITE_OPTIONS: Final = (
     "condition_expression",
     "conditional_operator",
@@ -162,7 +163,7 @@ def put_item(engine: Engine, request: PutItem) -> Answer:
         answer: dict[str, Any] = {}
         if old is not None and request.return_values == "ALL_OLD":
             answer["Attributes"] = msgspec.Raw(body_of(old))
-        if meter is not None or request.return_item_collection_metrics is not None:
+        if meter is not None or request.return_item_collection_metrics is not None:  # rare
             _add_metrics(answer, engine, table, item, request, meter)
     return answer
 
@@ -248,9 +249,9 @@ def shown(record: bytes, projection: Projection | None) -> Item | msgspec.Raw:
     return projection.project(item_of(record))
 
 
-def check_put_item(request: PutItem | DeleteItem) -> None:
+def check_put_or_delete(request: PutItem | DeleteItem) -> None:
     """Check the combination of parameters of a PutItem or DeleteItem."""
-    _check_parameters(request)
+    _check_write(request)
     if request.return_values not in (None, "NONE", "ALL_OLD"):
         raise ValidationException("ReturnValues can only be ALL_OLD or NONE")
 
@@ -259,7 +260,7 @@ def _condition_of(request: PutItem | DeleteItem) -> tuple[Binding | None, Matche
     """The condition of a put or a delete, and the binding to check its keys; None for both without options."""
     if _options_of(request) == _NO_OPTIONS:
         return None, None
-    check_put_item(request)
+    check_put_or_delete(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
     matches = _write_condition(request, binding)
     binding.check()

@@ -214,7 +214,8 @@ class Ranking:
                 self._tree.forget()  # a slot may belong to another child by now
             except (Overtaken, Contended) as failure:
                 last = failure
-            yield from self._tree.pause(number)
+            if number < ATTEMPTS - 1:
+                yield from self._tree.pause(number)
         raise self._tree.contended(ATTEMPTS) from last
 
     def change(
@@ -271,7 +272,8 @@ class Ranking:
             if leaf is None or not leaf.low <= key < leaf.high:
                 tree.forget([turn.inner.node for turn in path.turns])
                 return None
-            if (key in leaf.keys) != (by < 0):
+            is_there, is_leaving = key in leaf.keys, by < 0
+            if is_there is not is_leaving:
                 raise Overtaken(key)
         if _is_exchange(moves):
             return moves  # the leaf keeps its size

@@ -53,7 +53,8 @@ def retry_on_conflict(attempt: Callable[[], Steps[R]], what: str, advice: str) -
         try:
             return (yield from attempt())
         except WriteRefused:
-            yield from backoff(number, steepest=_STEEPEST)
+            if number < ATTEMPTS - 1:
+                yield from backoff(number, steepest=_STEEPEST)
     raise Contended(f"others wrote {what} during each of {ATTEMPTS} attempts; {advice}")
 
 

@@ -50,7 +50,7 @@ def test_an_hour_that_comes_twice_is_two_instants() -> None:
 @pytest.mark.parametrize("codec", [Instant(), EpochInstant()])
 def test_a_naive_datetime_is_refused_with_the_reason(codec: Any) -> None:
     with pytest.raises(
-        UsageError, match="2020-01-11T00:00:00 has no time zone, so it does not name"
+        UsageError, match="2020-01-11T00:00:00 has no time zone, so it does not identify"
     ):
         codec.encode(datetime(2020, 1, 11))
 
