@@ -8,6 +8,7 @@ discriminated unions) are written as maps, and validated when they are read.
 
 from __future__ import annotations
 
+import collections
 import collections.abc
 import os
 import types
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Context, Decimal
 from enum import Enum, Flag
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, Literal, Optional, Union, get_args, get_origin
 from uuid import UUID
@@ -482,7 +484,7 @@ def _by_pydantic(annotation: Any) -> WireType:
 
     def encode(value: Any) -> AttributeValue:
         try:
-            return to_wire(plain(foreign.dump(value)))
+            return to_wire(plain(foreign.dump(value), typed=True))
         except PydanticSerializationError:
             name = getattr(annotation, "__name__", None) or str(annotation)
             raise _wrong_type(value, f"a value of type {name}") from None
@@ -493,34 +495,39 @@ def _by_pydantic(annotation: Any) -> WireType:
 
 
 def _encode_anything(value: Any) -> AttributeValue:
-    from pydantic_core import to_jsonable_python
+    return to_wire(plain(_any_adapter().dump_python(value)))
 
-    try:
-        return to_wire(plain(value))
-    except UsageError:  # a model, or what else pydantic writes
-        return to_wire(plain(to_jsonable_python(value)))
+
+@lru_cache(maxsize=1)
+def _any_adapter() -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Any)
 
 
 ANYTHING: Final = WireType(None, lambda value: to_wire(plain(value)), from_wire)
 """Values whose type is not declared."""
 
 
-def plain(value: Any) -> Any:
-    """A dumped value; types that DynamoDB lacks are converted to text or numbers."""
+def plain(value: Any, *, typed: bool = False) -> Any:
+    """A dumped value; types that DynamoDB lacks are converted to text or numbers.
+
+    `typed`: the value has a declared type, so that any set may be a list, and an address a text.
+    """
     if isinstance(value, dict):
-        return {str(plain(name)): plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return {str(plain(name)): plain(each, typed=typed) for name, each in value.items()}
+    if isinstance(value, list | tuple | collections.deque):
+        return [plain(each, typed=typed) for each in value]
     if isinstance(value, Enum):
         return plain(value.value)
     if isinstance(value, float):
         return Decimal(repr(value))
-    if isinstance(value, set | frozenset):
-        return _plain_set(value)
     known = _SCALARS.get(type(value))
     if known is not None:
         return from_wire(known.encode(value))
-    return value if value is None or isinstance(value, _WRITTEN) else _as_text(value)
+    if not typed or value is None or isinstance(value, _WRITTEN):
+        return value
+    return _plain_set(value) if isinstance(value, set | frozenset) else _as_text(value)
 
 
 _WRITTEN: Final = (str, bytes, bytearray, int, Decimal)
@@ -528,7 +535,7 @@ _WRITTEN: Final = (str, bytes, bytearray, int, Decimal)
 
 def _plain_set(value: Any) -> Any:
     """A set where DynamoDB has one for its members, else a list."""
-    members = [plain(each) for each in value]
+    members = [plain(each, typed=True) for each in value]
     kinds = {type(each) for each in members}
     if len(kinds) == 1 and kinds <= {str, bytes, int, Decimal}:
         return set(members)
@@ -541,11 +548,11 @@ def _as_text(value: Any) -> Any:
 
     secret = getattr(value, "get_secret_value", None)
     if secret is not None:
-        return plain(secret())
+        return plain(secret(), typed=True)
     if isinstance(value, os.PathLike | ZoneInfo):
         return str(value)
     try:
-        return plain(to_jsonable_python(value))
+        return plain(to_jsonable_python(value), typed=True)
     except PydanticSerializationError:
         return value  # which `to_wire` refuses by its type
 
