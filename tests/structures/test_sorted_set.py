@@ -541,3 +541,13 @@ def test_with_ranks_a_change_happens_once_whose_answer_was_lost(memory: Store) -
     assert ranked.zcard() == 97
     assert ranked.ranking is not None
     assert memory.run(ranked.ranking._check()).faults == []
+
+
+@pytest.mark.parametrize(("member", "instead"), [(b"a", r"b'a'\.decode\(\)"), (7, r"str\(7\)")])
+def test_a_member_that_is_not_a_text_is_refused_with_what_to_write(
+    memory: Store, member: Any, instead: str
+) -> None:
+    ranks = SortedSet(memory, "ranks")
+    ranks.create_table()
+    with pytest.raises(errors.UsageError, match=f"members are texts, so write {instead}"):
+        ranks.zadd({member: 1})

@@ -167,8 +167,9 @@ class Members:
     def key_of(self, member: str) -> dict[str, Any]:
         """The fields of a member's primary key."""
         if not isinstance(member, str):
+            instead = f"{member!r}.decode()" if isinstance(member, bytes) else f"str({member!r})"
             raise UsageError(
-                f"{member!r} cannot be a member: members are texts, so write str({member!r})"
+                f"{member!r} cannot be a member: members are texts, so write {instead}"
             )
         if type(member) is not str:
             member = str.__str__(member)  # of an enum, its value
