@@ -223,7 +223,7 @@ WRONG_CALLS: dict[str, tuple[Callable[[Shop], object], str]] = {
         lambda shop: shop.store.update(
             shop.order, shop.order.number == 3, customer_id="a", number=1
         ),
-        "is not a change; write one such as Order.customer_id.set(…)",
+        "is not a change; write one such as Order.status.set(…)",
     ),
     "a list of changes": (
         lambda shop: shop.store.update(
