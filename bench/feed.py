@@ -53,7 +53,7 @@ def run(effort: Effort) -> list[Row]:
                 _follow(feed, author, number)
         with isotone.connect(path) as store:
             feed = Feed(store)
-            worker = Member(feed.worker.plan(), store)
+            worker = Member(feed.worker().plan, store)
             worker.coordinate()
             while worker.work():
                 pass  # what was followed
