@@ -17,7 +17,7 @@ from isotone.operations import legacy
 from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding, Parameters, checker
 from isotone.operations.capacity import Meter, add_capacity, collections_metrics
-from isotone.operations.fitting import requested_key
+from isotone.operations.item_validation import requested_key
 from isotone.operations.items import shown
 from isotone.operations.legacy import refuse_repeated_names
 from isotone.operations.members import (

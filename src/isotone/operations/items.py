@@ -16,7 +16,7 @@ from isotone.operations import legacy
 from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding, Matches, Parameters, bound, checker
 from isotone.operations.capacity import Meter, collection_metrics, meter_for
-from isotone.operations.fitting import requested_key
+from isotone.operations.item_validation import requested_key
 from isotone.operations.legacy import refuse_repeated_names
 from isotone.operations.members import (
     AttributeMap,

@@ -39,7 +39,7 @@ from isotone.expressions.projection import Projection
 from isotone.expressions.refusals import KEY_UNSUPPORTED, WRONG_TYPE
 from isotone.expressions.update import Update
 from isotone.operations import members
-from isotone.operations.fitting import INVALID
+from isotone.operations.item_validation import INVALID
 from isotone.values.attributes import AttributeValue, Item, canonical_value
 from isotone.values.types import compare
 

@@ -18,7 +18,7 @@ from isotone.operations import legacy
 from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding, Parameters, bound, checker
 from isotone.operations.capacity import Meter, meter_for
-from isotone.operations.fitting import INVALID, MISMATCH, check_key_condition, unfit_values
+from isotone.operations.item_validation import INVALID, MISMATCH, check_key_condition, unfit_values
 from isotone.operations.legacy import refuse_repeated_names
 from isotone.operations.members import (
     AttributeMap,

@@ -37,7 +37,7 @@ from isotone.errors import (
 )
 from isotone.operations.action import Answer, action
 from isotone.operations.descriptions import key_elements
-from isotone.operations.fitting import INVALID
+from isotone.operations.item_validation import INVALID
 from isotone.operations.members import EntityName, PositiveInteger, Structure
 from isotone.operations.names import table_arn
 

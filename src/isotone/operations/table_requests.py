@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from isotone import limits
 from isotone.errors import LimitExceededException, ValidationException
-from isotone.operations.fitting import INVALID
+from isotone.operations.item_validation import INVALID
 from isotone.operations.members import (
     BillingMode,
     ControlTableName,

@@ -33,7 +33,7 @@ from isotone.errors import (
 )
 from isotone.operations.action import Answer, action
 from isotone.operations.descriptions import table_description
-from isotone.operations.fitting import INVALID
+from isotone.operations.item_validation import INVALID
 from isotone.operations.members import Structure
 from isotone.operations.names import described_table, table_name
 from isotone.operations.table_requests import (

@@ -24,7 +24,7 @@ from isotone.expressions import Projection
 from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding, Parameters, bound, checker
 from isotone.operations.capacity import Meter, add_capacity, collections_metrics
-from isotone.operations.fitting import requested_key
+from isotone.operations.item_validation import requested_key
 from isotone.operations.items import shown
 from isotone.operations.members import (
     AttributeMap,

@@ -10,7 +10,7 @@ from tests.engine.test_layout import MIXED, NUMBERS, TEXTS, text, texts
 
 from isotone.errors import ValidationException
 from isotone.expressions import KeyRange
-from isotone.operations.fitting import check_key_condition, requested_key
+from isotone.operations.item_validation import check_key_condition, requested_key
 
 
 @given(texts, texts)
