@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 from isotone.clock import Clock
 from isotone.errors import AlreadyExists, TooMany, UsageError, WriteRefused
@@ -196,7 +196,7 @@ def _get_previous(schema: EntitySchema, key: Item, *, consistent: bool) -> Steps
     return item
 
 
-def has_two_widths(read: Read[Any]) -> bool:
+def has_two_widths(read: Read[E]) -> TypeGuard[Query[E]]:
     """Whether a read covers keys of two widths, which have no common order."""
     return isinstance(read, Query) and any(map(previous_bound_key, read.keys))
 

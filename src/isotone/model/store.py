@@ -19,7 +19,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Never, Self, TypeVar, cast
+from typing import Any, Never, Self, TypeVar
 
 from isotone import limits
 from isotone.backends.interface import DYNAMODB, AsyncBackend, Backend, Capabilities
@@ -47,7 +47,7 @@ from isotone.model.steps import Batches, Deadline, Pause, Steps, with_hint
 from isotone.model.streams import Changes, Event
 from isotone.model.table_admin import Difference, Throughput
 from isotone.model.transactions import Transaction, get_together
-from isotone.model.writing import batches
+from isotone.model.writing.batches import WriteProgress, delete_many, put_many
 from isotone.model.writing.executor import execute
 from isotone.model.writing.saving import Delete, Put
 from isotone.model.writing.updates import Move, Update, Upsert
@@ -200,7 +200,7 @@ class Operations(Host[M_co]):
 
     @operation
     def put_many(
-        self, entities: Iterable[Entity], *, progress: batches.WriteProgress | None = None
+        self, entities: Iterable[Entity], *, progress: WriteProgress | None = None
     ) -> Steps[int]:
         """Put entities of any kinds, 25 to a request; return their number. Cost: one write each.
 
@@ -208,7 +208,7 @@ class Operations(Host[M_co]):
         or unique values, which need conditions, and `BatchIncomplete` with the entries that the service kept
         refusing; all batches before are written.
         """
-        return batches.put_many(entities, self.clock, self._reader.records, progress)
+        return put_many(entities, self.clock, self._reader.records, progress)
 
     @operation
     def delete_many(
@@ -216,13 +216,13 @@ class Operations(Host[M_co]):
         targets: type[Entity] | Iterable[Entity],
         keys: Iterable[Mapping[str, Any]] = (),
         *,
-        progress: batches.WriteProgress | None = None,
+        progress: WriteProgress | None = None,
     ) -> Steps[int]:
         """Delete entities, or a class's entities by their keys; return how many were given.
 
         Cost: one write each. Raises as `put_many` does.
         """
-        return batches.delete_many(targets, keys, self._reader.records, progress)
+        return delete_many(targets, keys, self._reader.records, progress)
 
     def transaction(self) -> Transaction[M_co]:
         """Collect writes to several entities; the end of the block sends all or none.
@@ -326,21 +326,21 @@ class Operations(Host[M_co]):
     def all(self, read: Read[E], *, at_most: int | None = None) -> Steps[list[E]]:
         """Return all results; raises `TooMany` if there are more than `at_most`."""
         if has_two_widths(read):
-            return migration.read_all(self._reader, cast("Query[E]", read), at_most)
+            return migration.read_all(self._reader, read, at_most)
         return self._reader.all(read, at_most=at_most)
 
     @operation
     def first(self, read: Read[E]) -> Steps[E | None]:
         """Return the first result, or None."""
         if has_two_widths(read):
-            return migration.read_first(self._reader, cast("Query[E]", read))
+            return migration.read_first(self._reader, read)
         return self._reader.first(read)
 
     @operation
     def count(self, read: Read[E]) -> Steps[int]:
         """Count the results. Cost: as much as reading them."""
         if has_two_widths(read):
-            return migration.count(self._reader, cast("Query[E]", read))
+            return migration.count(self._reader, read)
         return self._reader.count(read)
 
     @operation
