@@ -126,7 +126,7 @@ class Ranks:
         return self.store.run(self.ranking.rebuild(in_batches(keys, size), **more))
 
     def check(self, keys: list[str]) -> None:
-        findings = self.store.run(self.ranking._check())
+        findings = self.store.run(self.ranking.check())
         assert findings.faults == []
         assert findings.keys == len(keys) == self.size()
         assert self.at(0, len(keys) + 1) == keys
@@ -292,7 +292,7 @@ def test_readers_see_one_moment_while_writers_divide_and_join(tmp_path: Path) ->
         for thread in readers:
             thread.join()
         assert failures == []
-        findings = store.run(both[0].ranking._check())
+        findings = store.run(both[0].ranking.check())
         assert findings.faults == []
         assert findings.keys == members + 1
 
@@ -539,7 +539,7 @@ def test_members_as_long_as_keys_allow(memory: Store) -> None:
         ranks.change(entering=key)
     assert ranks.rank(keys[150]) == 150
     assert ranks.at(0, 3, reverse=True) == [keys[2498], keys[2496], keys[2494]]
-    assert memory.run(ranks.ranking._check()).faults == []
+    assert memory.run(ranks.ranking.check()).faults == []
 
 
 def test_over_an_async_store() -> None:

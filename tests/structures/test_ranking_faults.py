@@ -108,7 +108,7 @@ def test_a_ranking_that_is_cleared_while_others_write_is_whole_afterwards(hasty:
                     assert "or deleted" in str(error)  # noqa: PT017 - it may also go through
         ranks = ranks_in(hasty)
         ranks.change(entering=key_of(501))
-        findings = hasty.run(ranks.ranking._check())
+        findings = hasty.run(ranks.ranking.check())
         assert findings.faults == []
         hasty.run(ranks.ranking.clear())
 
@@ -259,7 +259,7 @@ def test_answers_that_are_lost_change_nothing(hasty: Store) -> None:
     expected = sorted((score, member) for member, score in sums.items())
     assert ranked.zrange(0, -1) == [member for _, member in expected]
     assert ranked.ranking is not None
-    assert hasty.run(ranked.ranking._check()).faults == []
+    assert hasty.run(ranked.ranking.check()).faults == []
 
 
 def test_eight_writers_whose_transactions_meet(hasty: Store) -> None:
@@ -391,12 +391,12 @@ def test_the_check_finds_damage_of_each_kind(hasty: Store) -> None:
     for damage in (drop_leaf, drop_key, add_foreign_key, move_bound, miscount, add_orphan):
         ranks = ranks_in(hasty)
         ranks.rebuild(KEYS)
-        assert hasty.run(ranks.ranking._check()).faults == []
+        assert hasty.run(ranks.ranking.check()).faults == []
         damage()
-        assert hasty.run(ranks.ranking._check()).faults != [], damage.__name__
+        assert hasty.run(ranks.ranking.check()).faults != [], damage.__name__
     ranks.rebuild(KEYS)
     rename_shape()
-    assert hasty.run(ranks.ranking._check()).faults != []
+    assert hasty.run(ranks.ranking.check()).faults != []
 
 
 # Sizes
@@ -457,5 +457,5 @@ def test_what_is_remembered_of_a_large_tree_has_an_end(
         assert ranks.rank(keys[place]) == place
         assert ranks.at(place, 2) == keys[place : place + 2]
         if place % 20 == 0:
-            tree.forget()
+            tree.forget_all()
         assert max(len(tree.shapes), len(tree.counts)) <= 30

@@ -540,7 +540,7 @@ def test_with_ranks_a_change_happens_once_whose_answer_was_lost(memory: Store) -
         assert again.zrem("m050") == 1
     assert ranked.zcard() == 97
     assert ranked.ranking is not None
-    assert memory.run(ranked.ranking._check()).faults == []
+    assert memory.run(ranked.ranking.check()).faults == []
 
 
 @pytest.mark.parametrize(("member", "instead"), [(b"a", r"b'a'\.decode\(\)"), (7, r"str\(7\)")])

@@ -98,7 +98,7 @@ def test_ranks_that_are_made_anew_miss_no_change_of_others(
             0, -1, withscores=True
         )
         assert first.ranking is not None
-        assert store.run(first.ranking._check()).faults == []
+        assert store.run(first.ranking.check()).faults == []
         added = 7 * (15 - len(refused))
         assert sum(score for _, score in first.zrange(0, -1, withscores=True)) == (
             added + sum(range(members))

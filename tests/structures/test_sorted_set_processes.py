@@ -38,7 +38,7 @@ def check(address: str, sums: Counter[str] | None = None) -> None:
         contested = SortedSet(store, NAME, ranked=True)
         unranked = SortedSet(store, NAME)
         assert contested.ranking is not None
-        findings = store.run(contested.ranking._check())
+        findings = store.run(contested.ranking.check())
         assert findings.faults == []
         recount = unranked.zrange(0, -1, withscores=True)
         assert contested.zrange(0, -1, withscores=True) == recount

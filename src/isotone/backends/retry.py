@@ -2,8 +2,7 @@
 
 The transports share this: each sends a request, asks `Attempts` after a failure, and waits in its own way.
 
-The delay is random between zero and a bound that doubles with every attempt ("full jitter"), so that clients
-that were throttled together do not retry together.
+Everything that backs off, here and in the model and the structures, takes its delays from `full_jitter`.
 
 A write whose answer was lost may have been executed. Like AWS's SDKs, Isotone retries it: a repeated put or
 delete has the same effect, and a transaction carries a token that prevents a second execution. An update
@@ -41,6 +40,9 @@ _THROTTLED: Final = frozenset(
 )
 
 
+_MOST_DOUBLINGS: Final = 30  # a float cannot be doubled for ever
+
+
 # Errors after which a whole call may succeed later, though the request is not retried at once.
 _TRANSIENT: Final = (
     BatchIncomplete,
@@ -50,6 +52,23 @@ _TRANSIENT: Final = (
     StorageBusy,
     StorageFull,
 )
+
+
+def full_jitter(
+    attempt: int,
+    *,
+    first: float,
+    longest: float,
+    random: Callable[[], float] = random.random,
+) -> float:
+    """Seconds to wait after attempt 1, 2, … failed: random, up to a bound that doubles from `first` to `longest`.
+
+    So clients that failed together do not retry together.
+
+    >>> [full_jitter(attempt, first=0.05, longest=0.3, random=lambda: 1.0) for attempt in (1, 2, 3, 4)]
+    [0.05, 0.1, 0.2, 0.3]
+    """
+    return random() * min(longest, first * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS))
 
 
 def is_retryable(error: Exception) -> bool:
@@ -94,7 +113,7 @@ class Retries:
         """
         if attempt >= self.attempts or not is_retryable(error):
             return None
-        delay = float(self.random() * min(self.longest, self.base * 2 ** (attempt - 1)))
+        delay = full_jitter(attempt, first=self.base, longest=self.longest, random=self.random)
         if deadline is not None and time.monotonic() + delay > deadline:
             return None
         return delay

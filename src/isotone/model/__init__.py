@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isotone.backends.retry import is_transient
+from isotone.backends.retry import full_jitter, is_transient
 from isotone.codec.ids import uuid7
 from isotone.model import streams
 from isotone.model.connecting import aconnect, connect
@@ -78,6 +78,7 @@ __all__ = [
     "escape",
     "expires",
     "field",
+    "full_jitter",
     "in_order",
     "is_transient",
     "iteration",

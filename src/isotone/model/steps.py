@@ -15,7 +15,6 @@ attempts; the backend gets it with each request, so that its own retries share i
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from typing import Final, TypeVar, final
 from msgspec import Struct
 
 from isotone.backends.interface import Request, Response
+from isotone.backends.retry import full_jitter
 from isotone.errors import (
     DeadlineExceeded,
     IsotoneError,
@@ -60,11 +60,7 @@ Batches = Generator[Steps[list[R]], list[R], None]
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How often to try, and how long to pause in between.
-
-    The pause is random, up to a bound that doubles ("full jitter"), so that clients that failed together
-    do not retry together.
-    """
+    """How often to try, and how long to pause in between: up to `first` seconds, doubled up to `longest`."""
 
     attempts: int
     first: float
@@ -72,8 +68,7 @@ class Backoff:
 
     def pause(self, attempt: int) -> Pause:
         """The pause after failed attempt 1, 2, …"""
-        bound = min(self.longest, self.first * 2.0 ** min(attempt - 1, 30))
-        return Pause(random.uniform(0, bound), attempt)
+        return Pause(full_jitter(attempt, first=self.first, longest=self.longest), attempt)
 
 
 CONTENTION: Final = Backoff(attempts=12, first=0.005, longest=0.5)

@@ -25,7 +25,7 @@ keys, with up to four keys in a leaf:
 - **A full leaf** is split before a key enters, and a sparse one joined to its neighbour before a key leaves
   (`ranking_balance`). **A rebuild** makes all nodes again (`ranking_rebuild`).
 
-The invariants, which `_check` verifies:
+The invariants, which `check` verifies:
 
 1. A child of a node of level n is a node of level n - 1; leaves have level 0.
 2. The entries of a node (keys, or starts of children) ascend, and lie in its range. A leaf holds the range that the
@@ -136,6 +136,13 @@ class Overtaken(Exception):
     """The leaving key is not there, or the entering one is: others changed the member. Read it again."""
 
 
+class Place(NamedTuple):
+    """Where a key stands: the numbers of smaller and of greater keys."""
+
+    smaller: int
+    greater: int
+
+
 class Findings(NamedTuple):
     """The result of a consistency check: faults in words, and the number of keys."""
 
@@ -163,8 +170,8 @@ class Ranking:
         (path,), view = yield from self._tree.look_up(key)
         return view.rank(key, path)
 
-    def place(self, key: str) -> Steps[tuple[int, int] | None]:
-        """The numbers of smaller and of greater keys, at one moment; None if the key is absent.
+    def place(self, key: str) -> Steps[Place | None]:
+        """Where a key stands, at one moment; None if it is absent.
 
         Reads as `rank` does.
         """
@@ -172,7 +179,7 @@ class Ranking:
         if key not in view.keys[path.end]:
             return None
         rank = view.rank(key, path)
-        return rank, sum(view.counts[ROOT]) - rank - 1
+        return Place(rank, sum(view.counts[ROOT]) - rank - 1)
 
     def count(self, low: str, high: str) -> Steps[int]:
         """The number of keys from `low` (included) to `high` (not included), at one moment."""
@@ -206,15 +213,15 @@ class Ranking:
     def settle(self, attempt: Callable[[], Steps[R]]) -> Steps[R]:
         """Run an attempt (read, `change`, commit) until nobody interferes; raises `Contended` in the end."""
         last: Exception | None = None
-        for number in range(ATTEMPTS):
+        for number in range(1, ATTEMPTS + 1):
             try:
                 return (yield from attempt())
             except TransactionFailed as failure:
                 last = failure
-                self._tree.forget()  # a slot may belong to another child by now
+                self._tree.forget_all()  # a slot may belong to another child by now
             except (Overtaken, Contended) as failure:
                 last = failure
-            if number < ATTEMPTS - 1:
+            if number < ATTEMPTS:
                 yield from self._tree.pause(number)
         raise self._tree.contended(ATTEMPTS) from last
 
@@ -328,10 +335,10 @@ class Ranking:
 
     # Consistency
 
-    def _check(self) -> Steps[Findings]:
-        """Verify all that is true of every tree (see the module), for tests. Reads it all; nobody may write."""
+    def check(self) -> Steps[Findings]:
+        """Consistency check, for tests: verifies the invariants of the module. Nobody may write meanwhile."""
         tree, faults, expected, actual = self._tree, list[str](), 0, 0
-        tree.forget()
+        tree.forget_all()
         root = yield from tree.learn(ROOT)
         number = 0 if root is None else sum(root[1])
         if root is not None:

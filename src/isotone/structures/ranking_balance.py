@@ -119,46 +119,47 @@ class Balance:
     def _regroup(
         self, above: Inner, first: int, nodes: Sequence[Node], parts: Sequence[Sequence[Entry]]
     ) -> Steps[None]:
-        """Make nodes of other parts from some neighbours, of which the first has this place.
+        """Put the entries of some neighbours, of which the first has this place, into other parts.
 
-        Names are used again in order. An additional part gets a new name; a node that is left over is deleted.
+        Each part goes into one of the nodes, in order; one more part than nodes goes into a new node, and a node
+        without a part is deleted.
         """
         level, tx = above.level - 1, self._tree.calls.transaction()
-        lows = [nodes[0].low, *borders(level, parts)]
-        highs = [*lows[1:], nodes[-1].high]
-        names = [*(node.name for node in nodes), new_name()]
-        conditions = [*(node.unchanged for node in nodes), None]
-        made = [
-            Entry(low, name, total(part))
-            for low, name, part in zip(lows, names, parts, strict=False)
-        ]
-        self._replace(tx, above, range(first, first + len(nodes)), made)
-        for entry, part, high, condition in zip(made, parts, highs, conditions, strict=False):
-            _write(tx, self._tree.items(entry.node, level, part, entry.low, high), condition)
+        limits = [nodes[0].low, *borders(level, parts), nodes[-1].high]
+        made: list[Entry] = []
+        for place, (part, (low, high)) in enumerate(zip(parts, pairwise(limits), strict=True)):
+            node = nodes[place] if place < len(nodes) else None
+            entry = Entry(low, new_name() if node is None else node.name, total(part))
+            items = self._tree.items(entry.node, level, part, low, high)
+            _write(tx, items, None if node is None else node.unchanged)
+            made.append(entry)
         for node in nodes[len(parts) :]:
             self._delete(tx, level, node)
+        self._replace_children(tx, above, first, len(nodes), made)
         yield from self._commit(tx, above.node)
 
-    def _replace(self, tx: Transaction, above: Inner, places: range, made: Sequence[Entry]) -> None:
-        """Give an inner node other children in some places; its other slots stay as they are."""
-        old, shape = above.children[places.start : places.stop], new_name()
-        slots = [*(child.slot for child in old), above.free_slot()]
-        numbers = dict.fromkeys(slots[:-1], 0)
-        children, separators = [*above.children], [*above.separators]
-        children[places.start : places.stop] = [
-            Child(entry.node, slot) for entry, slot in zip(made, slots, strict=False)
-        ]
-        separators[places.start : places.stop - 1] = [entry.low for entry in made[1:]]
-        numbers |= {slot: entry.number for entry, slot in zip(made, slots, strict=False)}
+    def _replace_children(
+        self, tx: Transaction, above: Inner, first: int, number: int, made: Sequence[Entry]
+    ) -> None:
+        """Give an inner node other children in place of some; the slots of the others stay as they are."""
+        replaced = slice(first, first + number)
+        freed = [child.slot for child in above.children[replaced]]
+        slots = iter([*freed, above.free_slot()])
+        new = [Child(entry.node, next(slots)) for entry in made]
+        counts = dict.fromkeys(freed, 0)
+        counts |= {child.slot: entry.number for child, entry in zip(new, made, strict=True)}
+        children, separators, shape = [*above.children], [*above.separators], new_name()
+        children[replaced] = new
+        separators[first : first + number - 1] = [entry.low for entry in made[1:]]
         tx.update(
             self._tree.count_items,
             RankingCounts.shape.set(shape),
-            *(RankingCounts.counts[slot].set(number) for slot, number in numbers.items()),
+            *(RankingCounts.counts[slot].set(count) for slot, count in counts.items()),
             when=RankingCounts.shape == above.shape,
             **self._tree.key(above.node),
         )
-        new = Inner(above.node, above.level, above.era, shape, children, separators)
-        tx.put(self._tree.shape_item(new))
+        inner = Inner(above.node, above.level, above.era, shape, children, separators)
+        tx.put(self._tree.shape_item(inner))
 
     def _delete(self, tx: Transaction, level: int, node: Node) -> None:
         key = self._tree.key(node.name)
@@ -183,7 +184,7 @@ class Balance:
         try:
             yield from tx.commit()
         except (TransactionFailed, Contended):
-            self._tree.forget()
+            self._tree.forget_all()
         else:
             self._tree.forget(changed)
 

@@ -52,7 +52,7 @@ def rebuild(tree: Tree, sizes: Sizes, batch: Batch, progress: Progress | None) -
     tx = tree.calls.transaction()
     tx.put(shape, when=RankingShape.shape == mark.shape)
     tx.put(counts)
-    tree.forget()
+    tree.forget_all()
     try:
         yield from tx.commit()
     except TransactionFailed:
@@ -78,7 +78,7 @@ def _clear(tree: Tree) -> Steps[bool | None]:
     except WriteRefused:
         root = yield from tree.calls.get(tree.shape_items, consistent=True, **tree.key(ROOT))
         if root is not None:  # parts of what it stands for may be deleted by now
-            tree.forget()
+            tree.forget_all()
             return None
     return True
 
@@ -90,7 +90,7 @@ def _empty(tree: Tree) -> Steps[RankingShape]:
         **tree.key(ROOT), shape=run, era=run, level=0, children="", separators=""
     )
     yield from _close(tree, mark)
-    tree.forget()
+    tree.forget_all()
     while (yield from _delete_all(tree, tree.count_items)):
         pass
     yield from _delete_all(tree, tree.leaf_items)

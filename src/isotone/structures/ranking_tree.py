@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from isotone.errors import Contended, RankingIncomplete
-from isotone.model import Calls, Entity, Steps, Table
+from isotone.model import CONTENTION, Calls, Entity, Steps, Table
 from isotone.structures.ranking_nodes import (
     NOWHERE,
     ROOT,
@@ -36,7 +36,6 @@ from isotone.structures.ranking_nodes import (
     plan_ranks,
     walk,
 )
-from isotone.structures.retries import backoff
 from isotone.structures.structure import bind_entity
 
 R = TypeVar("R")
@@ -65,13 +64,14 @@ class Tree:
         """The fields of the primary key of a node's items."""
         return {"ranking": self.name, "node": node}
 
-    def forget(self, nodes: Iterable[str] | None = None) -> None:
-        """Read some shapes again when they are needed, or all."""
-        if nodes is None:
-            self.shapes.clear()
-        else:
-            for node in nodes:
-                self.shapes.pop(node, None)
+    def forget(self, nodes: Iterable[str]) -> None:
+        """Forget the shapes of some nodes: they are read again when they are needed."""
+        for node in nodes:
+            self.shapes.pop(node, None)
+
+    def forget_all(self) -> None:
+        """Forget all shapes."""
+        self.shapes.clear()
 
     # Attempts
 
@@ -79,7 +79,7 @@ class Tree:
         self, attempt: Callable[[], Steps[R | None]], attempts: int = ATTEMPTS
     ) -> Steps[R]:
         """Run an attempt again while it finds the remembered tree out of date; raises `Contended` in the end."""
-        for number in range(attempts):
+        for number in range(1, attempts + 1):
             result = yield from attempt()
             if result is not None:
                 return result
@@ -87,9 +87,9 @@ class Tree:
         raise self.contended(attempts)
 
     def pause(self, attempt: int) -> Steps[None]:
-        """Pause after failed attempt 0, 1, …"""
-        if attempt >= _WITHOUT_PAUSE:
-            yield from backoff(attempt - _WITHOUT_PAUSE)
+        """Pause after failed attempt 1, 2, …"""
+        if attempt > _WITHOUT_PAUSE:
+            yield CONTENTION.pause(attempt - _WITHOUT_PAUSE)
 
     def contended(self, attempts: int) -> Contended:
         return Contended(
@@ -140,7 +140,7 @@ class Tree:
                 return plan
             for node in plan.unknown:
                 if (yield from self.learn(node)) is None:
-                    self.forget()
+                    self.forget_all()
                     return Plan() if node == ROOT else None
         return None
 
@@ -170,7 +170,7 @@ class Tree:
         counts = yield from self.calls.get(self.count_items, consistent=True, **self.key(ROOT))
         if counts is not None:
             return sum(counts.counts)
-        self.forget()
+        self.forget_all()
         has_root = yield from self._read_shape(ROOT)  # raises while the tree is rebuilt
         return None if has_root else 0
 

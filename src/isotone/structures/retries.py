@@ -1,7 +1,7 @@
-"""How structures wait, poll and retry. Every pause of a structure is yielded here.
+"""How structures wait, poll and retry.
 
-Three policies cover all of them: `backoff` between failed attempts, `poll_intervals` between checks for
-other processes' work, and `retry_on_conflict` for a read and a conditional write.
+Three policies cover all of them: `retry_on_conflict` for a read and a conditional write, `CONTENTION` for other
+attempts that another writer overtook, and `poll_intervals` between checks for other processes' work.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Final, TypeVar
 
 from isotone.clock import Clock
 from isotone.errors import Contended, WriteRefused
-from isotone.model import Pause, Steps
+from isotone.model import Backoff, Pause, Steps
 
 R = TypeVar("R")
 
-ATTEMPTS: Final = 200
-_STEEPEST: Final = 4  # attempts after which the bound stays, or newcomers would always win
+# A short longest pause, or newcomers would always win.
+CONFLICTS: Final = Backoff(attempts=200, first=0.005, longest=0.08)
 _SHORTEST_POLL: Final = 0.001  # seconds: a loop of looks must not keep the database busy
 _FIRST_POLL: Final = 0.05
 
@@ -27,35 +27,18 @@ def wait(seconds: float) -> Steps[None]:
     yield Pause(seconds)
 
 
-def jitter(attempt: int, *, first: float, longest: float) -> float:
-    """Seconds to wait after failed attempt 0, 1, …: random, up to a bound that doubles ("full jitter").
-
-    So clients that failed together do not come back together.
-    """
-    return random.uniform(0, min(longest, first * 2.0 ** min(attempt, 30)))
-
-
-def backoff(attempt: int, *, steepest: int = 30) -> Steps[None]:
-    """Pause after attempt 0, 1, … that another writer overtook; the operation's deadline ends it.
-
-    `steepest` is the attempt from which on the pause grows no more.
-    """
-    seconds = jitter(min(attempt, steepest), first=0.005, longest=0.5)
-    yield Pause(seconds, attempt + 1)
-
-
 def retry_on_conflict(attempt: Callable[[], Steps[R]], what: str, advice: str) -> Steps[R]:
     """Optimistic read-modify-write: run `attempt` again while its write is refused.
 
     Raises `Contended` after too many attempts.
     """
-    for number in range(ATTEMPTS):
+    for number in range(1, CONFLICTS.attempts + 1):
         try:
             return (yield from attempt())
         except WriteRefused:
-            if number < ATTEMPTS - 1:
-                yield from backoff(number, steepest=_STEEPEST)
-    raise Contended(f"others wrote {what} during each of {ATTEMPTS} attempts; {advice}")
+            if number < CONFLICTS.attempts:
+                yield CONFLICTS.pause(number)
+    raise Contended(f"others wrote {what} during each of {CONFLICTS.attempts} attempts; {advice}")
 
 
 def poll_intervals(longest: float) -> Iterator[float]:

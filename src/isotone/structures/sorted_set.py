@@ -25,10 +25,10 @@ from typing import Any, Final, Literal
 
 from isotone import model
 from isotone.errors import RankingIncomplete, UsageError
-from isotone.model import Local, Query, Steps, Table
+from isotone.model import CONTENTION, Local, Query, Steps, Table
 from isotone.structures.exact import EXACT, Number, score_of
-from isotone.structures.ranking import Ranking
-from isotone.structures.retries import backoff, poll
+from isotone.structures.ranking import Ranking, ranking_key
+from isotone.structures.retries import poll
 from isotone.structures.sorted_set_members import (
     INDEX,
     MOST_SHARDS,
@@ -611,14 +611,18 @@ class SortedSet(Structure[S]):
     # Shared by the commands
 
     def _rank(self, member: str, withscore: bool, cast: Cast, *, reverse: bool) -> Steps[Any]:
-        for number in range(_RANK_ATTEMPTS):
+        for attempt in range(1, _RANK_ATTEMPTS + 1):
             score = yield from self._members.score(member)
             if score is None:
                 return None
-            rank = yield from self._members.rank(member, score, reverse=reverse)
-            if rank is not None:
+            if self.ranking is None:
+                rank = yield from self._members.count_before(member, score, reverse=reverse)
                 return [rank, cast(score)] if withscore else rank
-            yield from backoff(number)  # others have changed the score meanwhile
+            place = yield from self.ranking.place(ranking_key(score, member))
+            if place is not None:
+                rank = place.greater if reverse else place.smaller
+                return [rank, cast(score)] if withscore else rank
+            yield CONTENTION.pause(attempt)  # others have changed the score meanwhile
         raise RankingIncomplete(
             f"{member!r} was not found among the ranks of {self.name!r} in {_RANK_ATTEMPTS} attempts: try again "
             "if its score changes all the time; if it was written by other means, rerank() gives it a rank"

@@ -40,6 +40,7 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.model import (
+    CONTENTION,
     Attr,
     Calls,
     Change,
@@ -61,7 +62,7 @@ from isotone.structures.ranking import (
     ranking_key,
     read_ranking_key,
 )
-from isotone.structures.retries import backoff, retry_on_conflict
+from isotone.structures.retries import retry_on_conflict
 from isotone.structures.shards import shard_of
 from isotone.structures.sorted_set_selection import (
     EVERY_SCORE,
@@ -338,11 +339,8 @@ class Members:
             return self._counted(EVERY_SCORE)
         return self.ranking.size()
 
-    def rank(self, member: str, score: Decimal, *, reverse: bool) -> Steps[int | None]:
-        """The number of members before one, or after it; None if its score has changed meanwhile."""
-        if self.ranking is not None:
-            place = yield from self.ranking.place(ranking_key(score, member))
-            return None if place is None else place[reverse]
+    def count_before(self, member: str, score: Decimal, *, reverse: bool) -> Steps[int]:
+        """The number of members before one with this score, or after it. Reads them."""
         beyond, is_beyond = f"({score}", gt if reverse else lt
         bounds = (beyond, "inf") if reverse else ("-inf", beyond)
         rank = yield from self.count(ScoreRange.of(*bounds))
@@ -435,14 +433,14 @@ class Members:
         """Remove the members with the least scores, or the greatest; nobody else gets the same."""
         popped: list[Scored] = []
         try:
-            for number in range(_POP_ATTEMPTS):
+            for attempt in range(1, _POP_ATTEMPTS + 1):
                 before, part = len(popped), Slice(0, count - len(popped))
                 seen = yield from self.at(part, reverse=reverse)
                 for some in in_parts(seen, _AT_ONCE if self.ranking is None else 1):
                     popped += yield from self.take(some)
                 if len(popped) == before + len(seen):
                     return popped
-                yield from backoff(number)
+                yield CONTENTION.pause(attempt)
             raise Contended(
                 f"others changed the first members of {self.name!r} during each of {_POP_ATTEMPTS} "
                 "attempts; try again later"

@@ -25,9 +25,9 @@ from isotone.model import (
     Store,
     Table,
     Transaction,
+    full_jitter,
     is_transient,
 )
-from isotone.structures.retries import jitter
 from isotone.structures.structure import bind_entity
 from isotone.structures.worker_leases import HeldShard, WorkerDeadLetter, WorkerEffect
 
@@ -392,7 +392,7 @@ class Delivery:
                 self._give_up(handler, event, error, attempt)
                 return
             self.counts["retries"] += 1
-            pause = jitter(attempt - 1, first=settings.base, longest=settings.longest)
+            pause = full_jitter(attempt, first=settings.base, longest=settings.longest)
             _LOGGER.warning(
                 "%s failed at %s, attempt %d, and again in %.1f s: %r",
                 *(handler.name, event, attempt, pause, error),
