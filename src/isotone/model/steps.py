@@ -2,7 +2,8 @@
 
 An operation is a generator that yields a `Call` for each request and is sent the response; its return
 value is the result. To wait, it yields a `Pause` (a throttled batch, a table that is being created)
-and is sent an empty response when the time is over. So there is one implementation of each operation, and
+and is sent an empty response when the time is over; to have several operations run at the same time, it
+yields them `Together` (the segments of a scan). So there is one implementation of each operation, and
 `Store.run` and `AsyncStore.run` are two thin ways to execute it.
 
     def describe(name: str) -> Steps[str]:
@@ -34,6 +35,7 @@ from isotone.errors import (
 R = TypeVar("R")
 
 
+@final
 class Call(Struct, frozen=True, gc=False):
     """One request to the backend."""
 
@@ -53,7 +55,19 @@ class Pause(Struct, frozen=True, gc=False):
     attempt: int = 0
 
 
-Steps = Generator[Call | Pause, Response, R]
+@final
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Operations to run at the same time; the one that yields it goes on when all have ended.
+
+    They return nothing, and share what they change with the operation that made them. If one of them fails, the
+    others are still run to their end, and the first error is raised.
+    """
+
+    operations: tuple[Steps[None], ...]
+
+
+Steps = Generator[Call | Pause | Together, Response, R]
 Batches = Generator[Steps[list[R]], list[R], None]
 """An operation with results in batches: it yields steps that read a batch, and is sent their results."""
 

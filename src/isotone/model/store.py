@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Never, Self, TypeVar
@@ -43,7 +44,7 @@ from isotone.model.reading.collections import Family, FamilyQuery
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import FetchProgress, Page, Reader, Traversal
 from isotone.model.reading.snapshot import Snapshot
-from isotone.model.steps import Batches, Deadline, Pause, Steps, with_hint
+from isotone.model.steps import Batches, Call, Deadline, Steps, Together, with_hint
 from isotone.model.streams import Changes, Event
 from isotone.model.table_admin import Difference, Throughput
 from isotone.model.transactions import Transaction, get_together
@@ -402,7 +403,11 @@ class Store(Operations[Waits], Waits):
         try:
             step = next(steps)
             while True:
-                if type(step) is Pause:
+                if type(step) is not Call:
+                    if type(step) is Together:
+                        failure = self._run_together(step)
+                        step = steps.send({}) if failure is None else steps.throw(failure)
+                        continue
                     deadline = deadline or Deadline(self.deadline)
                     late = deadline.passed_by(step)
                     until = deadline.until  # the backend's own retries share it from now on
@@ -419,6 +424,12 @@ class Store(Operations[Waits], Waits):
         except StopIteration as end:
             result: R = end.value
             return result
+
+    def _run_together(self, together: Together) -> BaseException | None:
+        """Run operations in threads until all have ended; return the first error."""
+        with ThreadPoolExecutor(len(together.operations), "isotone-together") as pool:
+            futures = [pool.submit(self.run, each) for each in together.operations]
+        return next(filter(None, (future.exception() for future in futures)), None)
 
     def run_batches(self, batches: Batches[R]) -> Iterator[R]:
         """Run an iteration, one step after the other."""
@@ -484,7 +495,11 @@ class AsyncStore(Operations[Awaits], Awaits):
         try:
             step = next(steps)
             while True:
-                if type(step) is Pause:
+                if type(step) is not Call:
+                    if type(step) is Together:
+                        failure = await self._run_together(step)
+                        step = steps.send({}) if failure is None else steps.throw(failure)
+                        continue
                     deadline = deadline or Deadline(self.deadline)
                     late = deadline.passed_by(step)
                     until = deadline.until  # the backend's own retries share it from now on
@@ -501,6 +516,13 @@ class AsyncStore(Operations[Awaits], Awaits):
         except StopIteration as end:
             result: R = end.value
             return result
+
+    async def _run_together(self, together: Together) -> BaseException | None:
+        """Run operations as tasks until all have ended; return the first error."""
+        import asyncio  # not at the top: a tenth of the time that a program without it takes to start
+
+        results = await asyncio.gather(*map(self.run, together.operations), return_exceptions=True)
+        return next((each for each in results if isinstance(each, BaseException)), None)
 
     async def run_batches(self, batches: Batches[R]) -> AsyncIterator[R]:
         """Run an iteration, one step after the other."""
