@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from isotone.model.connecting import connect as connect
     from isotone.model.declaring.changes import Change as Change
     from isotone.model.declaring.conditions import Condition as Condition
+    from isotone.model.declaring.entity_key import EntityKey as EntityKey
     from isotone.model.declaring.fields import Attr as Attr
     from isotone.model.declaring.fields import computed as computed
     from isotone.model.declaring.fields import created as created
@@ -88,6 +89,7 @@ _HOMES = {
     "Credentials": "isotone.backends.credentials",
     "Database": "isotone.backends.embedded",
     "Entity": "isotone.model.entity",
+    "EntityKey": "isotone.model.declaring.entity_key",
     "Event": "isotone.model.streams",
     "Family": "isotone.model.reading.collections",
     "Global": "isotone.model.declaring.table",
@@ -154,6 +156,7 @@ __all__ = [
     "Credentials",
     "Database",
     "Entity",
+    "EntityKey",
     "Event",
     "Family",
     "Global",

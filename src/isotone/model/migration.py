@@ -25,6 +25,7 @@ from isotone.errors import AlreadyExists, TooMany, UsageError, WriteRefused
 from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition, all_of
+from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.previous import previous_bound_key, previous_key, previous_schema
 from isotone.model.key_records import KeyRecords
 from isotone.model.reading.bounds import bounds
@@ -183,6 +184,34 @@ def get_many(
         if found[place] is None:
             found[place] = yield from get(reader, entity, key, consistent=consistent)
     return found
+
+
+def get_by_keys(
+    reader: Reader,
+    keys: Iterable[EntityKey[E]],
+    *,
+    consistent: bool,
+    progress: FetchProgress | None,
+) -> Steps[list[E | None]]:
+    """`Reader.get_by_keys` under either key."""
+    wanted = _keys_in(keys)
+    found = yield from reader.get_by_keys(wanted, consistent=consistent, progress=progress)
+    for place, key in enumerate(wanted):
+        if found[place] is None and is_migrating(key.__schema__):
+            fields = dict(key.fields)
+            found[place] = yield from get(reader, key.entity, fields, consistent=consistent)
+    return found
+
+
+def _keys_in(keys: Iterable[EntityKey[E]]) -> list[EntityKey[E]]:
+    wanted = list(keys) if isinstance(keys, Iterable) else [keys]
+    for each in wanted:
+        if not isinstance(each, EntityKey):
+            raise UsageError(
+                f"get_many takes keys, not {each!r}; write get_many([Order.primary.at(number=1), …]), or "
+                'get_many(Order, [{"number": 1}, …])'
+            )
+    return wanted
 
 
 def _get_previous(schema: EntitySchema, key: Item, *, consistent: bool) -> Steps[Item | None]:

@@ -29,6 +29,7 @@ from isotone.errors import IsotoneError
 from isotone.model import migration, table_admin
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
 from isotone.model.migration import (
@@ -52,7 +53,7 @@ from isotone.model.writing.batches import WriteProgress, delete_many, put_many
 from isotone.model.writing.executor import execute
 from isotone.model.writing.saving import Delete, Put
 from isotone.model.writing.updates import Move, Update, Upsert
-from isotone.model.writing.write import Write, require_class, schema_of
+from isotone.model.writing.write import Write, class_and_key, schema_of
 
 E = TypeVar("E", bound=Entity)
 P = TypeVar("P", bound=Entity)
@@ -152,11 +153,16 @@ class Operations(Host[M_co]):
 
     @operation
     def update(
-        self, target: type[E] | E, /, *changes: Change, when: Condition | None = None, **key: Any
+        self,
+        target: type[E] | EntityKey[E] | E,
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
     ) -> Steps[E]:
         """Change some fields of an entity and return the changed entity.
 
-        The target is an entity, or its class and the fields of its key. Cost: one write, and one read
+        The target is an entity, its key, or its class and the fields of its key. Cost: one write, and one read
         if an index key or a computed field depends on a value that is not known. Raises `NotFound`,
         `ConditionFailed`, `VersionConflict` (for a given entity with a version), `NotUnique`.
 
@@ -166,7 +172,12 @@ class Operations(Host[M_co]):
 
     @operation
     def upsert(
-        self, entity: type[E], /, *changes: Change, when: Condition | None = None, **key: Any
+        self,
+        target: type[E] | EntityKey[E],
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
     ) -> Steps[E]:
         """Change some fields of an entity; one that does not exist starts with its defaults.
 
@@ -175,22 +186,32 @@ class Operations(Host[M_co]):
 
             store.upsert(Counter, Counter.hits.add(1), page="/")
         """
-        return self._write(Upsert(entity, changes, key, when))
+        return self._write(Upsert(target, changes, key, when))
 
     @operation
     def delete(
-        self, target: type[E] | E, /, *, when: Condition | None = None, **key: Any
+        self,
+        target: type[E] | EntityKey[E] | E,
+        /,
+        *,
+        when: Condition | None = None,
+        **key: Any,
     ) -> Steps[E | None]:
         """Delete an entity; return the deleted entity, or None if it did not exist.
 
-        The target is an entity, whose version is checked, or its class and the fields of its key.
+        The target is an entity, whose version is checked, its key, or its class and the fields of its key.
         Cost: one write. Raises `ConditionFailed`, `VersionConflict`.
         """
         return self._write(Delete(target, key, when))
 
     @operation
     def move(
-        self, target: type[E] | E, /, *changes: Change, when: Condition | None = None, **key: Any
+        self,
+        target: type[E] | EntityKey[E] | E,
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
     ) -> Steps[E]:
         """Change fields of the primary key, and any others, in one transaction; return the new entity.
 
@@ -214,12 +235,12 @@ class Operations(Host[M_co]):
     @operation
     def delete_many(
         self,
-        targets: type[Entity] | Iterable[Entity],
+        targets: type[Entity] | Iterable[Entity | EntityKey[Any]],
         keys: Iterable[Mapping[str, Any]] = (),
         *,
         progress: WriteProgress | None = None,
     ) -> Steps[int]:
-        """Delete entities, or a class's entities by their keys; return how many were given.
+        """Delete entities, given by themselves or by their keys; return how many were given.
 
         Cost: one write each. Raises as `put_many` does.
         """
@@ -263,15 +284,22 @@ class Operations(Host[M_co]):
 
     @operation
     def get(
-        self, entity: type[E], /, *values: Never, consistent: bool = False, **key: Any
+        self,
+        target: type[E] | EntityKey[E],
+        /,
+        *values: Never,
+        consistent: bool = False,
+        **key: Any,
     ) -> Steps[E | None]:
         """Return the entity with this primary key, or None. Cost: one read of its size.
 
         store.get(Order, customer_id="2b5a41c0", number=157)
+        store.get(Order.primary.at(customer_id="2b5a41c0", number=157))
         """
         # `values` is there for get(order) and get(Order, "2b5a41c0"), to say what to write instead.
-        if values or not isinstance(entity, type):
-            require_class("get", entity, values)
+        entity: Any = target
+        if values or not isinstance(target, type):
+            entity, key = class_and_key("get", target, values, key)
         if is_migrating(schema_of(entity)):
             return migration.get(self._reader, entity, key, consistent=consistent)
         return self._reader.get(entity, key, consistent=consistent)
@@ -279,26 +307,29 @@ class Operations(Host[M_co]):
     @operation
     def get_many(
         self,
-        entity: type[E],
-        keys: Iterable[Mapping[str, Any]],
+        targets: type[E] | Iterable[EntityKey[E]],
+        keys: Iterable[Mapping[str, Any]] | None = None,
         *,
         consistent: bool = False,
         progress: FetchProgress | None = None,
     ) -> Steps[list[E | None]]:
         """Return the entities with these primary keys, in the order of the keys; None for a missing one.
 
-        A hundred keys per request; unprocessed keys are requested again after a pause. Raises
-        `BatchIncomplete` if keys remain unprocessed.
+        Give keys of any classes, or one class and the fields of each key. A hundred keys per request;
+        unprocessed keys are requested again after a pause. Raises `BatchIncomplete` if keys remain unprocessed.
         """
-        if is_migrating(schema_of(entity)):
+        of: Any = targets
+        if keys is None:
+            return migration.get_by_keys(self._reader, of, consistent=consistent, progress=progress)
+        if is_migrating(schema_of(of)):
             return migration.get_many(
-                self._reader, entity, keys, consistent=consistent, progress=progress
+                self._reader, of, keys, consistent=consistent, progress=progress
             )
-        return self._reader.get_many(entity, keys, consistent=consistent, progress=progress)
+        return self._reader.get_many(of, keys, consistent=consistent, progress=progress)
 
     @operation
     def get_together(
-        self, *targets: tuple[type[Entity], Mapping[str, Any]]
+        self, *targets: tuple[type[Entity], Mapping[str, Any]] | EntityKey[Entity]
     ) -> Steps[list[Entity | None]]:
         """Return up to a hundred entities of any classes, from one snapshot; None for a missing one.
 

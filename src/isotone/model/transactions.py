@@ -25,6 +25,7 @@ from isotone.errors import Contended, TransactionCanceledException, UsageError, 
 from isotone.expressions import nodes
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.entity_key import EntityKey, unpacked
 from isotone.model.expiry import is_missing
 from isotone.model.key_records import KeyRecords
 from isotone.model.migration import is_migrating, migrate_key, migrate_keys
@@ -36,11 +37,11 @@ from isotone.model.writing.saving import Check, Delete, Put
 from isotone.model.writing.updates import Move, Update, Upsert
 from isotone.model.writing.write import (
     Write,
+    class_and_key,
     key_of,
     owner_of,
     place_of,
     read_item,
-    require_class,
     schema_of,
 )
 from isotone.values.types import Item
@@ -94,14 +95,19 @@ class Transaction(Host[K_co]):
         self._add(Put(entity, when, "presence"))
 
     def delete(
-        self, target: type[Entity] | Entity, /, *, when: Condition | None = None, **key: Any
+        self,
+        target: type[Entity] | EntityKey[Entity] | Entity,
+        /,
+        *,
+        when: Condition | None = None,
+        **key: Any,
     ) -> None:
-        """Delete an entity, given itself or as its class and key."""
+        """Delete an entity, given by itself, by its key, or by its class and the fields of its key."""
         self._add(Delete(target, key, when))
 
     def update(
         self,
-        target: type[Entity] | Entity,
+        target: type[Entity] | EntityKey[Entity] | Entity,
         /,
         *changes: Change,
         when: Condition | None = None,
@@ -111,14 +117,19 @@ class Transaction(Host[K_co]):
         self._add(Update(target, changes, key, when))
 
     def upsert(
-        self, entity: type[Entity], /, *changes: Change, when: Condition | None = None, **key: Any
+        self,
+        target: type[Entity] | EntityKey[Entity],
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
     ) -> None:
         """Change some fields of an entity, or create it with its defaults."""
-        self._add(Upsert(entity, changes, key, when))
+        self._add(Upsert(target, changes, key, when))
 
     def move(
         self,
-        target: type[Entity] | Entity,
+        target: type[Entity] | EntityKey[Entity] | Entity,
         /,
         *changes: Change,
         when: Condition | None = None,
@@ -127,7 +138,13 @@ class Transaction(Host[K_co]):
         """Change the primary key of an entity that must exist."""
         self._add(Move(target, changes, key, when))
 
-    def check(self, target: type[Entity] | Entity, condition: Condition, /, **key: Any) -> None:
+    def check(
+        self,
+        target: type[Entity] | EntityKey[Entity] | Entity,
+        condition: Condition,
+        /,
+        **key: Any,
+    ) -> None:
         """Require a condition on an entity that the transaction does not write."""
         self._add(Check(target, key, condition))
 
@@ -142,10 +159,11 @@ class Transaction(Host[K_co]):
     # Reading
 
     @operation
-    def get(self, entity: type[E], /, *values: Never, **key: Any) -> Steps[E | None]:
+    def get(self, target: type[E] | EntityKey[E], /, *values: Never, **key: Any) -> Steps[E | None]:
         """Return an entity, which must be unchanged at the commit. Cost: a consistent read."""
-        if values or not isinstance(entity, type):
-            require_class("get", entity, values)
+        entity: Any = target
+        if values or not isinstance(target, type):
+            entity, key = class_and_key("get", target, values, key)
         self._check_open()
         schema = schema_of(entity)
         where = key_of(schema, entity, key)
@@ -253,7 +271,9 @@ _READS: Final = limits.TRANSACTION_ITEMS
 
 
 def get_together(
-    targets: Sequence[tuple[type[Entity], Mapping[str, Any]]], clock: Clock, records: KeyRecords
+    targets: Sequence[tuple[type[Entity], Mapping[str, Any]] | EntityKey[Entity]],
+    clock: Clock,
+    records: KeyRecords,
 ) -> Steps[list[Entity | None]]:
     """Several entities from one snapshot, in order; None for each that does not exist or has expired.
 
@@ -261,7 +281,9 @@ def get_together(
     """
     wanted: list[tuple[EntitySchema, bytes]] = []
     gets: dict[bytes, Request] = {}
-    for entity, values in targets:
+    for target in targets:
+        of: Any = target  # and no isinstance, as this is hot
+        entity, values = of if of.__class__ is tuple else unpacked(of, {})
         schema = schema_of(entity)
         key = key_of(schema, entity, values)
         place = place_of(schema, key)

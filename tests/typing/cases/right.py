@@ -14,6 +14,7 @@ from isotone import (
     Attr,
     Condition,
     Entity,
+    EntityKey,
     Index,
     Key,
     Page,
@@ -99,6 +100,22 @@ assert_type(store.scan(Order.primary.scan()), Iterator[Order])
 assert_type(Order.find(Order.customer_id == "a"), Query[Order])
 with store.transaction() as together:
     assert_type(together.get(Order, customer_id="a", number=1), Order | None)
+    assert_type(together.get(Order.primary.at(customer_id="a", number=1)), Order | None)
+
+key = Order.primary.at(customer_id="a", number=1)
+assert_type(key, EntityKey[Order])
+assert_type(key.entity, type[Order])
+assert_type(EntityKey.of(order), EntityKey[Order])
+assert_type(store.get(key), Order | None)
+assert_type(store.get_many([key]), list[Order | None])
+assert_type(store.update(key, Order.total.set(3)), Order)
+assert_type(store.update(order, Order.total.set(3)), Order)
+assert_type(store.upsert(key, Order.total.set(3)), Order)
+assert_type(store.move(key, Order.number.set(3)), Order)
+assert_type(store.delete(key), Order | None)
+keys: list[EntityKey[Entity]] = [key, Customer.primary.at(customer_id="a")]
+assert_type(store.get_many(keys), list[Entity | None])
+assert_type(store.get_together(key, (Customer, {"customer_id": "a"})), list[Entity | None])
 
 
 async def main() -> None:

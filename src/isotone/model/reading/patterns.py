@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, overload
 
-from isotone.errors import Unanswerable
+from isotone.errors import Unanswerable, UsageError
 from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey
 from isotone.model.reading.bounds import bounds
@@ -54,6 +55,20 @@ class Pattern(Generic[E]):
             bounds=bounds(self.key, conditions),
             asked=conditions,
         )
+
+    def at(self, **key: Any) -> EntityKey[E]:
+        """The primary key with these fields, as a value that calls of a store take instead of class and fields.
+
+        Raises `UsageError` for a missing, unknown or wrong field.
+
+        >>> store.get(Order.primary.at(customer_id="2b5a41c0", number=157))  # doctest: +SKIP
+        """
+        if self.key.index is not None:
+            raise UsageError(
+                f"{self} is the key of an index, where several entities may have the same values; read it with "
+                f".where(…), or use {self.entity.__name__}.{self.schema.primary.name}.at(…)"
+            )
+        return EntityKey(self.entity, **key)
 
     def children(self, *fields: Attr[Any]) -> Children:
         """Declares the key of entities in the same collections, `before` or `after` this one.

@@ -27,6 +27,7 @@ from isotone.errors import (
     TooMany,
     UsageError,
 )
+from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired
 from isotone.model.key_records import KeyRecords
@@ -308,6 +309,28 @@ class Reader:
         wanted = [schema.identify(key) for key in keys]
         items = yield from fetch(schema.table, wanted, consistent=consistent, progress=progress)
         return [self.entity_of(entity, item) for item in items]
+
+    def get_by_keys(
+        self,
+        keys: Sequence[EntityKey[E]],
+        *,
+        consistent: bool = False,
+        progress: FetchProgress | None = None,
+    ) -> Steps[list[E | None]]:
+        """The entities with these primary keys, of any classes, in the order of the keys."""
+        places: dict[Table, list[int]] = {}
+        for place, key in enumerate(keys):
+            schema = key.__schema__
+            if schema.primary not in self.records.known:
+                yield from self.records.check((schema,), (schema.primary,))
+            places.setdefault(schema.table, []).append(place)
+        found: list[E | None] = [None] * len(keys)
+        for table, here in places.items():
+            wanted = [keys[place].__schema__.identify(keys[place].fields) for place in here]
+            items = yield from fetch(table, wanted, consistent=consistent, progress=progress)
+            for place, item in zip(here, items, strict=True):
+                found[place] = self.entity_of(keys[place].entity, item)
+        return found
 
     def load(self, read: Read[E], *, at_most: int = limits.MB) -> Steps[Snapshot[E]]:
         """A small collection as a whole, to be filtered and sorted in memory.

@@ -18,6 +18,7 @@ from isotone.errors import (
     RequestLimitExceeded,
     UsageError,
 )
+from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.previous import previous_key
 from isotone.model.key_records import KeyRecords
 from isotone.model.steps import THROTTLING, Call, Steps
@@ -69,7 +70,7 @@ def put_many(
 
 
 def delete_many(
-    targets: type[Entity] | Iterable[Entity],
+    targets: type[Entity] | Iterable[Entity | EntityKey[Any]],
     keys: Iterable[Mapping[str, Any]],
     records: KeyRecords,
     progress: WriteProgress | None = None,
@@ -105,11 +106,11 @@ def _putting(entity: Entity, clock: Clock) -> _Entry:
     return _entry(schema, schema.primary_key(values), {"PutRequest": {"Item": item}}, settle)
 
 
-def _deleting(target: type[Entity] | Entity, key: Mapping[str, Any]) -> _Entry:
+def _deleting(target: type[Entity] | EntityKey[Any] | Entity, key: Mapping[str, Any]) -> _Entry:
     schema = schema_of(target)
     _check_unconditional(schema)
     where = key_of(schema, target, key)
-    if not isinstance(target, type):
+    if not isinstance(target, type | EntityKey):
         target.before_delete()
     return _entry(schema, where, {"DeleteRequest": {"Key": where}}, lambda: None)
 

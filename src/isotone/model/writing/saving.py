@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from isotone.errors import AlreadyExists, NotFound, WriteRefused
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.expiry import alive, is_missing
 from isotone.model.trees import conjunction, unchanged
 from isotone.model.writing import headroom, uniqueness
@@ -128,11 +129,14 @@ class Delete(Write[E | None]):
     """Delete an entity."""
 
     def __init__(
-        self, target: type[E] | E, key: Mapping[str, Any], when: Condition | None = None
+        self,
+        target: type[E] | EntityKey[E] | E,
+        key: Mapping[str, Any],
+        when: Condition | None = None,
     ) -> None:
         self.schema = schema_of(target)
         self.when = when
-        self.entity = None if isinstance(target, type) else target
+        self.entity = None if isinstance(target, type | EntityKey) else target
         self.reads = bool(self.schema.unique)
         self._key = key_of(self.schema, target, key)
 
@@ -177,7 +181,7 @@ class Check(Write[None]):
 
     def __init__(
         self,
-        target: type[Entity] | Entity,
+        target: type[Entity] | EntityKey[Any] | Entity,
         key: Mapping[str, Any],
         when: Condition | None = None,
     ) -> None:

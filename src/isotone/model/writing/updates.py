@@ -30,6 +30,7 @@ from isotone.model.declaring.changes import (
     SetDefault,
 )
 from isotone.model.declaring.conditions import Condition, place_in
+from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.schema import VERSION_ATTRIBUTE
 from isotone.model.expiry import alive, is_missing
 from isotone.model.trees import absent, conjunction, equal, present, update_of
@@ -85,18 +86,21 @@ class _Changing(Write[R]):
 
     def __init__(
         self,
-        target: type[Entity] | Entity,
+        target: type[Entity] | EntityKey[Any] | Entity,
         changes: Sequence[Change],
         key: Mapping[str, Any],
         when: Condition | None = None,
     ) -> None:
         self.schema = schema_of(target)
-        self.entity = None if isinstance(target, type) else target
+        self.entity: Entity | None = None
         self.when = when
         self._identity: Mapping[str, Any]
-        if self.entity is None:
+        if isinstance(target, type):
             self._key, self._identity = self.schema.identify(key), key
+        elif isinstance(target, EntityKey):
+            self._key, self._identity = key_of(self.schema, target, key), target.fields
         else:
+            self.entity = target
             values = self.entity.__dict__
             self._key = key_of(self.schema, self.entity, key)
             self._identity = {name: values[name] for name in self.schema.identity}

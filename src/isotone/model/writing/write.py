@@ -21,6 +21,7 @@ from isotone.errors import ConditionFailed, UsageError, VersionConflict, WriteRe
 from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.entity_key import EntityKey, unpacked
 from isotone.model.declaring.schema import VERSION_ATTRIBUTE
 from isotone.model.expiry import is_missing, or_expired, unexpired
 from isotone.model.steps import Call, Steps
@@ -256,14 +257,15 @@ def _version_text(item: Item | None, stored: AttributeValue | None) -> str:
 # Targets
 
 
-def schema_of(target: type[Entity] | Entity) -> EntitySchema:
-    """The schema of an entity or its class; raises `UsageError` for anything else."""
+def schema_of(target: Any) -> EntitySchema:
+    """The schema of an entity, its class or its key; raises `UsageError` for anything else."""
     try:
-        return target.__schema__
+        schema: EntitySchema = target.__schema__
     except AttributeError:
         raise UsageError(
             f"{target!r} is not an entity of a table; declare one: class Order(Entity, table=…)"
         ) from None
+    return schema
 
 
 def schema_of_instance(entity: Entity) -> EntitySchema:
@@ -275,11 +277,14 @@ def schema_of_instance(entity: Entity) -> EntitySchema:
         raise UsageError(f"{tag} is a class; give an entity of it: {tag}(…)") from None
 
 
-def require_class(call: str, target: Any, values: Sequence[Any] = ()) -> None:
-    """Raise `UsageError` unless `get` is given a class and its key's fields by name."""
+def class_and_key(
+    call: str, target: Any, values: Sequence[Any], key: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """The class and the fields of a key; raises `UsageError` for anything else than a key."""
     schema = schema_of(target)
-    if isinstance(target, type) and not values:
-        return
+    if isinstance(target, EntityKey) and not values:
+        entity, of_key = unpacked(target, key)
+        return entity, dict(of_key)
     names = schema.identity
     known = values or [getattr(target, "__dict__", {}).get(name, ...) for name in names]
     fields = [
@@ -293,10 +298,17 @@ def require_class(call: str, target: Any, values: Sequence[Any] = ()) -> None:
     )
 
 
-def key_of(schema: EntitySchema, target: type[Entity] | Entity, key: Mapping[str, Any]) -> Item:
-    """The primary key of an entity, or of a class and the key's fields."""
+def key_of(
+    schema: EntitySchema,
+    target: type[Entity] | EntityKey[Any] | Entity,
+    key: Mapping[str, Any],
+) -> Item:
+    """The primary key of an entity, of a key, or of a class and the key's fields."""
     if isinstance(target, type):
         return schema.identify(key)
+    if isinstance(target, EntityKey):
+        _, fields = unpacked(target, key)
+        return schema.identify(fields)
     if key:
         raise UsageError(
             f"an entity has its own key; give {schema.tag} itself, or the class and a key"
