@@ -312,6 +312,15 @@ class BoundKey:
                 f"it begins with {texts[0][:60]!r}"
             )
 
+    def has_form_of(self, item: Item) -> bool:
+        """Whether the item has all attributes of the key, in its form."""
+        try:
+            for slot in self.slots:
+                slot.parse(item[slot.attribute.name])
+        except (MalformedKey, KeyError):
+            return False
+        return True
+
     def sorts_by(self, component: Component) -> bool:
         """Whether items sort by a component; False for some that `raw` declares."""
         return not any(

@@ -60,6 +60,14 @@ def previous_key(schema: EntitySchema, key: Item) -> Item | None:
         return None  # out of the previous range
 
 
+def fits(schema: EntitySchema, item: Item) -> bool:
+    """Whether the item's primary key has the form of the entity's, also while that is widened."""
+    previous = previous_schema(schema)
+    return schema.primary.has_form_of(item) or (
+        previous is not None and previous.primary.has_form_of(item)
+    )
+
+
 def check(schema: EntitySchema) -> None:
     """Refuse a `was` without effect; called at definition."""
     for field in schema.fields.values():

@@ -17,13 +17,13 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Never, NoReturn, Self, TypeVar
 
 from isotone.backends.interface import Request, as_text
-from isotone.errors import InvalidItem, MalformedKey, UsageError
+from isotone.errors import InvalidItem, UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey, StringSlot
-from isotone.model.declaring.previous import previous_schema
+from isotone.model.declaring.previous import fits
 from isotone.model.declaring.schema import VERSION_ATTRIBUTE, EntitySchema
 from isotone.model.declaring.table import Table
 from isotone.model.declaring.wire import type_text
@@ -464,9 +464,9 @@ class Selection:
         if self._is_only_kind and not self._has_tags:
             return schema
         for own in self._by_tag.values():
-            if _fits(own, item):
+            if fits(own, item):
                 return own
-        if any(_fits(other, item) for other in tuple(schema.table.entities.values())):
+        if any(fits(other, item) for other in tuple(schema.table.entities.values())):
             return None
         forms = " or ".join(map(_form_of, self._by_tag.values()))
         raise schema.invalid(
@@ -481,23 +481,6 @@ class Selection:
 
     def _has_expired(self, item: Item, now: float) -> bool:
         return any(has_expired(item.get(name), now) for name in self._expiry)
-
-
-def _fits(schema: EntitySchema, item: Item) -> bool:
-    """Whether the item's primary key has the form of the entity's, also while that is widened."""
-    previous = previous_schema(schema)
-    return _has_form(schema.primary, item) or (
-        previous is not None and _has_form(previous.primary, item)
-    )
-
-
-def _has_form(key: BoundKey, item: Item) -> bool:
-    try:
-        for slot in key.slots:
-            slot.parse(item[slot.attribute.name])
-    except (MalformedKey, KeyError):
-        return False
-    return True
 
 
 def _form_of(schema: EntitySchema) -> str:

@@ -105,9 +105,26 @@ def watch(schema: EntitySchema, values: Mapping[str, Any]) -> None:
             _report(schema, gauge, value, share)
 
 
+def near_maximum(schema: EntitySchema, values: Mapping[str, Any]) -> list[HeadroomNotice]:
+    """The values that approach their maximum, for a program that looks at stored items."""
+    notices = []
+    for gauge in _gauges(schema):
+        value = values.get(gauge.field)
+        if value is None:
+            continue
+        share = gauge.codec.share(value if gauge.to_codec is None else gauge.to_codec(value))
+        if share >= gauge.alert:
+            notices.append(_notice(schema, gauge, value, share))
+    return notices
+
+
+def _notice(schema: EntitySchema, gauge: Gauge, value: Any, share: float) -> HeadroomNotice:
+    return HeadroomNotice(schema.tag, gauge.key, gauge.field, value, gauge.maximum, share)
+
+
 def _report(schema: EntitySchema, gauge: Gauge, value: Any, share: float) -> None:
     place = (schema.table.name, schema.tag, gauge.key, gauge.field)
-    notice = HeadroomNotice(schema.tag, gauge.key, gauge.field, value, gauge.maximum, share)
+    notice = _notice(schema, gauge, value, share)
     with _lock:
         if place in _notices:
             return

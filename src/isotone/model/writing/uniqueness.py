@@ -24,6 +24,7 @@ from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
     from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.table import Table
 
 MARK: Final = "_unique"
 
@@ -69,6 +70,16 @@ def changes(
     ] + [_release(schema, text, previous) for text in old if text not in new]
 
 
+def claimed_by(table: Table, marker: Item) -> tuple[EntitySchema, str, str] | None:
+    """The entity, the field and the text that a marker claims; None if the program declares no such entity."""
+    text = marker[table.keys.partition[0].name].get("S", "")
+    for tag in sorted(table.entities, key=len, reverse=True):
+        before = f"{MARK}#{tag}#"
+        if text.startswith(before):
+            return table.entities[tag], text[len(before) :].partition("#")[0], text
+    return None
+
+
 def is_marker(key: Item) -> bool:
     """Whether a primary key is that of a marker."""
     return str(next(iter(key.values())).get("S", "")).startswith(f"{MARK}#")
@@ -91,7 +102,8 @@ def _check_size(schema: EntitySchema, field: Attr[Any], text: str) -> None:
         )
 
 
-def _key(schema: EntitySchema, text: str) -> Item:
+def marker_key(schema: EntitySchema, text: str) -> Item:
+    """The primary key of a marker."""
     partition, *sort = schema.table.keys.attributes
     return {partition.name: {"S": text}, **{each.name: {"S": MARK} for each in sort}}
 
@@ -105,7 +117,7 @@ def _claim(
     now: float,
 ) -> Action:
     owner, previous = owners
-    key = _key(schema, text)
+    key = marker_key(schema, text)
     item: Item = {**key, schema.table.tag: {"S": MARK}, OWNER_ATTRIBUTE: {"M": owner}}
     expiry = schema.by_role.get("expires")
     over: list[nodes.ConditionNode] = []
@@ -118,7 +130,7 @@ def _claim(
 
 
 def _release(schema: EntitySchema, text: str, owner: Item) -> Action:
-    key = _key(schema, text)
+    key = marker_key(schema, text)
     ours = nodes.Or((absent(next(iter(key))), *_owned(owner)))
     return action("Delete", schema, lambda _: None, ours, Key=key)
 
