@@ -476,7 +476,7 @@ def test_a_cursor_goes_on_with_its_own_window(
     with pytest.raises(InvalidCursor, match="belongs to window"):
         board.top(4, cursor=page.cursor, at=NOW + timedelta(hours=1))
     other = Leaderboard(memory, "other", window="hour", shards=shards)
-    for changed in (page.cursor[:-2] + "AA", "", page.cursor[4:]):
+    for changed in (page.cursor[:-2] + "AA", page.cursor[4:]):
         with pytest.raises(InvalidCursor):
             board.top(4, cursor=changed)
     with pytest.raises(InvalidCursor, match="another query"):

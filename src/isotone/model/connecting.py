@@ -20,7 +20,7 @@ from isotone.errors import UsageError
 from isotone.model.key_records import KeyRecords
 from isotone.model.observing import AsyncObserved, Observed, Observer
 from isotone.model.reading.cost import Report, warn
-from isotone.model.reading.cursors import Signer
+from isotone.model.reading.cursors import CursorCipher
 from isotone.model.reading.reader import Reader
 from isotone.model.store import AsyncStore, Store
 
@@ -108,9 +108,9 @@ def _clock(target: Target, options: StoreOptions) -> Clock:
 
 def _reader(options: StoreOptions, clock: Clock) -> Reader:
     secret = options.get("cursor_secret") or secrets.token_bytes(_SECRET_SIZE)
-    signer = Signer(secret, clock, options.get("cursor_lifetime"))
+    cursors = CursorCipher(secret, clock, options.get("cursor_lifetime"))
     records = KeyRecords(is_checked=options.get("check_keys", True))
-    return Reader(signer, records, clock, options.get("report", warn))
+    return Reader(cursors, records, clock, options.get("report", warn))
 
 
 def _check(options: StoreOptions) -> None:

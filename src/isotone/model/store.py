@@ -42,6 +42,7 @@ from isotone.model.migration import (
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.reading import scanning
 from isotone.model.reading.collections import Family, FamilyQuery
+from isotone.model.reading.cursors import identity
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import FetchProgress, Page, Reader, Traversal
 from isotone.model.reading.snapshot import Snapshot
@@ -626,15 +627,15 @@ class Calls(Operations[Composes], Composes):
         return self._reader.cursor_after(query, values)
 
     def seal(self, state: Any, /, **of: Any) -> str:
-        """Sign a position of several queries, given as JSON values, as a cursor.
+        """Encrypt a position of several queries, given as JSON values, as a cursor.
 
         `unseal` accepts it only with the same `of`, which identifies the read.
         """
-        return self._reader.signer.seal(state, of)
+        return self._reader.cursors.write(state, identity({"sealed": of}))
 
     def unseal(self, cursor: str, /, **of: Any) -> Any:
         """The sealed state of a cursor; raises `InvalidCursor`."""
-        return self._reader.signer.unseal(cursor, of)
+        return self._reader.cursors.read(cursor, identity({"sealed": of}))
 
 
 async def _sleep(seconds: float) -> None:

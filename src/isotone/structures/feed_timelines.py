@@ -215,7 +215,7 @@ class Timelines:
     def older(self, reader: str, size: int, cursor: str | None) -> Steps[FeedPage]:
         """The newest page, or the one after a cursor."""
         calls, of = self.plan.calls, self._sealed_with(reader, "older")
-        start = None if cursor is None else tuple(calls.unseal(cursor, **of))
+        start = tuple(calls.unseal(cursor, **of)) if cursor else None
         posts, last, more = yield from self._collect(reader, size, start)
         mark = self._mark(reader, last if more else None, map(_position, posts))
         return FeedPage(posts, calls.seal(last, **of) if more else None, mark)
@@ -224,7 +224,7 @@ class Timelines:
         """The page of newer posts after a mark, also the newest first."""
         bottom: Position | None = None
         shown: list[Position] = []
-        if mark is not None:
+        if mark:
             positions = self.plan.calls.unseal(mark, **self._sealed_with(reader, "newer"))
             bottom, *shown = map(tuple, positions)
         posts, last, more = yield from self._collect(reader, size, bottom, shown, newer=True)

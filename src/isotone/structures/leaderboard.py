@@ -289,7 +289,7 @@ class Leaderboard(Structure[S]):
 
         Cost: a query that reads `size` items, for each shard; `stats` has it.
         """
-        window = self._window(at).label if cursor is None or at is not None else None
+        window = self._window(at).label if not cursor or at is not None else None
         return self._page(window, size, cursor)
 
     @operation
@@ -375,7 +375,7 @@ class Leaderboard(Structure[S]):
 
     def _page(self, window: str | None, size: int, cursor: str | None) -> Steps[Standings]:
         board, place, positions = self.board, _Place(), list[Position]()
-        if cursor is not None:
+        if cursor:
             label, *state, positions = self.calls.unseal(cursor, **board.identity)
             if window not in (None, label):
                 raise InvalidCursor(f"the cursor belongs to window {label}, not to {window}")

@@ -229,7 +229,7 @@ class TimeSeries(Structure[S]):
             "series": [self.plan.name, series, newest_first, self.plan.shards],
             "span": [floor(at, timedelta(microseconds=1)).isoformat() for at in (start, end)],
         }
-        if cursor is not None:
+        if cursor:
             bucket, walk.positions = self.calls.unseal(cursor, **of)
             walk.bucket = datetime.fromisoformat(bucket)
         points = yield from walk.take(size)

@@ -30,7 +30,7 @@ from isotone.model.declaring.conditions import (
 )
 from isotone.model.declaring.keys import BoundKey, Component, NativeSlot, Slot, StringSlot
 from isotone.values.json import text_of_bytes
-from isotone.values.types import AttributeValue, sort_key
+from isotone.values.types import AttributeValue, Item, sort_key
 
 _RANGES: Final = ORDERINGS | {"begins_with"}
 _PRESENCE: Final = frozenset({"attribute_exists", "attribute_not_exists"})
@@ -400,6 +400,18 @@ def intersection(one: Restriction, other: Restriction) -> Restriction | None:
     high = min((each for each in both if each.high is not None), key=_high, default=Interval())
     joined = Interval(low.low, high.high, low.low_open, high.high_open)
     return None if joined.is_empty else _of_interval(one, other, joined)
+
+
+def side_of(bounds: KeyBounds, key: Item) -> int:
+    """Where a key lies: -1 below the bounds, 0 within them, 1 above them."""
+    for restriction in bounds.restrictions:
+        value = sort_key(key[restriction.attribute])
+        low, high, low_open, high_open = interval_of(restriction)
+        if low is not None and (value < sort_key(low) or (low_open and value == sort_key(low))):
+            return -1
+        if high is not None and (value > sort_key(high) or (high_open and value == sort_key(high))):
+            return 1
+    return 0
 
 
 def hull(one: Restriction, other: Restriction) -> Restriction | None:

@@ -1,21 +1,21 @@
-"""Cursors: the end of a page as a signed text that clients can keep.
+"""Cursors: the end of a page as a short, encrypted text that clients can keep.
 
-    base64url( signature, 16 bytes · JSON: fingerprint of the query, direction, key, expiry )
+    base64url( tag, 16 bytes · encrypted and compressed: identity of the query · MessagePack of [expiry, state] )
 
-Cursors come back from browsers, so the signature is checked before anything in a cursor is used. A cursor
-continues only the query that it was made for, after the last key of its page. It is signed, not encrypted: the
-key in it can be read.
+Cursors come back from browsers, so nothing in one is used before its tag is checked. A cursor continues only
+the query that it was made for, after the last key of its page. Nobody without the secret can read that
+key, change it or make one. The tag authenticates the content and is also the nonce of its encryption (the
+construction of RFC 5297, with HMAC-SHA-256 and SHAKE-256), so equal positions have equal cursors.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+import zlib
+from base64 import urlsafe_b64decode
 from binascii import b2a_base64
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -23,87 +23,93 @@ from isotone.clock import Clock
 from isotone.errors import InvalidCursor, UsageError
 from isotone.values.types import Item
 
-_SIGNATURE: Final = 16  # bytes of the HMAC, all of which an attacker would have to guess
-_FINGERPRINT: Final = 12
+_TAG: Final = 16  # bytes of the HMAC, all of which an attacker would have to guess
+_IDENTITY: Final = 8
+_WINDOW: Final = -9  # bits: raw deflate with its smallest window; keys of an item repeat each other
+_SHORTEST_SECRET: Final = 16
 
 _URL_SAFE: Final = str.maketrans("+/", "-_", "=")
-_encode: Final = msgspec.json.Encoder().encode
-
-Direction = Literal["forward", "back"]
-
-# The members of a request that may differ between pages: page size, consistency, and the like.
-_UNBOUND: Final = frozenset(
-    {"Limit", "ExclusiveStartKey", "ConsistentRead", "ReturnConsumedCapacity"}
-)
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder().decode
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """A position in the order of a query, and a direction; without a key, the start."""
 
-    direction: Direction
+    is_back: bool
     key: Item | None
 
 
-class Signer:
-    """Writes and reads the cursors of one store, with its secret.
+START: Final = Position(is_back=False, key=None)
 
-    >>> signer = Signer(b"a secret of sixteen bytes or more", SystemClock())    # doctest: +SKIP
+
+class CursorCipher:
+    """Writes and reads the cursors of one store, with its secret.
 
     A cursor is refused `lifetime` seconds after it was made; None means never.
     """
 
     def __init__(self, secret: bytes, clock: Clock, lifetime: float | None = None) -> None:
-        if len(secret) < _SIGNATURE:
-            raise UsageError(f"a cursor secret has {_SIGNATURE} bytes or more, not {len(secret)}")
-        self._secret = secret
+        if len(secret) < _SHORTEST_SECRET:
+            raise UsageError(
+                f"a cursor secret has {_SHORTEST_SECRET} bytes or more, not {len(secret)}"
+            )
+        self._tag_key = hmac.digest(secret, b"cursor tag", "sha256")
+        self._stream_key = hmac.digest(secret, b"cursor encryption", "sha256")
         self._clock = clock
         self._lifetime = lifetime
 
-    def write(self, position: Position, query: str) -> str:
-        """The cursor of a position in the query with this fingerprint."""
+    def write(self, state: Any, query: bytes) -> str:
+        """The cursor with a state of JSON values, for the query with this identity."""
         expiry = None if self._lifetime is None else int(self._clock.now() + self._lifetime)
-        payload = _encode([query, position.direction == "back", position.key, expiry])
-        return _text(self._sign(payload) + payload)
+        content = _compressed(query + _encode((expiry, state)))
+        tag = self._tag(content)
+        return _text(tag + self._encrypted(content, tag))
 
-    def seal(self, state: Any, of: Mapping[str, Any]) -> str:
-        """A cursor with any JSON `state`; only the same `of` opens it."""
-        return self.write(Position("forward", state), fingerprint({"sealed": of}))
-
-    def unseal(self, cursor: str, of: Mapping[str, Any]) -> Any:
-        """The sealed state; raises `InvalidCursor` as `read` does."""
-        return self.read(cursor, fingerprint({"sealed": of})).key
-
-    def read(self, cursor: str, query: str) -> Position:
-        """The position of a cursor; raises `InvalidCursor` that says what is wrong with it."""
-        made_for, is_back, key, expiry = self._payload(cursor)
-        if made_for != query:
+    def read(self, cursor: str, query: bytes) -> Any:
+        """The state in a cursor; raises `InvalidCursor` that says what is wrong with it."""
+        content = self._content(cursor)
+        if content[:_IDENTITY] != query:
             raise InvalidCursor(
                 "the cursor belongs to another query; start this one without a cursor"
             )
+        expiry, state = _decode(content[_IDENTITY:])
         if expiry is not None and expiry <= self._clock.now():
             raise InvalidCursor("the cursor has expired; start again without one")
-        return Position("back" if is_back else "forward", key)
+        return state
 
-    def _payload(self, cursor: str) -> Any:
+    def _content(self, cursor: str) -> bytes:
         if not isinstance(cursor, str):
             raise InvalidCursor(_not_a_cursor(cursor))
         try:
             raw = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         except (ValueError, TypeError):
             raise InvalidCursor(f"{cursor!r} is not a cursor of this store") from None
-        signature, payload = raw[:_SIGNATURE], raw[_SIGNATURE:]
-        if not hmac.compare_digest(signature, self._sign(payload)):
+        tag = raw[:_TAG]
+        content = self._encrypted(raw[_TAG:], tag)
+        if not hmac.compare_digest(tag, self._tag(content)):
             raise InvalidCursor(
-                "the cursor was not signed with this store's secret: it was changed, or made by a "
+                "the cursor was not made with this store's secret: it was changed, or made by a "
                 "process with another secret; give all processes the same cursor_secret"
             )
         if _text(raw) != cursor.rstrip("="):
             raise InvalidCursor(f"{cursor!r} is not a cursor as this store writes it")
-        return msgspec.json.decode(payload)
+        return zlib.decompress(content, _WINDOW)
 
-    def _sign(self, payload: bytes) -> bytes:
-        return hmac.digest(self._secret, payload, "sha256")[:_SIGNATURE]
+    def _tag(self, content: bytes) -> bytes:
+        return hmac.digest(self._tag_key, content, "sha256")[:_TAG]
+
+    def _encrypted(self, content: bytes, tag: bytes) -> bytes:
+        """The content, encrypted or decrypted: exclusive or with a stream that depends on key and tag."""
+        size = len(content)
+        stream = hashlib.shake_256(self._stream_key + tag).digest(size)
+        mixed = int.from_bytes(content) ^ int.from_bytes(stream)
+        return mixed.to_bytes(size)
+
+
+def _compressed(content: bytes) -> bytes:
+    compressor = zlib.compressobj(9, zlib.DEFLATED, _WINDOW, 1)
+    return compressor.compress(content) + compressor.flush()
 
 
 def _not_a_cursor(given: Any) -> str:
@@ -112,11 +118,10 @@ def _not_a_cursor(given: Any) -> str:
     return f"{given!r} is not a cursor; give the text in page.cursor"
 
 
-def fingerprint(request: Mapping[str, Any]) -> str:
-    """The identity of a query: its request, without the page size."""
-    bound = {name: value for name, value in request.items() if name not in _UNBOUND}
-    digest = hashlib.sha256(msgspec.json.encode(bound, order="deterministic")).digest()
-    return urlsafe_b64encode(digest[:_FINGERPRINT]).decode()
+def identity(of: Any) -> bytes:
+    """The identity of what a cursor belongs to, given as JSON values or expression trees."""
+    encoded = msgspec.json.encode(of, order="deterministic")
+    return hashlib.sha256(encoded).digest()[:_IDENTITY]
 
 
 def _text(raw: bytes) -> str:

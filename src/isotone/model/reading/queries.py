@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Never, NoReturn, Self, TypeVar
 
+import msgspec
+
 from isotone.backends.interface import Request, as_text
 from isotone.errors import InvalidItem, UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
-from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.conditions import ORDERINGS, Condition
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey, StringSlot
 from isotone.model.declaring.previous import fits
@@ -31,12 +33,13 @@ from isotone.model.expiry import has_expired, unexpired
 from isotone.model.reading.bounds import (
     KeyBounds,
     Restriction,
+    flat,
     lies_before,
     may_share,
     range_of,
     text_of,
 )
-from isotone.model.reading.cursors import fingerprint
+from isotone.model.reading.cursors import identity
 from isotone.model.trees import conjunction, expressions
 from isotone.values.types import Item
 
@@ -213,9 +216,24 @@ class Read(Generic[E_co]):
         return request
 
     @cached_property
-    def fingerprint(self) -> str:
-        """What identifies the query in its cursors."""
-        return fingerprint(self.composed)
+    def identity(self) -> bytes:
+        """What identifies the read in its cursors.
+
+        The values of inequalities do not belong to it, because they may be relative to the present time.
+        """
+        conditions = [_without_bounds(each.node()) for each in (*flat(self.asked), *self.filters)]
+        return identity(
+            [
+                *(self.operation, self.table.name, self.index, self._walk),
+                [schema.tag for schema in self.schemas],
+                sorted(map(msgspec.json.encode, conditions)),
+            ]
+        )
+
+    @property
+    def _walk(self) -> object:
+        """The direction of a query, or the part of a scan."""
+        return None
 
     @cached_property
     def takes(self) -> Selection:
@@ -238,6 +256,21 @@ class Read(Generic[E_co]):
     def position_attributes(self) -> tuple[str, ...]:
         """The attributes of the key from which a read continues: the table's and the index's."""
         return _key_attributes(self.table, self.index)
+
+    @property
+    def fixed_position(self) -> Item:
+        """The attributes that are the same in all positions of the read."""
+        bounds = () if self.bounds is None else self.bounds.restrictions
+        return {each.attribute: each.operands[0] for each in bounds if each.operator == "="}
+
+    @cached_property
+    def open_position(self) -> tuple[tuple[str, str], ...]:
+        """The other attributes of a position, with their types."""
+        fixed = self.fixed_position
+        layouts = (self.table.keys, self.table.layout(self.index))
+        types = {each.name: each.type for layout in layouts for each in layout.attributes}
+        names = [name for name in self.position_attributes if name not in fixed]
+        return tuple((name, types[name]) for name in names)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -291,6 +324,10 @@ class Query(Read[E_co]):
             )
 
     @property
+    def _walk(self) -> object:
+        return self.backward
+
+    @property
     def _stored_ascending(self) -> bool:
         return self.bounds.free is None or not self.bounds.free.descending
 
@@ -317,6 +354,10 @@ class Scan(Read[E_co]):
             raise UsageError(f"segment {number} of {of} does not exist; they count from 0")
         return replace(self, part=(number, of))
 
+    @property
+    def _walk(self) -> object:
+        return self.part
+
     def _compose(self) -> dict[str, Any]:
         request = super()._compose()
         if self.part is not None:
@@ -327,6 +368,35 @@ class Scan(Read[E_co]):
 def position(read: Read[Any], item: Item) -> Item:
     """The key at which a read continues after an item."""
     return {name: item[name] for name in read.position_attributes}
+
+
+def packed(read: Read[Any], key: Item) -> list[str]:
+    """The parts of a position that the read itself does not determine."""
+    return [key[name][type_] for name, type_ in read.open_position]
+
+
+def unpacked(read: Read[Any], parts: Sequence[str]) -> Item:
+    """The position with these parts."""
+    values = {
+        name: {type_: part} for (name, type_), part in zip(read.open_position, parts, strict=True)
+    }
+    return {**read.fixed_position, **values}
+
+
+def _without_bounds(node: nodes.ConditionNode) -> nodes.ConditionNode | tuple[object, ...]:
+    """A condition without the values of its inequalities."""
+    match node:
+        case nodes.Comparison(operator, left, nodes.Literal()) if operator in ORDERINGS:
+            return (operator, left)
+        case nodes.Between(operand, nodes.Literal(), nodes.Literal()):
+            return ("between", operand)
+        case nodes.And(operands):
+            return ("and", *map(_without_bounds, operands))
+        case nodes.Or(operands):
+            return ("or", *map(_without_bounds, operands))
+        case nodes.Not(operand):
+            return ("not", _without_bounds(operand))
+    return node
 
 
 def check_unnamed(call: str, schema: EntitySchema, named: Mapping[str, object]) -> None:

@@ -31,9 +31,10 @@ from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired
 from isotone.model.key_records import KeyRecords
+from isotone.model.reading.bounds import side_of
 from isotone.model.reading.collections import Family, FamilyQuery
 from isotone.model.reading.cost import Meter, Report, Stats, warn, waste_of
-from isotone.model.reading.cursors import Position, Signer
+from isotone.model.reading.cursors import START, CursorCipher, Position
 from isotone.model.reading.queries import (
     Found,
     Query,
@@ -41,7 +42,9 @@ from isotone.model.reading.queries import (
     Scan,
     can_be_counted,
     counting,
+    packed,
     position,
+    unpacked,
 )
 from isotone.model.reading.snapshot import Snapshot
 from isotone.model.steps import THROTTLING, Call, Steps
@@ -85,16 +88,16 @@ class Page(Generic[E_co]):
 
 
 class Reader:
-    """The reads of one store, with its cursor signer, its clock and its report callback."""
+    """The reads of one store, with its cursors, its clock and its report callback."""
 
     def __init__(
         self,
-        signer: Signer,
+        cursors: CursorCipher,
         records: KeyRecords,
         clock: Clock | None = None,
         report: Report | None = warn,
     ) -> None:
-        self.signer = signer
+        self.cursors = cursors
         self.records = records
         self._clock = clock or SystemClock()
         self._report = report
@@ -139,18 +142,15 @@ class Reader:
             raise UsageError(f"a page cannot have size={size!r}; give 1 or more")
         if read.is_empty:
             return Page([], None, None, Stats())
-        if cursor is None:
-            at = Position("forward", None)
-        else:
-            at = self.signer.read(cursor, read.fingerprint)
-        is_back = at.direction == "back"
+        at = START if cursor is None or cursor == "" else self._position(read, cursor)
+        is_back = at.is_back
         meter = Meter(read.is_consistent, read.when_invalid)
         if read.keys not in self.records.known:
             yield from self.records.check(read.schemas, read.keys)
         # Backwards one more is read, which tells whether this is the first page.
         wanted = size + 1 if is_back else size
         collecting = _turned(read) if is_back else read
-        found, end = yield from _collect(collecting, wanted, at.key, meter, self._clock)
+        found, end = yield from _collect_after(collecting, wanted, at.key, meter, self._clock)
         if is_back and len(found) > size:
             del found[size:]
             end = position(read, found[-1][1])
@@ -171,14 +171,21 @@ class Reader:
             invalid,
         )
 
-    def _cursor(self, read: Read[Any], position: Position | None) -> str | None:
-        return None if position is None else self.signer.write(position, read.fingerprint)
+    def _position(self, read: Read[Any], cursor: str) -> Position:
+        is_back, parts = self.cursors.read(cursor, read.identity)
+        return Position(is_back, None if parts is None else unpacked(read, parts))
+
+    def _cursor(self, read: Read[Any], at: Position | None) -> str | None:
+        if at is None:
+            return None
+        parts = None if at.key is None else packed(read, at.key)
+        return self.cursors.write((at.is_back, parts), read.identity)
 
     def cursor_after(self, query: Query[Any], values: Mapping[str, Any]) -> str:
         """The cursor of the page after an entity, given the fields of its primary and the queried key."""
         (schema,) = query.schemas
         key = {**schema.primary_key(values), **schema.key_attributes(query.keys[0], values, {})}
-        return self.signer.write(Position("forward", position(query, key)), query.fingerprint)
+        return self.cursors.write((False, packed(query, key)), query.identity)
 
     def first(self, read: Read[E]) -> Steps[E | None]:
         """The first result; None if there is none."""
@@ -455,12 +462,11 @@ def _neighbours(
     read: Read[Any], found: list[Found], at: Position, end: Item | None
 ) -> tuple[Position | None, Position | None]:
     """The positions of the next and the previous page; None if there is none."""
-    far = None if end is None else Position(at.direction, end)
+    far = None if end is None else Position(at.is_back, end)
     near: Position | None = None
-    if isinstance(read, Query) and (at.key is not None or at.direction == "back"):
-        opposite: Any = "back" if at.direction == "forward" else "forward"
-        near = Position(opposite, position(read, found[0][1]) if found else None)
-    return (far, near) if at.direction == "forward" else (near, far)
+    if isinstance(read, Query) and (at.key is not None or at.is_back):
+        near = Position(not at.is_back, position(read, found[0][1]) if found else None)
+    return (near, far) if at.is_back else (far, near)
 
 
 # One read over several requests
@@ -499,6 +505,22 @@ def _collect(
             break
     meter.returned += len(found)
     return found, start
+
+
+def _collect_after(
+    read: Read[Any], wanted: int, start: Item | None, meter: Meter, clock: Clock
+) -> Steps[tuple[list[Found], Item | None]]:
+    """`_collect`, after a position that may lie outside of the read's range.
+
+    A cursor outlives the values of inequalities, and the service refuses positions outside of a range.
+    """
+    if start is not None and isinstance(read, Query):
+        side = side_of(read.bounds, start)
+        if side:
+            if (side > 0) is not read.backward:
+                return [], None
+            start = None
+    return (yield from _collect(read, wanted, start, meter, clock))
 
 
 class Traversal(Generic[E]):
