@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import multiprocessing
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -29,9 +30,11 @@ from isotone.errors import (
     ConditionalCheckFailedException,
     ConnectionFailed,
     InvalidCursor,
+    IsotoneError,
     OutOfRange,
     UsageError,
 )
+from isotone.model import Steps
 from isotone.server import running_server
 from isotone.structures import Leaderboard, ScoreEvent
 from isotone.structures.leaderboard_entries import Digits
@@ -229,8 +232,9 @@ def test_the_stored_form_is_one_item_of_each_store(memory: Store, clock: ManualC
         board.record(f"{number:06}", 187 + number // 3)
     board.record("000030", 187 * 4 - 197, count=3)  # 4 cars in 187 s each
     stored = memory.backend.execute("Scan", {"TableName": "leaderboards"})["Items"]
-    client_items = [item for item in stored if item["_type"] != {"S": "_keys"}]
-    assert len(client_items) == 30
+    kinds = Counter(item["_type"]["S"] for item in stored)
+    assert kinds == {"LeaderboardEntry": 30, "LeaderboardOptions": 1, "_keys": 1}
+    client_items = [item for item in stored if item["_type"] == {"S": "LeaderboardEntry"}]
     assert {item["PK"]["S"] for item in client_items} == {"LEADERBOARD"}
     assert {item["GSI1PK"]["S"] for item in client_items} == {"LEADERBOARD"}
     (last,) = (item for item in client_items if item["SK"]["S"] == "000030")
@@ -247,7 +251,7 @@ def test_the_stored_form_is_one_item_of_each_store(memory: Store, clock: ManualC
     board.record("000030", 200)
     assert rows(board.top()) == [(1, "000030", Decimal(200))]
     stored = memory.backend.execute("Scan", {"TableName": "leaderboards"})["Items"]
-    assert len([item for item in stored if item["_type"] != {"S": "_keys"}]) == 30
+    assert len([item for item in stored if item["_type"] == {"S": "LeaderboardEntry"}]) == 30
 
 
 def test_an_average_is_rounded_half_up_from_exact_sums(memory: Store) -> None:
@@ -631,7 +635,12 @@ def test_the_best_and_the_last_take_one_write(kind: Any, history: bool) -> None:
         board.create_table()
         clock.advance(timedelta(minutes=20))
         for value, ago, score, expected in [
-            (3, 10, 3, ["UpdateItem", "PutItem"]),  # there was no entry
+            (
+                3,
+                10,
+                3,
+                ["UpdateItem", "GetItem", "PutItem", "PutItem"],
+            ),  # declared, and there was no entry
             (5, 9, 5, ["UpdateItem"]),
             (4, 10, 5, ["UpdateItem"]),  # worse, and older
             (5, 9, 5, ["UpdateItem"]),
@@ -906,7 +915,7 @@ def test_it_shares_a_table(memory: Store) -> None:
         primary = Key("CUSTOMER", name).sort("CUSTOMER")
 
     boards = [Leaderboard(memory, name, table=table) for name in (None, "cars", "cars2")]
-    boards.append(Leaderboard(memory, "cars", shards=3, table=table))
+    boards.append(Leaderboard(memory, "trucks", shards=3, table=table))
     boards[0].create_table()
     memory.put(Customer(name="LEADERBOARD"))
     for number, board in enumerate(boards):
@@ -928,6 +937,9 @@ def test_it_shares_a_table(memory: Store) -> None:
         {"window": "day", "scale": 1},
         {"window": "day", "zone": ZoneInfo("Asia/Tokyo"), "day_starts": time(17)},
         {"window": "day", "ranked": True},
+        {"window": "day", "ties": "dense"},
+        {"window": "day", "ahead": timedelta(hours=1)},
+        {"window": "day", "expire_after": timedelta(days=1)},
     ],
 )
 @pytest.mark.parametrize("score", ["sum", "best"])
@@ -944,14 +956,18 @@ def test_one_name_is_one_board(
         lambda: board.record("a", 1, once="event:1"),
         lambda: board.remove("a"),
         lambda: board.standing("a"),
+        lambda: board.standing("b"),
+        lambda: board.around("b"),
+        lambda: board.record("b", 9),
+        lambda: board.record_many([ScoreEvent("b", 9)]),
+        lambda: board.top(),
+        lambda: board.count(),
     ]
+    where = "the board 'days'" if name else "without a name"
     for call in calls:
-        with pytest.raises(UsageError, match="another name"):
+        with pytest.raises(UsageError, match=f"{where}.*another name"):
             call()
-    board.record("b", 9)
-    if other:  # of all time there is nothing in a window of a day
-        with pytest.raises(UsageError, match="the board 'days'" if name else "without a name"):
-            days.top()
+    assert rows(days.top()) == [(1, "a", 7)]
     assert days.record("a", 1) == (8 if score == "sum" else 7)
     again = Leaderboard(memory, name, window=timedelta(days=1), score=score)
     assert again.record("a", 1) == (9 if score == "sum" else 7)
@@ -961,9 +977,76 @@ def test_a_history_is_a_board_of_its_own(memory: Store) -> None:
     board = Leaderboard(memory, window="day")
     board.create_table()
     board.record("a", 7)
-    Leaderboard(memory, window="day", history=True).record("a", 1)
-    with pytest.raises(UsageError, match=r"day, sum, 6\.0 digits, history"):
-        board.top()
+    other = Leaderboard(memory, window="day", history=True)
+    calls: list[Callable[[], object]] = [lambda: other.record("a", 1), lambda: other.history("a")]
+    for call in calls:
+        with pytest.raises(UsageError, match=r"\(day, sum, 6\.0 digits, history\)"):
+            call()
+
+
+@pytest.mark.parametrize("name", [None, "days"])
+@pytest.mark.parametrize(("shards", "others"), [(1, 3), (3, 1), (3, 2), (2, 3)])
+@pytest.mark.parametrize("score", ["sum", "best"])
+def test_a_board_has_one_number_of_shards(
+    memory: Store, name: str | None, shards: int, others: int, score: Any
+) -> None:
+    """With another number, members would be looked for in other partitions, and not found."""
+    board = Leaderboard(memory, name, shards=shards, score=score)
+    board.create_table()
+    board.record_many(ScoreEvent(f"{number}", number) for number in range(4))
+    wrong = Leaderboard(memory, name, shards=others, score=score)
+    calls: list[Callable[[], object]] = [
+        lambda: wrong.record("0", 9),
+        lambda: wrong.record("new", 9, once="event:1"),
+        lambda: wrong.top(),
+        lambda: wrong.count(),
+        lambda: wrong.standing("2"),
+        lambda: wrong.around("2"),
+        lambda: wrong.remove("2"),
+    ]
+    for call in calls:
+        with pytest.raises(UsageError, match="same options"):
+            call()
+    assert [row.member for row in board.top()] == ["3", "2", "1", "0"]
+
+
+def test_an_empty_board_takes_other_options(memory: Store) -> None:
+    first = Leaderboard(memory, "days", shards=3)
+    first.create_table()
+    first.record("a", 7)
+    first.remove("a")
+    other = Leaderboard(memory, "days", shards=2, ties="dense")
+    assert other.top().items == []
+    assert other.record("a", 1) == 1
+    with pytest.raises(UsageError, match="same options"):
+        Leaderboard(memory, "days", shards=3).top()
+
+
+def test_two_declare_a_board_at_once(memory: Store) -> None:
+    """Both find no declaration; the second one to write it has other options, and is refused."""
+    Leaderboard(memory, "days").create_table()
+    other = Leaderboard(memory, "days", shards=2)
+    steps = other.board.declare()
+    step = next(steps)
+    assert step.operation == "GetItem"
+    Leaderboard(memory, "days").record("a", 7)
+    with pytest.raises(UsageError, match="same options"):
+        memory.run(_resumed(steps, {}))
+
+
+def _resumed(steps: Steps[Any], response: dict[str, Any]) -> Steps[Any]:
+    """Steps that were started, from their next request on."""
+    call = steps.send(response)
+    while True:
+        try:
+            response = yield call
+        except IsotoneError as error:
+            call = steps.throw(error)
+        else:
+            try:
+                call = steps.send(response)
+            except StopIteration as end:
+                return end.value
 
 
 # Costs, as the page tells them

@@ -577,6 +577,11 @@ def test_points_that_would_lie_elsewhere_are_refused(
         lambda: list(wrong.points("s")),
         lambda: wrong.page("s"),
         lambda: wrong.back_fill("s", HOUR),
+        lambda: wrong.summaries("s", HOUR, NOW, NOW + DAY),
+        lambda: wrong.chart("s", NOW, NOW + DAY),
+        lambda: wrong.gaps("s", HOUR, NOW, NOW + DAY),
+        lambda: wrong.replace("s", 2, at=NOW),
+        lambda: wrong.remove("s", at=NOW),
     ]
     for call in calls:
         with pytest.raises(UsageError, match="declare it the same everywhere"):
@@ -584,6 +589,7 @@ def test_points_that_would_lie_elsewhere_are_refused(
     assert [each.value for each in series.points("s")] == [1, 1]
     assert series.summaries("s", DAY, NOW, NOW + DAY)[0].count == 1
     assert wrong.add("t", 1)
+    assert wrong.replace("t", 2, at=NOW)
 
 
 def test_it_shares_a_table(memory: Store) -> None:

@@ -41,12 +41,12 @@ from isotone.structures.leaderboard_entries import (
     Board,
     Digits,
     Entry,
-    LeaderboardEntry,
+    LeaderboardOptions,
     LeaderboardToken,
-    NamedLeaderboardEntry,
     Score,
     Tally,
     Ties,
+    entry_kind,
     joined,
 )
 from isotone.structures.ranking import Overtaken, after_score, before_score
@@ -56,6 +56,7 @@ from isotone.structures.structure import S, Structure, operation
 from isotone.structures.windows import ALL_TIME, Every, Window, Windows, instant
 
 _MOST_DIGITS: Final = 38
+_AHEAD: Final = timedelta(minutes=5)
 _MARK_LENGTH: Final = 8  # hexadecimal digits: it only has to differ from other writers' marks
 _ADVICE: Final = "collect events and write them with record_many(), or try again later"
 _ORDER: Final[MergeOrder[Entry]] = MergeOrder(
@@ -138,7 +139,7 @@ class Leaderboard(Structure[S]):
         scale: int = 0,
         history: bool = False,
         expire_after: timedelta | None = None,
-        ahead: timedelta = timedelta(minutes=5),
+        ahead: timedelta = _AHEAD,
         shards: int = 1,
         ties: Ties = "standard",
         ranked: bool = False,
@@ -152,14 +153,26 @@ class Leaderboard(Structure[S]):
             raise UsageError(f"expire_after={expire_after!r} is before the end of the window")
         if ranked and expire_after is not None and window == "all time":
             raise UsageError("ranks of all time cannot expire; give the board a window")
-        has_groups = name is not None or shards > 1
         self.windows = Windows(window, day_starts=day_starts, zone=zone)
-        kind = [self.windows.name, best if score == "best" else score, f"{digits}.{scale} digits"]
-        kind += ["history"] * history + [f"ranked by the {best}"] * ranked
+        options = [
+            self.windows.name,
+            best if score == "best" else score,
+            f"{digits}.{scale} digits",
+        ]
+        others = (
+            ("history", history),
+            (f"ranked by the {best}", ranked),
+            (f"{ties} ties", ties != "standard"),
+            (f"expires after {expire_after}", expire_after is not None),
+            (f"{ahead} ahead", ahead != _AHEAD),
+            (f"{shards} shards", shards > 1),
+        )
+        options += [words for words, is_given in others if is_given]
         self.board = Board(
             calls=self.calls,
-            entries=self.kept(NamedLeaderboardEntry if has_groups else LeaderboardEntry),
+            entries=self.kept(entry_kind(name or "", shards)),
             tokens=self.kept(LeaderboardToken),
+            declarations=self.kept(LeaderboardOptions),
             name=name or "",
             score=score,
             best=best,
@@ -169,7 +182,7 @@ class Leaderboard(Structure[S]):
             expire_after=expire_after,
             shards=shards,
             is_ranked=ranked,
-            kind=", ".join(kind),
+            options=", ".join(options),
         )
         self._ahead = ahead
 
@@ -330,6 +343,7 @@ class Leaderboard(Structure[S]):
     def count(self, *, at: datetime | None = None) -> Steps[int]:
         """The number of members in the window of `at` (now). Cost: reads all of them; `ranked`, one item."""
         window = self._window(at)
+        yield from self.board.check_options()
         if self.board.is_over(window, self.board.now()):
             return 0  # although some may not be deleted yet
         if self.board.is_ranked:
@@ -348,6 +362,8 @@ class Leaderboard(Structure[S]):
         last = self.windows.last(windows, at or self.board.now())
         keys = [self.board.key(member, window) for window in last]
         entries = yield from self.calls.get_many(self.board.entries, keys)
+        if not any(entries):
+            yield from self.board.check_options()
         scores = [None if entry is None else self.board.score_of(entry) for entry in entries]
         return list(zip(last, scores, strict=True))
 
@@ -382,6 +398,8 @@ class Leaderboard(Structure[S]):
             window, place = label, _Place(*state)
         assert window is not None
         page = yield from self._merged(window, size, positions)
+        if not page.items and cursor is None:
+            yield from board.check_options()
         standings, place = self._numbered(page.items, place)
         further = None
         if not page.is_over:
@@ -503,10 +521,11 @@ class Leaderboard(Structure[S]):
             gives_way = ((Entry.window == window.label) & gives_way) | (Entry.began < window.start)
         if board.expire_after is not None:
             changes.append(Entry.until.set(board.gone_at(window, tally.at)))
-        when, key = (Entry.kind == board.kind) & gives_way, board.key(member, window)
+        when, key = (Entry.options == board.options) & gives_way, board.key(member, window)
         try:
             entry: Entry = yield from self.calls.update(board.entries, *changes, when=when, **key)
         except NotFound:
+            yield from board.declare()
             return (yield from self.calls.create(self._entry(member, window, tally)))
         except ConditionFailed as refused:
             entry = board.own(refused.current)
@@ -524,7 +543,9 @@ class Leaderboard(Structure[S]):
     ) -> Steps[Entry | None]:
         """Read the entry, add the tally, and write it if it is unchanged."""
         before = yield from self.board.find(member, window)
-        if before is not None and before.mark == mark:
+        if before is None:
+            yield from self.board.declare()
+        elif before.mark == mark:
             return before
         entry = self._after(before, member, window, tally)
         if entry is before and token is None:
@@ -565,7 +586,7 @@ class Leaderboard(Structure[S]):
             score /= tally.count
         entry: Entry = board.entries(
             **board.key(member, window),
-            kind=board.kind,
+            options=board.options,
             member=member,
             window=window.label,
             began=None if window is ALL_TIME else window.start,

@@ -23,6 +23,7 @@ from isotone.model import (
     Key,
     Query,
     Steps,
+    Table,
     expires,
     field,
     raw,
@@ -30,7 +31,9 @@ from isotone.model import (
 )
 from isotone.structures.exact import added
 from isotone.structures.ranking import Ranking, ranking_key
+from isotone.structures.retries import retry_on_conflict
 from isotone.structures.shards import shard_of
+from isotone.structures.structure import bind_entity
 from isotone.structures.windows import ALL_TIME, Window
 
 Score = Literal["sum", "average", "best", "last"]
@@ -45,7 +48,7 @@ class Entry(Entity):
 
     group: Attr[str | None] = field(default=None, description="the board's name, and its shard")
     place: Attr[str] = field(description="the member; with history, its window and the member")
-    kind: Attr[str] = field(description="the options of the board that must not change")
+    options: Attr[str] = field(name="kind", description="the board's options, in words")
     member: Attr[str] = field()
     window: Attr[str] = field()
     began: Attr[datetime | None] = field(default=None)
@@ -81,6 +84,28 @@ class LeaderboardToken(Entity):
     gone_at: Attr[datetime] = expires()
 
     primary = Key("LEADERBOARD_TOKEN", board, token, member).sort("LEADERBOARD_TOKEN")
+
+
+class LeaderboardOptions(Entity):
+    """The options with which a board was declared."""
+
+    board: Attr[str] = field()
+    options: Attr[str] = field(description="in words, as in each entry")
+    shards: Attr[int] = field()
+
+    primary = Key("LEADERBOARD_OPTIONS", board).sort("LEADERBOARD_OPTIONS")
+
+
+def entry_kind(name: str, shards: int) -> type[Entry]:
+    """The kind of a board's entries: with a name or shards, these are in their keys."""
+    return NamedLeaderboardEntry if name or shards > 1 else LeaderboardEntry
+
+
+def group_of(name: str, shard: int, shards: int) -> dict[str, Any]:
+    """The field that selects a partition; none for a table's only board with one partition."""
+    if shards > 1:
+        return {"group": f"{name}#{shard}"}
+    return {"group": name} if name else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +181,7 @@ class Board:
     calls: Calls
     entries: type[Any]
     tokens: type[LeaderboardToken]
+    declarations: type[LeaderboardOptions]
     name: str
     score: Score
     best: Best
@@ -165,9 +191,11 @@ class Board:
     expire_after: timedelta | None
     shards: int
     is_ranked: bool
-    kind: str
-    """The options that all writers must share, as a text."""
+    options: str
+    """The options in words: all objects of the board must have the same."""
     _rankings: dict[str, Ranking] = dataclass_field(default_factory=dict)
+    _checked: set[str] = dataclass_field(default_factory=set)
+    """The options, once they are known to be those of the stored board."""
 
     def now(self) -> datetime:
         """The time by the store's clock."""
@@ -184,9 +212,7 @@ class Board:
 
     def group(self, shard: int) -> dict[str, Any]:
         """The field that selects a partition; none for a table's only board with one partition."""
-        if self.shards > 1:
-            return {"group": f"{self.name}#{shard}"}
-        return {"group": self.name} if self.name else {}
+        return group_of(self.name, shard, self.shards)
 
     def query(
         self, shard: int, window: str, between: tuple[str, str] | None = None
@@ -202,8 +228,67 @@ class Board:
     @property
     def identity(self) -> dict[str, Any]:
         """What a cursor belongs to."""
-        table = self.entries.__schema__.table.name
-        return {"table": table, "board": self.name, "shards": self.shards, "best": self.best}
+        return {
+            "table": self.table.name,
+            "board": self.name,
+            "shards": self.shards,
+            "best": self.best,
+        }
+
+    # Options
+
+    def declare(self) -> Steps[None]:
+        """Store the options of a new board, or check that they are the stored ones.
+
+        Reads one item, the first time. Raises `UsageError` if the board has other options, and members. This is for
+        what entries cannot tell: with other shards, or in another window, there seem to be none.
+        """
+        what = f"the options of the board {self.name!r}"
+        yield from retry_on_conflict(self._declare, what, "try again later")
+
+    def _declare(self) -> Steps[None]:
+        stored = yield from self.check_options()
+        if self.options in self._checked:
+            return
+        new = self.declarations(board=self.name, options=self.options, shards=self.shards)
+        if stored is None:
+            yield from self.calls.create(new)
+        else:
+            as_read = LeaderboardOptions.options == stored.options
+            yield from self.calls.put(new, when=as_read)
+        self._checked.add(self.options)
+
+    def check_options(self) -> Steps[LeaderboardOptions | None]:
+        """Check the options as `declare` does, without storing any; returns those of another, empty board."""
+        if self.options in self._checked:
+            return None
+        stored = yield from self.calls.get(self.declarations, consistent=True, board=self.name)
+        if stored is not None and stored.options == self.options:
+            self._checked.add(self.options)
+        elif stored is not None and (yield from self._has_entries(stored.shards)):
+            raise self._refusal(stored.options)
+        return stored
+
+    def _has_entries(self, shards: int) -> Steps[bool]:
+        """Whether a board of this name, with so many shards, has any entry."""
+        kind: Any = bind_entity(self.table, entry_kind(self.name, shards))
+        for shard in range(shards):
+            group = [Entry.group == value for value in group_of(self.name, shard, shards).values()]
+            query = kind.primary.where(*group).consistent()
+            if (yield from self.calls.first(query)) is not None:
+                return True
+        return False
+
+    def _refusal(self, options: str) -> UsageError:
+        board = f"the board {self.name!r}" if self.name else "the board without a name"
+        return UsageError(
+            f"{board} in table {self.table.name!r} has the options ({options}), not ({self.options}); give "
+            "this one another name, or the same options"
+        )
+
+    @property
+    def table(self) -> Table:
+        return self.declarations.__schema__.table
 
     # Entries
 
@@ -211,17 +296,16 @@ class Board:
         """A member's entry; without history, that of its newest window."""
         key = self.key(member, window)
         entry: Entry | None = yield from self.calls.get(self.entries, consistent=True, **key)
-        return None if entry is None else self.own(entry)
+        if entry is None:
+            yield from self.check_options()
+            return None
+        return self.own(entry)
 
     def own(self, entry: Entry) -> Entry:
         """The entry; raises `UsageError` if it was written with other options under the same name."""
-        if entry.kind == self.kind:
-            return entry
-        board = f"the board {self.name!r}" if self.name else "the board without a name"
-        raise UsageError(
-            f"{board} in table {self.entries.__schema__.table.name!r} has the options ({entry.kind}), not "
-            f"({self.kind}); give this one another name, or the same options"
-        )
+        if entry.options != self.options:
+            raise self._refusal(entry.options)
+        return entry
 
     def gone_at(self, window: Window, at: datetime) -> datetime | None:
         """When an entry of a window expires, if its newest event was at `at`."""
@@ -248,8 +332,7 @@ class Board:
         """The ranking of a window, cached; with `renewed`, one without cached nodes."""
         ranking = None if renewed else self._rankings.get(window)
         if ranking is None:
-            table = self.entries.__schema__.table
-            ranking = Ranking(self.calls, table, f"LEADERBOARD#{self.name}#{window}")
+            ranking = Ranking(self.calls, self.table, f"LEADERBOARD#{self.name}#{window}")
             if len(self._rankings) >= _REMEMBERED:
                 self._rankings.clear()
             self._rankings[window] = ranking

@@ -302,6 +302,7 @@ class TimeSeries(Structure[S]):
 
     def _stored(self, series: str, every: timedelta, span: Span) -> Steps[list[Summary]]:
         """The summaries that begin in a span, in order; none for windows without points."""
+        yield from self.plan.check_series(series)
         parts: list[Summary] = []
         for shard in self.plan.shards_of(series):
             for query in shard.roll_ups(every, span):

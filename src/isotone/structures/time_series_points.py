@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from isotone.errors import UsageError
-from isotone.model import Attr, Calls, Condition, Entity, Key, Query, expires, field, raw
+from isotone.model import Attr, Calls, Condition, Entity, Key, Query, Steps, expires, field, raw
 from isotone.structures.exact import added, exact
 from isotone.structures.shards import shard_of
 from isotone.structures.windows import floor, written
@@ -25,6 +25,7 @@ MAX_SHARDS: Final = 100
 PER_BUCKET: Final = 1440  # roll-ups of a resolution in a partition: a day of minutes
 FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)  # so that its bucket begins within the calendar
 LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
+_MAX_SEEN: Final = 8192  # cached roll-ups, buckets and series
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 Fields = dict[str, Any]
@@ -172,7 +173,7 @@ class Plan:
     roll_ups: Mapping[timedelta, timedelta | None]
     shards: int
     seen: dict[object, tuple[Decimal, Decimal] | None] = attribute(default_factory=dict)
-    """Cache: the listed buckets, and the last known lowest and highest values of roll-ups."""
+    """Cache: series of this layout, listed buckets, and the last known lowest and highest values of roll-ups."""
 
     def now(self) -> datetime:
         """The time by the store's clock."""
@@ -226,6 +227,20 @@ class Plan:
             f"{listed.shards}, and here it is declared with {written(self.bucket)} over shards={self.shards}; "
             "declare it the same everywhere, or give this one another name"
         )
+
+    def check_series(self, series: str) -> Steps[None]:
+        """Check the layout of a series by its newest bucket. Reads one item, the first time."""
+        if series not in self.seen:
+            newest = yield from self.calls.first(self.buckets_of(series).reversed())
+            if newest is not None:
+                self.check_layout(newest)
+                self.remember({series: None})
+
+    def remember(self, seen: Mapping[object, tuple[Decimal, Decimal] | None]) -> None:
+        """Add to the cache, which starts again when it is full."""
+        if len(self.seen) > _MAX_SEEN:
+            self.seen.clear()
+        self.seen.update(seen)
 
     def shards_of(self, series: str) -> list[Shard]:
         """The shards of a series."""

@@ -41,7 +41,6 @@ Range = tuple[Decimal, Decimal]
 """A lowest and a highest value."""
 
 _MAX_TOGETHER: Final = 90  # entries of a transaction; the limit is a hundred
-_MAX_SEEN: Final = 8192  # cached roll-ups and buckets
 _ADVICE: Final = "try again later"
 _ADVICE_ON_ADDING: Final = (
     "add points in larger numbers, give the time series more shards, or try again later"
@@ -104,9 +103,7 @@ def _add(plan: Plan, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
                 plan.seen.pop((shard, summary.every, summary.start), None)
             plan.seen.pop((series, bucket), None)
             raise
-        if len(plan.seen) > _MAX_SEEN:
-            plan.seen.clear()
-        plan.seen.update({(series, bucket): None, **ranges})
+        plan.remember({series: None, (series, bucket): None, **ranges})
         return len(pending)
 
     return (yield from retry_on_conflict(attempt, repr(series), _ADVICE_ON_ADDING))
@@ -186,6 +183,7 @@ def _add_up(shard: Shard, tx: Transaction, summary: Summary, known: Range) -> Ra
 
 def correct(plan: Plan, place: TimeSeriesPoint, value: Decimal | None) -> Steps[bool]:
     """Set a point's value, or delete it with None; returns whether it existed."""
+    yield from plan.check_series(place.series)
     kind, shard = TimeSeriesPoint, Shard(plan, place.series, place.shard)
     key = {**shard.place(place.bucket), "at": place.at, "id": place.id}
 
