@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from isotone.model.reading.collections import Family as Family
     from isotone.model.reading.cost import Stats as Stats
     from isotone.model.reading.cost import WastefulRead as WastefulRead
+    from isotone.model.reading.merging import Merge as Merge
+    from isotone.model.reading.merging import merge as merge
     from isotone.model.reading.queries import Query as Query
     from isotone.model.reading.queries import Scan as Scan
     from isotone.model.reading.reader import Page as Page
@@ -100,6 +102,7 @@ _HOMES = {
     "Key": "isotone.model.declaring.keys",
     "Local": "isotone.model.declaring.table",
     "ManualClock": "isotone.clock",
+    "Merge": "isotone.model.reading.merging",
     "Number": "isotone.model.declaring.table",
     "Observation": "isotone.model.observing",
     "Page": "isotone.model.reading.reader",
@@ -127,6 +130,7 @@ _HOMES = {
     "field": "isotone.model.declaring.fields",
     "headroom_notices": "isotone.model.writing.headroom",
     "in_order": "isotone.model.declaring.keys",
+    "merge": "isotone.model.reading.merging",
     "on_headroom": "isotone.model.writing.headroom",
     "open": "isotone.backends.embedded",
     "raw": "isotone.model.declaring.keys",
@@ -166,6 +170,7 @@ __all__ = [
     "Key",
     "Local",
     "ManualClock",
+    "Merge",
     "Number",
     "Observation",
     "Page",
@@ -193,6 +198,7 @@ __all__ = [
     "field",
     "headroom_notices",
     "in_order",
+    "merge",
     "on_headroom",
     "raw",
     "show",

@@ -18,6 +18,7 @@ from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iterati
 from isotone.model.ordering import escape, number_of, ordered_number, unescape
 from isotone.model.reading.collections import Family
 from isotone.model.reading.cost import Stats
+from isotone.model.reading.merging import Merge, merge
 from isotone.model.reading.patterns import Pattern
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import Page, Traversal
@@ -53,6 +54,7 @@ __all__ = [
     "Key",
     "Local",
     "M_co",
+    "Merge",
     "Number",
     "Page",
     "Pattern",
@@ -82,6 +84,7 @@ __all__ = [
     "in_order",
     "is_transient",
     "iteration",
+    "merge",
     "number_of",
     "operation",
     "ordered_number",

@@ -40,9 +40,10 @@ from isotone.model.migration import (
     migrate_keys,
 )
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
-from isotone.model.reading import scanning
+from isotone.model.reading import merging, scanning
 from isotone.model.reading.collections import Family, FamilyQuery
 from isotone.model.reading.cursors import identity
+from isotone.model.reading.merging import Merge, MergeTraversal
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import FetchProgress, Page, Reader, Traversal
 from isotone.model.reading.snapshot import Snapshot
@@ -339,39 +340,53 @@ class Operations(Host[M_co]):
         return get_together(targets, self.clock, self._reader.records)
 
     @operation
-    def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
+    def page(
+        self, read: Read[E] | Merge[E], *, size: int, cursor: str | None = None
+    ) -> Steps[Page[E]]:
         """Return `size` results, and the cursors of the next and the previous page.
 
         It has fewer only at the end of the data, or at the query's own limits.
         """
+        if isinstance(read, Merge):
+            return merging.page(self._reader, read, size, cursor)
         check_one_width(read)
         return self._reader.page(read, size=size, cursor=cursor)
 
     @iteration
-    def iterate(self, read: Read[E]) -> Batches[E]:
+    def iterate(self, read: Read[E] | Merge[E]) -> Batches[E]:
         """Iterate over all results, read as they are needed."""
-        check_one_width(read)
-        traversal = self._reader.traverse(read)
+        traversal: Traversal[E] | MergeTraversal[E]
+        if isinstance(read, Merge):
+            traversal = MergeTraversal(self._reader, read)
+        else:
+            check_one_width(read)
+            traversal = self._reader.traverse(read)
         while not traversal.is_over:
             yield traversal.step()
 
     @operation
-    def all(self, read: Read[E], *, at_most: int | None = None) -> Steps[list[E]]:
+    def all(self, read: Read[E] | Merge[E], *, at_most: int | None = None) -> Steps[list[E]]:
         """Return all results; raises `TooMany` if there are more than `at_most`."""
+        if isinstance(read, Merge):
+            return merging.read_all(self._reader, read, at_most)
         if has_two_widths(read):
             return migration.read_all(self._reader, read, at_most)
         return self._reader.all(read, at_most=at_most)
 
     @operation
-    def first(self, read: Read[E]) -> Steps[E | None]:
+    def first(self, read: Read[E] | Merge[E]) -> Steps[E | None]:
         """Return the first result, or None."""
+        if isinstance(read, Merge):
+            return merging.read_first(self._reader, read)
         if has_two_widths(read):
             return migration.read_first(self._reader, read)
         return self._reader.first(read)
 
     @operation
-    def count(self, read: Read[E]) -> Steps[int]:
+    def count(self, read: Read[E] | Merge[E]) -> Steps[int]:
         """Count the results. Cost: as much as reading them."""
+        if isinstance(read, Merge):
+            return merging.count(self._reader, read)
         if has_two_widths(read):
             return migration.count(self._reader, read)
         return self._reader.count(read)

@@ -99,7 +99,7 @@ class Reader:
     ) -> None:
         self.cursors = cursors
         self.records = records
-        self._clock = clock or SystemClock()
+        self.clock = clock or SystemClock()
         self._report = report
 
     def get(
@@ -126,7 +126,7 @@ class Reader:
         schema = entity.__schema__
         if "expires" in schema.by_role:
             attribute = schema.by_role["expires"].attribute
-            if has_expired(item.get(attribute), self._clock.now()):
+            if has_expired(item.get(attribute), self.clock.now()):
                 return None
         tag = schema.table.tag
         if tag in item and item[tag] != schema.marks[tag]:
@@ -150,14 +150,14 @@ class Reader:
         # Backwards one more is read, which tells whether this is the first page.
         wanted = size + 1 if is_back else size
         collecting = _turned(read) if is_back else read
-        found, end = yield from _collect_after(collecting, wanted, at.key, meter, self._clock)
+        found, end = yield from collect_after(collecting, wanted, at.key, meter, self.clock)
         if is_back and len(found) > size:
             del found[size:]
             end = position(read, found[-1][1])
             meter.returned = size
             meter.cut(size)
         invalid = meter.settle() if meter.noted else []
-        stats = self._stats(read, meter)
+        stats = self.stats(read, meter)
         after, before = _neighbours(read, found, at, end)
         items = [entity for entity, _ in found]
         if is_back:
@@ -195,10 +195,10 @@ class Reader:
         if read.keys not in self.records.known:
             yield from self.records.check(read.schemas, read.keys)
         meter = Meter(read.is_consistent, read.when_invalid)
-        found, end = yield from _collect(read, 1, None, meter, self._clock)
+        found, end = yield from _collect(read, 1, None, meter, self.clock)
         if meter.noted:
             meter.settle()
-        self._stats(read, meter)
+        self.stats(read, meter)
         if not found and end is not None:
             raise _spent(read, meter)
         return cast(E, found[0][0]) if found else None
@@ -216,10 +216,10 @@ class Reader:
         if read.keys not in self.records.known:
             yield from self.records.check(read.schemas, read.keys)
         meter = Meter(read.is_consistent, read.when_invalid)
-        found, end = yield from _collect(read, wanted, None, meter, self._clock)
+        found, end = yield from _collect(read, wanted, None, meter, self.clock)
         if meter.noted:
             meter.settle()
-        stats = self._stats(read, meter)
+        stats = self.stats(read, meter)
         if at_most is not None and len(found) > at_most:
             raise TooMany(
                 f"{read.name} has more than {at_most} results; read them with iterate or page, or "
@@ -241,7 +241,7 @@ class Reader:
             return len((yield from self.all(read.select())))
         if read.keys not in self.records.known:
             yield from self.records.check(read.schemas, read.keys)
-        request = counting(read, self._clock.now())
+        request = counting(read, self.clock.now())
         meter, start, most = Meter(read.is_consistent, read.when_invalid), None, read.most_results
         pace = _Pace(read, meter)
         while meter.requests == 0 or start is not None:
@@ -256,7 +256,7 @@ class Reader:
             start = response.get("LastEvaluatedKey")
             if start is not None and _is_spent(read, meter):
                 raise _spent(read, meter)
-        self._stats(read, meter)
+        self.stats(read, meter)
         return meter.returned
 
     def family(
@@ -281,9 +281,9 @@ class Reader:
             yield from self.records.check(query.schemas, query.keys)
         wanted = None if children is None else children + 1
         meter = Meter(query.is_consistent, query.when_invalid)
-        found, end = yield from _collect(query, wanted, None, meter, self._clock)
+        found, end = yield from _collect(query, wanted, None, meter, self.clock)
         invalid = meter.settle()
-        stats = self._stats(query, meter)
+        stats = self.stats(query, meter)
         if meter.exhausted and end is not None:
             raise _spent(query, meter)
         entities = [entity for entity, _ in found]
@@ -360,7 +360,7 @@ class Reader:
                 raise (yield from self._too_large(read, size, meter, start, at_most))
             if start is not None and _is_spent(read, meter):
                 raise _spent(read, meter)
-            read.takes.entities(response["Items"], self._clock.now(), found, meter.note)
+            read.takes.entities(response["Items"], self.clock.now(), found, meter.note)
             if meter.must_raise(None):
                 break
         invalid = meter.settle()
@@ -393,7 +393,7 @@ class Reader:
         _check(read)
         if read.when_invalid == "collect":
             raise _not_listed(read)
-        return Traversal(read, self._clock, self.records, self._stats)
+        return Traversal(read, self.clock, self.records, self.stats)
 
     def segments(self, read: Scan[E], count: int) -> list[Traversal[E]]:
         """The parts of a scan, which can be read at the same time."""
@@ -401,7 +401,7 @@ class Reader:
         _check_parallel(read, count)
         return [self.traverse(read.segment(number, of=count)) for number in range(count)]
 
-    def _stats(self, read: Read[Any], meter: Meter) -> Stats:
+    def stats(self, read: Read[Any], meter: Meter) -> Stats:
         """The cost of a read that has ended; reported if it was wasteful."""
         stats = meter.stats()
         if self._report is not None and stats.is_wasteful:
@@ -507,7 +507,7 @@ def _collect(
     return found, start
 
 
-def _collect_after(
+def collect_after(
     read: Read[Any], wanted: int, start: Item | None, meter: Meter, clock: Clock
 ) -> Steps[tuple[list[Found], Item | None]]:
     """`_collect`, after a position that may lie outside of the read's range.
