@@ -12,8 +12,21 @@ it gives each class its schema (`declaring`) and its keys as patterns (`reading`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, dataclass_transform
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Never,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+    dataclass_transform,
+)
 
 from isotone.model.declaring import declaration
 from isotone.model.declaring.changes import Change
@@ -37,6 +50,18 @@ if TYPE_CHECKING:
     from isotone.model.reading.queries import Query
 
 F = TypeVar("F", bound=Callable[..., Any])
+Names: TypeAlias = AbstractSet[str] | Mapping[str, Any]
+"""Names of fields, or of members inside of them, as pydantic's `include` and `exclude` take them."""
+
+
+class _OfSchema:
+    """A class attribute whose value the schema of each entity has; classes without a table have none."""
+
+    def __init__(self, value: Callable[[EntitySchema], Any]) -> None:
+        self._value = value
+
+    def __get__(self, _instance: object, owner: type[Entity]) -> Any:
+        return self._value(owner.__schema__)
 
 
 @dataclass_transform(
@@ -108,6 +133,104 @@ class Entity:
             copy.__dict__[UNKNOWN] = self.__dict__[UNKNOWN]
         return copy
 
+    # With pydantic's names: input that is validated, and dumps
+
+    @classmethod
+    def model_validate(
+        cls,
+        obj: Any,
+        *,
+        strict: bool | None = None,
+        from_attributes: bool | None = None,
+        context: Any = None,
+    ) -> Self:
+        """An entity from input, such as a dict of a client; raises `pydantic.ValidationError`.
+
+        Fields that the library maintains are ignored; the constructor takes them. An entity is returned itself.
+        """
+        entity: Self = _schema_of(cls).adapter.validate(
+            obj, strict=strict, from_attributes=from_attributes, context=context
+        )
+        return entity
+
+    @classmethod
+    def model_validate_json(
+        cls,
+        json_data: str | bytes | bytearray,
+        *,
+        strict: bool | None = None,
+        context: Any = None,
+    ) -> Self:
+        """An entity from input in JSON, as `model_validate`."""
+        entity: Self = _schema_of(cls).adapter.validate_json(
+            json_data, strict=strict, context=context
+        )
+        return entity
+
+    def model_dump(
+        self,
+        *,
+        mode: Literal["python", "json"] = "python",
+        include: Names | None = None,
+        exclude: Names | None = None,
+        exclude_defaults: bool = False,
+        exclude_none: bool = False,
+    ) -> dict[str, Any]:
+        """The fields that were read, as a dict; nested models as dicts, and with mode="json" the types of JSON."""
+        dump: dict[str, Any] = self.__schema__.adapter.dump(
+            self,
+            mode=mode,
+            include=include,
+            exclude=exclude,
+            exclude_defaults=exclude_defaults,
+            exclude_none=exclude_none,
+        )
+        return dump
+
+    def model_dump_json(
+        self,
+        *,
+        indent: int | None = None,
+        include: Names | None = None,
+        exclude: Names | None = None,
+        exclude_defaults: bool = False,
+        exclude_none: bool = False,
+    ) -> str:
+        """The fields that were read, as JSON."""
+        return self.__schema__.adapter.dump_json(
+            self,
+            indent=indent,
+            include=include,
+            exclude=exclude,
+            exclude_defaults=exclude_defaults,
+            exclude_none=exclude_none,
+        )
+
+    @classmethod
+    def model_json_schema(
+        cls,
+        *,
+        ref_template: str = "#/$defs/{model}",
+        mode: Literal["validation", "serialization"] = "validation",
+    ) -> dict[str, Any]:
+        """The JSON schema of input, or of dumps with mode="serialization"."""
+        return _schema_of(cls).adapter.json_schema(ref_template=ref_template, mode=mode)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return _schema_of(cls).adapter.core_schema(handler)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> Any:
+        return _schema_of(cls).adapter.json_schema_of(schema, handler)
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]] = cast(
+        "Any", _OfSchema(lambda schema: schema.adapter.as_dataclass.__dataclass_fields__)
+    )
+    __dataclass_params__: ClassVar[Any] = _OfSchema(
+        lambda schema: schema.adapter.as_dataclass.__dataclass_params__
+    )
+
     def to_dict(self) -> dict[str, Any]:
         """The fields and their values; only those that were read, if some were selected."""
         values = self.__dict__
@@ -176,6 +299,13 @@ class Entity:
     def __repr__(self) -> str:
         inner = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())
         return f"{type(self).__name__}({inner})"
+
+
+def _schema_of(entity: type[Entity]) -> EntitySchema:
+    try:
+        return entity.__schema__
+    except AttributeError:
+        raise declaration.no_table(entity) from None
 
 
 def upgrade(version: int) -> Callable[[F], F]:

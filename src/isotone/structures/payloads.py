@@ -65,6 +65,8 @@ def _json(value: Any, **options: Any) -> str:
     """A value as JSON, encoded by pydantic; raises `TypeError` or `ValueError`."""
     from pydantic_core import to_jsonable_python
 
+    if isinstance(value, Entity):
+        value = value.to_dict()
     return json.dumps(to_jsonable_python(value, fallback=_of_entity), **options)
 
 
@@ -94,10 +96,10 @@ def _ordered(value: Any) -> Any:
         return int(value)
     if isinstance(value, Decimal):
         return value.normalize(_EXACT)  # a database returns 9.90 as 9.9
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
-    elif isinstance(value, Entity):
+    if isinstance(value, Entity):
         value = value.to_dict()
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
     elif hasattr(value, "model_dump"):  # a model of pydantic's
         value = value.model_dump()
     if isinstance(value, Mapping):

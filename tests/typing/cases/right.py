@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import assert_type
+from typing import Any, assert_type
 
+from pydantic import TypeAdapter
 from shop import Customer, Order, shop
 
 import isotone
@@ -47,6 +49,11 @@ assert_type(Order.tags.contains("new"), Condition)
 assert_type(Order.tags.size > 2, Condition)
 assert_type(Order.status.is_in(["PLACED", "SHIPPED"]), Condition)
 assert_type(order.replace(status="SHIPPED"), Order)
+assert_type(Order.model_validate({"number": 1}), Order)
+assert_type(Order.model_validate_json("{}"), Order)
+assert_type(order.model_dump_json(exclude={"total"}), str)
+assert_type(TypeAdapter(list[Order]).validate_python([]), list[Order])
+assert_type(dataclasses.asdict(order), dict[str, Any])
 
 query = Order.by_status.where(Order.customer_id == "a", Order.status == "PLACED")
 assert_type(query, Query[Order])

@@ -15,6 +15,9 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from isotone.errors import UsageError
 
+ENTITY: Final = "isotone_entity"
+"""In the metadata of a schema of pydantic-core: the name of the entity that it is for."""
+
 _TAKES_NAMES: Final = "by_name" in inspect.signature(TypeAdapter.validate_python).parameters
 
 # Kinds of pydantic's schemas whose values cannot be read back, and what to declare instead.
@@ -83,6 +86,11 @@ def _check(annotation: Any, node: Mapping[str, Any]) -> None:
     """Refuse a type whose values could be written and never read."""
     name = getattr(annotation, "__name__", str(annotation))
     kind = node["type"]
+    if ENTITY in (node.get("metadata") or ()):
+        raise UsageError(
+            f"type {node['metadata'][ENTITY]}: an entity is an item of its own, and no part of another; store its "
+            "key, or declare a pydantic model for the part"
+        )
     if kind in _UNREADABLE:
         raise UsageError(f"type {name}: {_UNREADABLE[kind]}")
     if kind == "datetime" and node.get("tz_constraint") == "naive":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from isotone.errors import InvalidItem, MalformedKey, NewerVersion, UsageError
 from isotone.expressions import nodes
+from isotone.model.declaring.adapter import Adapter
 from isotone.model.declaring.fields import MISSING, UNKNOWN, UNREADABLE, Attr
 from isotone.model.declaring.keys import BoundKey, Slot
 from isotone.model.declaring.table import Table
@@ -89,6 +90,11 @@ class EntitySchema:
     def validator(self) -> Validator:
         """pydantic's validation of the fields, built when the first instance is made."""
         return Validator(self.entity.__name__, self.fields)
+
+    @cached_property
+    def adapter(self) -> Adapter:
+        """pydantic's view of the entity, built when it is first asked for."""
+        return Adapter(self)
 
     # To an item
 

@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Optional, get_args, get_origin
 
 from isotone.errors import InvalidEntity
@@ -124,7 +124,7 @@ class Validator:
         import typing_extensions
 
         shape: Any = typing_extensions.TypedDict  # made at run time: Any for type checkers
-        accepted = {name: _accepted(field) for name, field in self._fields.items()}
+        accepted = {name: accepted_type(field) for name, field in self._fields.items()}
         adapter = _pydantic().TypeAdapter(shape(self._entity, accepted, total=False))
         validate: Callable[[Mapping[str, Any]], dict[str, Any]] = adapter.validator.validate_python
         return validate
@@ -141,7 +141,7 @@ class Validator:
 
 
 def _validate_of(annotation: Any) -> Callable[[Any], Any]:
-    adapter = _pydantic().TypeAdapter(_aware(annotation))
+    adapter = _pydantic().TypeAdapter(with_leaves(annotation, aware_leaves()))
     validate: Callable[[Any], Any] = adapter.validator.validate_python
     return validate
 
@@ -177,9 +177,9 @@ def default_of(field: Attr[Any]) -> Any:
     return options.default if options.has_default else None
 
 
-def _accepted(field: Attr[Any]) -> Any:
+def accepted_type(field: Attr[Any], leaves: Mapping[Any, Any] | None = None) -> Any:
     """The type of a field's values; also accepts None if the library sets the field."""
-    accepted: Any = _aware(field.annotation)
+    accepted: Any = with_leaves(field.annotation, aware_leaves() if leaves is None else leaves)
     if field.options.role == "plain":
         return accepted
     optional: Any = Optional[accepted]  # noqa: UP045
@@ -208,16 +208,24 @@ def _exact(value: Any) -> Any:
     return value
 
 
-def _aware(annotation: Any) -> Any:
-    """The annotation, with aware datetimes and exact Decimals at every depth."""
+@lru_cache(maxsize=1)
+def aware_leaves() -> Mapping[Any, Any]:
+    """What stands for types in validation: aware datetimes and exact Decimals."""
     from pydantic import AwareDatetime, BeforeValidator
 
+    return {
+        datetime: AwareDatetime,
+        Decimal: typing.Annotated[Decimal, BeforeValidator(_exact)],
+    }
+
+
+def with_leaves(annotation: Any, leaves: Mapping[Any, Any]) -> Any:
+    """The annotation, with some of its types replaced at every depth."""
     annotation = resolve_alias(annotation)
-    if annotation is datetime:
-        return AwareDatetime
-    if annotation is Decimal:
-        return typing.Annotated[Decimal, BeforeValidator(_exact)]
-    origin, inner = get_origin(annotation), tuple(map(_aware, get_args(annotation)))
+    if isinstance(annotation, type) and annotation in leaves:
+        return leaves[annotation]
+    origin = get_origin(annotation)
+    inner = tuple(with_leaves(each, leaves) for each in get_args(annotation))
     if origin is None or inner == get_args(annotation):
         return annotation
     if origin in (typing.Union, types.UnionType):

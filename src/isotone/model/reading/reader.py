@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -27,6 +27,7 @@ from isotone.errors import (
     TooMany,
     UsageError,
 )
+from isotone.model.declaring.adapter import page_core_schema, page_json_schema
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired
@@ -65,8 +66,7 @@ _GROWTH: Final = 4  # how much more the next request reads than the last, at mos
 _ASSUMED_ITEMS: Final = 2  # items per unit, until the first response shows it
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[E_co]):
+class Page(msgspec.Struct, Generic[E_co], frozen=True):
     """A page of results in order, and the cursors of the next and previous pages.
 
     `cursor` is None at the end, `previous` at the start. If the last page is full, an empty page
@@ -85,6 +85,19 @@ class Page(Generic[E_co]):
 
     def __len__(self) -> int:
         return len(self.items)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return page_core_schema(
+            cls,
+            lambda items, cursor, previous: cls(items, cursor, previous, Stats()),
+            source,
+            handler,
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> Any:
+        return page_json_schema(schema, handler)
 
 
 class Reader:

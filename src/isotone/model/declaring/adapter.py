@@ -1,0 +1,364 @@
+"""An entity as a type of pydantic: input from outside, dumps, and JSON schema.
+
+Input is what a client may send: its fields by name, without those that the library maintains. They are marked
+`readOnly` in the JSON schema, and ignored in input, so that a client may send back what it was given. Other unknown names
+are refused. An instance of the entity passes unchanged.
+
+JSON has fewer types than an item. Times, decimals, ids and enums are texts, as pydantic writes them; bytes are base64.
+
+pydantic is loaded, and schemas are built, when they are first needed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from isotone.model.declaring.fields import Attr
+from isotone.model.declaring.keys import StringSlot
+from isotone.model.declaring.validation import accepted_type, aware_leaves, with_leaves
+from isotone.model.declaring.wire import is_optional, present_type
+
+if TYPE_CHECKING:
+    from pydantic import ValidationInfo
+
+    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.entity import Entity
+
+_TITLE: Final = "isotone_title"
+_EXACT_DIGITS: Final = 15  # a float gives back every decimal number of so many digits
+
+
+class Adapter:
+    """pydantic's view of one entity."""
+
+    def __init__(self, schema: EntitySchema) -> None:
+        self._schema = schema
+        self._entity = schema.entity
+
+    # For callers
+
+    def validate(self, value: Any, **options: Any) -> Any:
+        """An entity from input in Python's types; raises `pydantic.ValidationError`."""
+        return self._validator.validate_python(value, **options)
+
+    def validate_json(self, text: str | bytes | bytearray, **options: Any) -> Any:
+        """An entity from input in JSON; raises `pydantic.ValidationError`."""
+        return self._validator.validate_json(text, **options)
+
+    def dump(self, entity: Entity, **options: Any) -> Any:
+        """The visible fields of an entity that were read."""
+        return self._types.dump_python(entity, **options)
+
+    def dump_json(self, entity: Entity, **options: Any) -> str:
+        """The same as JSON."""
+        text: bytes = self._types.dump_json(entity, **options)
+        return text.decode()
+
+    def json_schema(self, **options: Any) -> dict[str, Any]:
+        """The JSON schema of input, or of dumps by mode="serialization"."""
+        schema: dict[str, Any] = self._types.json_schema(**options)
+        return schema
+
+    @cached_property
+    def _types(self) -> Any:
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(self._entity)
+
+    @cached_property
+    def _validator(self) -> Any:
+        """pydantic's own, but with the entity's name in messages."""
+        from pydantic_core import SchemaValidator
+
+        return SchemaValidator(self._types.core_schema, {"title": self._entity.__name__})
+
+    # For pydantic
+
+    def core_schema(self, handler: Any) -> Any:
+        """What pydantic needs to know: how to read the entity, and how to write it."""
+        from pydantic_core import core_schema
+
+        from isotone.model.declaring.foreign import ENTITY
+
+        entity, fields = self._entity, self._schema.fields
+        name = entity.__name__
+        padded = self._in_texts
+        given = {each: _input(field, handler, each in padded) for each, field in fields.items()}
+        read = core_schema.no_info_after_validator_function(
+            self._make,
+            core_schema.model_fields_schema(
+                {each: core_schema.model_field(schema) for each, schema in given.items()},
+                model_name=name,
+                extra_behavior="forbid",
+            ),
+        )
+        shown = {each: _output(field, handler) for each, field in fields.items()}
+        written = core_schema.typed_dict_schema(
+            {each: core_schema.typed_dict_field(schema) for each, schema in shown.items()}
+        )
+        return core_schema.json_or_python_schema(
+            json_schema=read,
+            python_schema=core_schema.no_info_wrap_validator_function(self._pass_instance, read),
+            serialization=core_schema.wrap_serializer_function_ser_schema(_dump, schema=written),
+            ref=reference(entity),
+            metadata={ENTITY: name},
+        )
+
+    def json_schema_of(self, schema: Any, handler: Any) -> dict[str, Any]:
+        """The JSON schema, completed with what the declaration says: texts, and who maintains a field."""
+        json = _json_schema(schema, handler)
+        definition = handler.resolve_ref_schema(json)
+        definition |= {"title": self._entity.__name__, "additionalProperties": False}
+        if self._entity.__doc__:
+            definition["description"] = inspect.cleandoc(self._entity.__doc__)
+        for name, member in definition["properties"].items():
+            field = self._schema.fields[name]
+            if field.options.description is not None:
+                member["description"] = field.options.description
+            if not is_input(field):
+                member["readOnly"] = True
+        if handler.mode == "serialization":
+            definition["required"] = list(definition["properties"])
+        return json
+
+    def _make(self, validated: tuple[dict[str, Any], Any, Any]) -> Entity:
+        """An entity of validated input."""
+        given, fields = validated[0], self._schema.fields
+        values = {
+            name: given[name] if is_input(field) else _initial(field)
+            for name, field in fields.items()
+        }
+        entity = self._entity.from_trusted(values)
+        entity._compute()
+        return entity
+
+    @cached_property
+    def _in_texts(self) -> set[str]:
+        """The fields in string keys."""
+        return {
+            component.field.name
+            for key in self._schema.keys.values()
+            for slot in key.slots
+            if isinstance(slot, StringSlot)
+            for component in slot.components
+        }
+
+    def _pass_instance(self, value: Any, read: Any) -> Any:
+        return value if isinstance(value, self._entity) else read(value)
+
+    # For the standard library
+
+    @cached_property
+    def as_dataclass(self) -> Any:
+        """A dataclass with the entity's fields, which stands for it in `dataclasses`."""
+        members = [
+            (name, field.annotation, dataclasses.field(**_default_of(field)))
+            for name, field in self._schema.fields.items()
+        ]
+        return dataclasses.make_dataclass(
+            self._entity.__name__, members, init=False, repr=False, eq=False, kw_only=True
+        )
+
+
+def _json_schema(schema: Any, handler: Any) -> dict[str, Any]:
+    """The JSON schema of what is read, or of what is written, which pydantic does not see in a function."""
+    if handler.mode == "serialization":
+        reference = {"ref": schema["ref"]} if "ref" in schema else {}
+        schema = {**schema["serialization"]["schema"], **reference}
+    json: dict[str, Any] = handler(schema)
+    return json
+
+
+def is_input(field: Attr[Any]) -> bool:
+    """Whether a client may send the field."""
+    return field.options.role in ("plain", "expires")
+
+
+def _dump(entity: Entity, write: Callable[[Any], Any]) -> Any:
+    return write(entity.to_dict())
+
+
+def reference(kind: Any, *arguments: Any) -> str:
+    """A name for a type among the definitions of a schema, as pydantic makes them."""
+    name = f"{kind.__module__}.{kind.__qualname__}:{id(kind)}"
+    return f"{name}[{','.join(map(reference, arguments))}]" if arguments else name
+
+
+def _initial(field: Attr[Any]) -> Any:
+    """The value of a field that input does not set."""
+    return field.options.default if field.options.has_default else None
+
+
+def _default_of(field: Attr[Any]) -> dict[str, Any]:
+    options = field.options
+    if options.role == "computed":
+        return {"init": False}
+    if options.default_factory is not None:
+        return {"default_factory": options.default_factory}
+    return {"default": options.default} if options.has_default else {}
+
+
+# The schema of a field
+
+
+def _input(field: Attr[Any], handler: Any, is_in_text: bool) -> Any:
+    from pydantic_core import core_schema
+
+    options = field.options
+    if not is_input(field):
+        ignored = core_schema.no_info_wrap_validator_function(_ignore, _output(field, handler))
+        return core_schema.with_default_schema(ignored, default_factory=_nothing)
+    schema = handler.generate_schema(_input_type(field, is_in_text))
+    if options.default_factory is not None:
+        return core_schema.with_default_schema(schema, default_factory=options.default_factory)
+    if options.has_default or is_optional(field.annotation):
+        return core_schema.with_default_schema(schema, default=_initial(field))
+    return schema
+
+
+def _output(field: Attr[Any], handler: Any) -> Any:
+    from pydantic_core import core_schema
+
+    options = field.options
+    annotation = (
+        field.annotation if options.role in ("computed", "version") else accepted_type(field)
+    )
+    schema = handler.generate_schema(with_leaves(annotation, _json_leaves()))
+    if options.has_default and options.role in ("plain", "expires"):
+        return core_schema.with_default_schema(schema, default=options.default)
+    return schema
+
+
+def _ignore(_value: Any, _read: Any) -> None:
+    return None
+
+
+def _nothing() -> None:
+    return None
+
+
+def _input_type(field: Attr[Any], is_in_text: bool) -> Any:
+    """The type of a field in input: as JSON writes it, and with its bounds."""
+    leaves = {**aware_leaves(), **_json_leaves()}
+    bounds = _bounds(field, is_in_text)
+    if bounds:
+        from pydantic import Field
+
+        python = present_type(field.annotation)
+        inner, *further = get_args(leaves[python]) if python in leaves else (python,)
+        leaves[python] = typing.Annotated[(inner, Field(**bounds), *further)]
+    return accepted_type(field, leaves)
+
+
+def _bounds(field: Attr[Any], is_in_text: bool) -> dict[str, Any]:
+    """The declared range of a number. A string key has no room for a sign unless `min` asks for it."""
+    options, python = field.options, present_type(field.annotation)
+    if python not in (int, Decimal):
+        return {}
+    least = options.min if options.min is not None or not is_in_text else 0
+    bounds = {"ge": least, "le": options.max}
+    if python is Decimal:
+        bounds["decimal_places"] = options.scale
+    return {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+def _json_leaves() -> Mapping[Any, Any]:
+    from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+    return {
+        Decimal: typing.Annotated[Decimal, BeforeValidator(_exact_number)],
+        bytes: typing.Annotated[
+            bytes,
+            BeforeValidator(_bytes_of_base64),
+            PlainSerializer(_base64_of_bytes, when_used="json"),
+            WithJsonSchema({"type": "string", "format": "base64"}),
+        ],
+    }
+
+
+def _exact_number(value: Any, info: ValidationInfo) -> Any:
+    """A number of JSON, as the decimal that was written; refused if a float may not have kept its digits."""
+    if (
+        isinstance(value, str) and info.mode == "json"
+    ):  # the type of a decimal in JSON, also if strict
+        with suppress(InvalidOperation):
+            return Decimal(value)
+    if not isinstance(value, float):
+        return value
+    number = Decimal(repr(value))
+    if number.is_finite() and len(number.normalize().as_tuple().digits) > _EXACT_DIGITS:
+        from pydantic_core import PydanticCustomError
+
+        raise PydanticCustomError(
+            "inexact_number",
+            "a JSON number of more than {digits} digits is not read exactly; send it as a string",
+            {"digits": _EXACT_DIGITS},
+        )
+    return number
+
+
+def _bytes_of_base64(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return base64.b64decode(value, validate=True)
+    except binascii.Error:
+        from pydantic_core import PydanticCustomError
+
+        raise PydanticCustomError("base64", "bytes in JSON are written as base64") from None
+
+
+def _base64_of_bytes(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+# Pages
+
+
+def page_core_schema(page: type[Any], make: Callable[..., Any], source: Any, handler: Any) -> Any:
+    """The schema of a page of items: these, and its cursors."""
+    from pydantic_core import core_schema
+
+    items = get_args(source) or (Any,)
+    cursor = core_schema.nullable_schema(core_schema.str_schema())
+    optional = core_schema.with_default_schema(cursor, default=None)
+    members = core_schema.typed_dict_schema(
+        {
+            "items": core_schema.typed_dict_field(
+                core_schema.list_schema(handler.generate_schema(items[0]))
+            ),
+            "cursor": core_schema.typed_dict_field(optional),
+            "previous": core_schema.typed_dict_field(optional),
+        }
+    )
+    read = core_schema.no_info_after_validator_function(lambda given: make(**given), members)
+    known = isinstance(items[0], type)
+    return core_schema.json_or_python_schema(
+        json_schema=read,
+        python_schema=core_schema.no_info_wrap_validator_function(
+            lambda value, read: value if isinstance(value, page) else read(value), read
+        ),
+        serialization=core_schema.wrap_serializer_function_ser_schema(
+            lambda value, write: write({name: getattr(value, name) for name in members["fields"]}),
+            schema=members,
+        ),
+        ref=reference(page, items[0]) if known else None,
+        metadata={_TITLE: {"title": f"{page.__name__}[{items[0].__name__}]"}} if known else None,
+    )
+
+
+def page_json_schema(schema: Any, handler: Any) -> dict[str, Any]:
+    """The JSON schema of a page, with its title."""
+    json = _json_schema(schema, handler)
+    page = handler.resolve_ref_schema(json)
+    page |= schema.get("metadata", {}).get(_TITLE, {})
+    return json
