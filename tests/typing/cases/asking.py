@@ -49,6 +49,6 @@ store.get(Order(customer_id="a", number=1, ordered_at=datetime.now(), total=Deci
 isotone.connect(regoin="eu-west-1")  # E: "regoin"
 isotone.connect(retries=3)  # E: expected "Retries"
 store.create_tables("shop")  # E: expected "Table"
-customers: list[Customer] = store.all(query)  # E: expected "Read[Customer]"
+customers: list[Customer] = store.all(query)  # E: expected "Read[Customer] | Merge[Customer]"
 found: Order = store.get(Order, customer_id="a", number=1)  # E: "Order | None"
 moment: datetime = (order.total if (order := store.first(query)) else datetime.now())  # E: "Decimal | datetime"
