@@ -73,6 +73,8 @@ if TYPE_CHECKING:
     from isotone.model.streams import Event as Event
     from isotone.model.table_admin import Throughput as Throughput
     from isotone.model.transactions import Transaction as Transaction
+    from isotone.model.verification import FindingCount as FindingCount
+    from isotone.model.verification import Verification as Verification
     from isotone.model.writing.headroom import HeadroomNotice as HeadroomNotice
     from isotone.model.writing.headroom import HeadroomWarning as HeadroomWarning
     from isotone.model.writing.headroom import headroom_notices as headroom_notices
@@ -94,6 +96,7 @@ _HOMES = {
     "EntityKey": "isotone.model.declaring.entity_key",
     "Event": "isotone.model.streams",
     "Family": "isotone.model.reading.collections",
+    "FindingCount": "isotone.model.verification",
     "Global": "isotone.model.declaring.table",
     "HeadroomNotice": "isotone.model.writing.headroom",
     "HeadroomWarning": "isotone.model.writing.headroom",
@@ -118,6 +121,7 @@ _HOMES = {
     "Timeouts": "isotone.backends.endpoint",
     "Transaction": "isotone.model.transactions",
     "ULID": "isotone.codec.ids",
+    "Verification": "isotone.model.verification",
     "WastefulRead": "isotone.model.reading.cost",
     "Rewritten": "isotone.model.migration",
     "aconnect": "isotone.model.connecting",
@@ -163,6 +167,7 @@ __all__ = [
     "EntityKey",
     "Event",
     "Family",
+    "FindingCount",
     "Global",
     "HeadroomNotice",
     "HeadroomWarning",
@@ -186,6 +191,7 @@ __all__ = [
     "Throughput",
     "Timeouts",
     "Transaction",
+    "Verification",
     "WastefulRead",
     "__version__",
     "aconnect",

@@ -26,7 +26,7 @@ from isotone import limits
 from isotone.backends.interface import DYNAMODB, AsyncBackend, Backend, Capabilities
 from isotone.clock import Clock
 from isotone.errors import IsotoneError
-from isotone.model import migration, table_admin
+from isotone.model import migration, table_admin, verifying
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
@@ -51,6 +51,8 @@ from isotone.model.steps import Batches, Call, Deadline, Steps, Together, with_h
 from isotone.model.streams import Changes, Event
 from isotone.model.table_admin import Difference, Throughput
 from isotone.model.transactions import Transaction, get_together
+from isotone.model.verification import Verification
+from isotone.model.verifying import VerificationProgress
 from isotone.model.writing.batches import WriteProgress, delete_many, put_many
 from isotone.model.writing.executor import execute
 from isotone.model.writing.saving import Delete, Put
@@ -279,6 +281,35 @@ class Operations(Host[M_co]):
         a scan of the table, and a transaction for each rewritten entity.
         """
         return migration.rewrite(schema_of(entity), self.clock, self._reader.records, progress)
+
+    @operation
+    def verify(
+        self,
+        *targets: Table | type[Entity],
+        segments: int = 1,
+        units_per_second: float | None = None,
+        examples: int = 3,
+        progress: VerificationProgress | None = None,
+        resume: Verification | None = None,
+    ) -> Steps[Verification]:
+        """Read tables, and count the items that are not what their entities would write now. Writes nothing.
+
+        A target is a table, or an entity of one. `segments` are read at the same time, and at most
+        `units_per_second` are used. `examples` items are kept of each finding. `progress` is called after each
+        page with the verification so far; with `resume=` another call continues there. An item that
+        is not valid is a finding, and raises nothing. Cost: a consistent scan, and two reads for each unique value.
+
+            print(store.verify(shop, segments=4, units_per_second=200))
+        """
+        return verifying.verify(
+            targets,
+            self.clock,
+            segments=segments,
+            units_per_second=units_per_second,
+            examples=examples,
+            progress=progress,
+            resume=resume,
+        )
 
     # Reading
     #

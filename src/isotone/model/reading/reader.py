@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, cast
 import msgspec
 
 from isotone import limits
+from isotone.backends.interface import Response
 from isotone.clock import Clock, SystemClock
 from isotone.errors import (
     BatchIncomplete,
@@ -679,8 +680,11 @@ def fetch(
     *,
     consistent: bool = False,
     progress: FetchProgress | None = None,
+    count: Callable[[Response], None] | None = None,
 ) -> Steps[list[Item | None]]:
     """The items with these keys, in the order of the keys; None for each that is missing.
+
+    `count` takes each response, with the units that it cost.
 
     The service answers as much of a batch as its limits allow, and returns the other keys. They are
     requested again; after a request that returned nothing, there is a pause that doubles each time, of
@@ -694,7 +698,7 @@ def fetch(
     attempt = 0
     while pending:
         batch = [pending.popleft() for _ in range(min(limits.BATCH_GET_ITEMS, len(pending)))]
-        answered, left = yield from _fetch_batch(table, batch, consistent)
+        answered, left = yield from _fetch_batch(table, batch, consistent, count)
         for item in answered:
             items[_text_of_key({name: item[name] for name in batch[0]})] = item
         pending.extendleft(reversed(left))
@@ -713,16 +717,24 @@ def fetch(
 
 
 def _fetch_batch(
-    table: Table, batch: list[Item], consistent: bool
+    table: Table,
+    batch: list[Item],
+    consistent: bool,
+    count: Callable[[Response], None] | None,
 ) -> Steps[tuple[list[Item], list[Item]]]:
     """The items of one request, and the keys that it left out."""
     members: dict[str, Any] = {"Keys": batch}
     if consistent:
         members["ConsistentRead"] = True
+    request: dict[str, Any] = {"RequestItems": {table.name: members}}
+    if count is not None:
+        request["ReturnConsumedCapacity"] = "TOTAL"
     try:
-        response = yield Call("BatchGetItem", {"RequestItems": {table.name: members}})
+        response = yield Call("BatchGetItem", request)
     except (ProvisionedThroughputExceededException, RequestLimitExceeded):
         return [], batch
+    if count is not None:
+        count(response)
     left = response.get("UnprocessedKeys", {}).get(table.name, {}).get("Keys", [])
     return response.get("Responses", {}).get(table.name, []), left
 

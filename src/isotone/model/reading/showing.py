@@ -80,8 +80,8 @@ def table_text(
     numbers = {
         name for name in names if all(_is_number(row.get(name)) for row in rows if name in row)
     }
-    cells = [[_cell(row.get(name)) for name in names] for row in rows]
-    return _aligned(names, cells, [name in numbers for name in names])
+    cells = [[cell(row.get(name)) for name in names] for row in rows]
+    return aligned(names, cells, [name in numbers for name in names])
 
 
 def _of_fields(entity: Entity, names: Sequence[str]) -> dict[str, Any]:
@@ -126,13 +126,14 @@ def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float | Decimal) and value is not True)
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any, widest: int = _WIDEST) -> str:
+    """A value in a table: printable, and cut if it is long."""
     text = _text(value)
     shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
-    if _width(shown) <= _WIDEST:
+    if _width(shown) <= widest:
         return shown
-    while _width(shown) > _WIDEST - 1:
-        shown = shown[: min(len(shown) - 1, _WIDEST - 1)]
+    while _width(shown) > widest - 1:
+        shown = shown[: min(len(shown) - 1, widest - 1)]
     return shown + "…"
 
 
@@ -151,7 +152,8 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
+    """Columns under a header; `right` says which are aligned to the right."""
     widths = [max(map(_width, column)) for column in zip(header, *rows, strict=True)]
     rule = ["─" * width for width in widths]
     return "\n".join(_line(row, widths, right) for row in (header, rule, *rows))
