@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from isotone.expressions.messages import path_text
 from isotone.expressions.operands import lookup
-from isotone.expressions.refusals import path_text
 
 ITEM: dict[str, Any] = {
     "a": {"M": {"b": {"L": [{"S": "x"}, {"M": {"c": {"NULL": True}}}]}}},

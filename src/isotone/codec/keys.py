@@ -1,4 +1,6 @@
-"""Keys as bytes: a hash of the partition, then components, each a type code and a body.
+"""Key values as bytes: components, each a type code and a body, and the hash of a partition.
+
+Here are the bytes of one value; which components the key of an item or an index entry has is in `engine.layout`.
 
     0x10  negative number    0x11  zero    0x12  positive number
     0x20  string

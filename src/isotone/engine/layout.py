@@ -3,7 +3,9 @@
     table entry   hash(partition) · partition · sort
     index entry   hash(partition parts) · partition parts · sort parts · table partition · table sort
 
-Each component is encoded so that it delimits itself and sorts like its value (`codec`). So a Scan comes
+Here is which components a key has, and in which order; the bytes of each component are in `codec.keys`.
+
+Each component delimits itself and sorts like its value. So a Scan comes
 in hash order, a parallel segment is a range of hashes, an item collection is one contiguous range, and
 entries with equal index keys are neighbours.
 

@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias
 
 from isotone.errors import UsageError, ValidationException
-from isotone.expressions import refusals
+from isotone.expressions import messages
+from isotone.expressions.messages import Refusal, RefusedAs, invalid
 from isotone.expressions.nodes import Node, references, resolve, walk_up
 from isotone.expressions.operands import ValueMap
-from isotone.expressions.refusals import Refusal, RefusedAs, invalid
 from isotone.expressions.render import Writer
 from isotone.expressions.rules import OperandCheck, add_checks, check_words
 from isotone.limits import ATTRIBUTE_NAME_SIZE, EXPRESSION_SIZE, NAME_PLACEHOLDER_SIZE
@@ -137,7 +137,7 @@ def cached(
         if 2 * len(repr(source)) > EXPRESSION_SIZE:
             size = len(Writer().text(source))
             if size > EXPRESSION_SIZE:
-                raise Refusal(refusals.TOO_LONG, size=size)
+                raise Refusal(messages.TOO_LONG, size=size)
         return kind(source, dict(names), parameter)
 
 
@@ -201,7 +201,7 @@ def check_scalar_keys(
     nested = [expression.nested_attributes for expression in expressions]
     for attribute in key_attributes:
         if any(attribute in attributes for attributes in nested):
-            raise ValidationException(refusals.NESTED_KEY.format(label=label, attribute=attribute))
+            raise ValidationException(messages.NESTED_KEY.format(label=label, attribute=attribute))
 
 
 def check_all_used(

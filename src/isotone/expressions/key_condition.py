@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 
 from isotone.errors import ValidationException
-from isotone.expressions import refusals
+from isotone.expressions import messages
 from isotone.expressions.expression import Expression, NameMap, cached, check_scalar_keys
 from isotone.expressions.nodes import (
     And,
@@ -130,7 +130,7 @@ def _terms(node: ConditionNode) -> dict[str, _Term]:
     for conjunct in _conjuncts(node):
         term = _term(conjunct)
         if term.attribute in terms:
-            raise _refused(refusals.KEY_TWICE)
+            raise _refused(messages.KEY_TWICE)
         terms[term.attribute] = term
     return terms
 
@@ -147,11 +147,11 @@ def _conjuncts(node: ConditionNode) -> Iterator[ConditionNode]:
 def _term(node: ConditionNode) -> _Term:
     operator, operands = _operator_and_operands(node)
     if operator not in _SORT_OPERATORS:
-        raise _refused(refusals.KEY_OPERATOR, operator=operator)
+        raise _refused(messages.KEY_OPERATOR, operator=operator)
     first, *others = operands
     if isinstance(first, ValueRef | Literal):
         if operator not in _MIRRORED:
-            raise _refused(refusals.KEY_FIRST_OPERAND, operator=operator)
+            raise _refused(messages.KEY_FIRST_OPERAND, operator=operator)
         operator, others = _MIRRORED[operator], [first]
     return _Term(_attribute(operands), operator, tuple(filter(None, map(constant, others))))
 
@@ -172,15 +172,15 @@ def _attribute(operands: tuple[Operand, ...]) -> str:
     attribute: str | None = None
     for operand in operands:
         if isinstance(operand, Call):
-            raise _refused(refusals.KEY_NESTED_OPERATION)
+            raise _refused(messages.KEY_NESTED_OPERATION)
         if isinstance(operand, Path):
             if attribute is not None:
-                raise _refused(refusals.KEY_MANY_ATTRIBUTES)
+                raise _refused(messages.KEY_MANY_ATTRIBUTES)
             attribute, *rest = map(str, operand.elements)
             if rest:
-                raise _refused(refusals.KEY_NESTED_PATH)
+                raise _refused(messages.KEY_NESTED_PATH)
     if attribute is None:
-        raise _refused(refusals.KEY_NO_ATTRIBUTE)
+        raise _refused(messages.KEY_NO_ATTRIBUTE)
     return attribute
 
 
@@ -208,15 +208,15 @@ def _check_simple_key(
 ) -> None:
     """The rules for a key of one partition attribute and at most one sort attribute."""
     if len(terms) > 2:
-        raise _refused(refusals.KEY_TOO_MANY)
+        raise _refused(messages.KEY_TOO_MANY)
     key = (*partition, *sort)
     if len(terms) > len(key):
-        raise _refused(refusals.KEY_UNSUPPORTED)
+        raise _refused(messages.KEY_UNSUPPORTED)
     for name in key[: len(terms)]:
         if name not in terms:
-            raise _refused(refusals.KEY_MISSED, attribute=name)
+            raise _refused(messages.KEY_MISSED, attribute=name)
     if terms[partition[0]].operator != "=":
-        raise _refused(refusals.KEY_UNSUPPORTED)
+        raise _refused(messages.KEY_UNSUPPORTED)
 
 
 def _check_composed_key(
@@ -225,18 +225,18 @@ def _check_composed_key(
     """The rules for a key with several attributes in its partition or sort part."""
     missed = _without_equality(terms, partition)
     if missed:
-        raise _refused(refusals.KEY_PARTITION_PARTS, attributes=", ".join(missed))
+        raise _refused(messages.KEY_PARTITION_PARTS, attributes=", ".join(missed))
     if len(terms) > len(partition) + len(sort):
-        raise _refused(refusals.KEY_UNSUPPORTED)
+        raise _refused(messages.KEY_UNSUPPORTED)
     if not terms.keys() <= {*partition, *sort}:
         absent = next(name for name in sort if name not in terms)
-        raise _refused(refusals.KEY_MISSED, attribute=absent)
+        raise _refused(messages.KEY_MISSED, attribute=absent)
     present = [place for place, name in enumerate(sort) if name in terms]
     if present:
         missed = _without_equality(terms, sort[: present[-1]])
         if missed:
             raise _refused(
-                refusals.KEY_SORT_PARTS,
+                messages.KEY_SORT_PARTS,
                 attributes=", ".join(missed),
                 present=sort[present[-1]],
             )

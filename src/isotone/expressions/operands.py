@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from isotone.errors import ValidationException
-from isotone.expressions import refusals
+from isotone.expressions import messages
 from isotone.expressions.nodes import (
     Arithmetic,
     Call,
@@ -47,7 +47,7 @@ def compile_value(operand: Operand) -> Compute:
     def compute(item: Item, values: ValueMap) -> AttributeValue:
         value = evaluate(item, values)
         if value is None:
-            raise ValidationException(refusals.MISSING)
+            raise ValidationException(messages.MISSING)
         return value
 
     return compute
@@ -144,7 +144,7 @@ def _arithmetic(node: Arithmetic) -> Evaluate:
 
 def _content(value: AttributeValue, code: str) -> Any:
     if code not in value:
-        raise ValidationException(refusals.WRONG_TYPE)
+        raise ValidationException(messages.WRONG_TYPE)
     return value[code]
 
 

@@ -28,7 +28,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NoReturn, TypeAlias, TypeVar
 
-from isotone.expressions import refusals
+from isotone.expressions import messages
+from isotone.expressions.messages import Refusal
 from isotone.expressions.nodes import (
     Action,
     Add,
@@ -53,7 +54,6 @@ from isotone.expressions.nodes import (
     UpdateNode,
     ValueRef,
 )
-from isotone.expressions.refusals import Refusal
 from isotone.expressions.rules import check_words
 from isotone.expressions.tokens import END_TEXT, Kind, Token, tokenize
 from isotone.limits import EXPRESSION_SIZE
@@ -90,9 +90,9 @@ def parse_projection(text: str) -> ProjectionNode:
 
 def _whole(text: str, rule: Callable[[_Parser], _Tree]) -> _Tree:
     if not text:
-        raise Refusal(refusals.EMPTY)
+        raise Refusal(messages.EMPTY)
     if len(text) > EXPRESSION_SIZE:
-        raise Refusal(refusals.TOO_LONG, size=len(text))
+        raise Refusal(messages.TOO_LONG, size=len(text))
     parser = _Parser(text)
     tree = rule(parser)
     parser.finish(tree)
@@ -133,14 +133,14 @@ class _Parser:
         self._expect(END_TEXT)
         check_words(tree, written=True)
         if self._twice:
-            raise Refusal(refusals.SECTION_TWICE, section=self._twice)
+            raise Refusal(messages.SECTION_TWICE, section=self._twice)
 
     def _refuse(self) -> NoReturn:
         """Refuse the token under the cursor, and quote it with its neighbours as they are written."""
         start = self._tokens[self._at - 1].start if self._at else 0
         after = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
         near = self._text[start : after.end]
-        raise Refusal(refusals.SYNTAX, token=self._token.text, near=near)
+        raise Refusal(messages.SYNTAX, token=self._token.text, near=near)
 
     def _list(self, rule: Callable[[_Parser], _Parsed]) -> list[_Parsed]:
         members = [rule(self)]
@@ -207,7 +207,7 @@ class _Parser:
         self._expect(")")
         inner = self._tokens[opening + 1]
         if inner.symbol == "(" and self._closing.get(opening + 1) == self._at - 2:
-            raise Refusal(refusals.REDUNDANT_PARENTHESES)
+            raise Refusal(messages.REDUNDANT_PARENTHESES)
         self._closing[opening] = self._at - 1
 
     # Operands

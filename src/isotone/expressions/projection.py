@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from isotone.expressions import refusals
+from isotone.expressions import messages
 from isotone.expressions.expression import Expression, NameMap, cached
+from isotone.expressions.messages import Refusal, path_text
 from isotone.expressions.nodes import Node, ProjectionNode, ResolvedPath
 from isotone.expressions.parser import parse_projection
-from isotone.expressions.refusals import Refusal, path_text
 from isotone.expressions.rules import resolved_path
 from isotone.values.types import AttributeValue, Item
 
@@ -148,16 +148,16 @@ def _insert(root: Branch[T], path: ResolvedPath, value: T) -> None:
             following = Branch({}, type(after) is int)
             _add(branch, element, following, path)
         elif isinstance(following, Leaf):
-            raise _clash(refusals.OVERLAP, path, following)
+            raise _clash(messages.OVERLAP, path, following)
         branch = following
     if path[-1] in branch.members:
-        raise _clash(refusals.OVERLAP, path, branch.members[path[-1]])
+        raise _clash(messages.OVERLAP, path, branch.members[path[-1]])
     _add(branch, path[-1], Leaf(path, value), path)
 
 
 def _add(branch: Branch[T], element: str | int, tree: PathTree[T], path: ResolvedPath) -> None:
     if branch.by_index != (type(element) is int):
-        raise _clash(refusals.CONFLICT, path, branch)
+        raise _clash(messages.CONFLICT, path, branch)
     branch.members[element] = tree
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from isotone.expressions import refusals
+from isotone.expressions import messages
+from isotone.expressions.messages import Refusal, path_text
 from isotone.expressions.nodes import (
     PARTS,
     Add,
@@ -34,7 +35,6 @@ from isotone.expressions.nodes import (
     ValueRef,
 )
 from isotone.expressions.operands import ORDERINGS, ValueMap, less, type_of
-from isotone.expressions.refusals import Refusal, path_text
 from isotone.expressions.tokens import is_reserved
 from isotone.limits import EXPRESSION_OPERATORS, IN_OPERANDS, LIST_INDEX, PATH_DEPTH
 from isotone.values.types import SORT_KEYS, TYPE_CODES, AttributeValue
@@ -126,15 +126,15 @@ def _check_elements(path: Path, *, written: bool) -> None:
     for element in path.elements:
         if type(element) is int:
             if element > LIST_INDEX:
-                raise Refusal(refusals.INDEX_TOO_BIG, index=element)
+                raise Refusal(messages.INDEX_TOO_BIG, index=element)
         elif written and type(element) is str and is_reserved(element):
-            raise Refusal(refusals.RESERVED, word=element)
+            raise Refusal(messages.RESERVED, word=element)
 
 
 def _check_place(call: Call, place: str) -> None:
     function = FUNCTIONS.get(call.function)
     if function is None:
-        raise Refusal(refusals.UNKNOWN_FUNCTION, function=call.function)
+        raise Refusal(messages.UNKNOWN_FUNCTION, function=call.function)
     if place not in function.places:
         for_updates = not function.places.isdisjoint(IN_UPDATES)
         raise Refusal(_MISPLACED[for_updates, place in IN_UPDATES], function=call.function)
@@ -142,10 +142,10 @@ def _check_place(call: Call, place: str) -> None:
 
 # By whether the function belongs in update expressions, and whether it is in one.
 _MISPLACED: Final = {
-    (False, False): refusals.FUNCTION_MISPLACED,
-    (False, True): refusals.FUNCTION_NOT_IN_UPDATE,
-    (True, False): refusals.FUNCTION_NOT_IN_CONDITION,
-    (True, True): refusals.FUNCTION_MISPLACED,
+    (False, False): messages.FUNCTION_MISPLACED,
+    (False, True): messages.FUNCTION_NOT_IN_UPDATE,
+    (True, False): messages.FUNCTION_NOT_IN_CONDITION,
+    (True, True): messages.FUNCTION_MISPLACED,
 }
 
 # Operands
@@ -168,7 +168,7 @@ def add_checks(nodes: Iterable[Any], checks: Checks) -> None:
             _RULES[kind](node, checks)
     # DynamoDB stops counting at the first operator beyond the limit.
     if operators > EXPRESSION_OPERATORS:
-        raise Refusal(refusals.TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
+        raise Refusal(messages.TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
 
 
 _OPERATORS: Final = frozenset({Comparison, Between, In, Not, Call, Arithmetic})
@@ -177,10 +177,10 @@ _OPERATORS: Final = frozenset({Comparison, Between, In, Not, Call, Arithmetic})
 def resolved_path(path: Path) -> ResolvedPath:
     """The elements of a path. Refuses a path that is too long or has a name that is not defined."""
     if len(path.elements) > PATH_DEPTH:
-        raise Refusal(refusals.PATH_TOO_DEEP, depth=len(path.elements))
+        raise Refusal(messages.PATH_TOO_DEEP, depth=len(path.elements))
     for element in path.elements:
         if type(element) is NameRef:
-            raise Refusal(refusals.NAME_UNDEFINED, name=element.name)
+            raise Refusal(messages.NAME_UNDEFINED, name=element.name)
     return path.elements  # type: ignore[return-value] # all names are defined
 
 
@@ -205,7 +205,7 @@ def _value_rule(node: ValueRef, checks: Checks) -> None:
 
     def check(values: ValueMap) -> None:
         if name not in values:
-            raise Refusal(refusals.VALUE_UNDEFINED, name=name)
+            raise Refusal(messages.VALUE_UNDEFINED, name=name)
 
     checks.append(check)
 
@@ -227,9 +227,9 @@ def _between_rule(node: Between, checks: Checks) -> None:
     def check(values: ValueMap) -> None:
         low, high = get_low(values), get_high(values)
         if low.keys() != high.keys():
-            raise Refusal(refusals.BOUNDS_TYPES, low=_shown(low), high=_shown(high))
+            raise Refusal(messages.BOUNDS_TYPES, low=_shown(low), high=_shown(high))
         if less(high, low):
-            raise Refusal(refusals.BOUNDS_ORDER, low=_shown(low), high=_shown(high))
+            raise Refusal(messages.BOUNDS_ORDER, low=_shown(low), high=_shown(high))
 
     checks.append(check)
 
@@ -241,7 +241,7 @@ def _shown(value: AttributeValue) -> str:
 
 def _in_rule(node: In, checks: Checks) -> None:
     if len(node.choices) > IN_OPERANDS:
-        raise Refusal(refusals.TOO_MANY_CHOICES, count=len(node.choices))
+        raise Refusal(messages.TOO_MANY_CHOICES, count=len(node.choices))
     _check_distinct("IN", node.operand, *node.choices)
 
 
@@ -249,9 +249,9 @@ def _call_rule(node: Call, checks: Checks) -> None:
     function = FUNCTIONS[node.function]
     first, *others = node.operands
     if len(node.operands) != len(function.operands):
-        raise Refusal(refusals.OPERAND_COUNT, operator=node.function, count=len(node.operands))
+        raise Refusal(messages.OPERAND_COUNT, operator=node.function, count=len(node.operands))
     if function.needs_path and type(first) is not Path:
-        raise Refusal(refusals.NEEDS_PATH, operator=node.function)
+        raise Refusal(messages.NEEDS_PATH, operator=node.function)
     if function.needs_distinct:
         _check_distinct(node.function, first, *others)
     for operand, types in zip(node.operands, function.operands, strict=True):
@@ -265,12 +265,12 @@ def _type_name_check(operand: Operand) -> OperandCheck:
     get = constant(operand)
     if get is None:
         # The type must not come from the item. DynamoDB's message then lists all types.
-        raise _refuse_operand("attribute_type")(refusals.ALL_TYPES)
+        raise _refuse_operand("attribute_type")(messages.ALL_TYPES)
 
     def check(values: ValueMap) -> None:
         name = get(values)["S"]
         if name not in TYPE_CODES:
-            raise Refusal(refusals.UNKNOWN_TYPE, type=name)
+            raise Refusal(messages.UNKNOWN_TYPE, type=name)
 
     return check
 
@@ -290,7 +290,7 @@ def _delete_rule(node: Delete, checks: Checks) -> None:
 def _check_distinct(operator: str, first: Operand, *others: Operand) -> None:
     if isinstance(first, Path) and first in others:
         path: Any = first.elements
-        raise Refusal(refusals.NOT_DISTINCT, operator=operator, path=path_text(path))
+        raise Refusal(messages.NOT_DISTINCT, operator=operator, path=path_text(path))
 
 
 def _add_typed(
@@ -315,12 +315,12 @@ def _type_check(get: Constant, allowed: frozenset[str], refuse: Refuse) -> Opera
 
 
 def _refuse_operand(operator: str) -> Refuse:
-    return lambda code: Refusal(refusals.OPERAND_TYPE, operator=operator, type=code)
+    return lambda code: Refusal(messages.OPERAND_TYPE, operator=operator, type=code)
 
 
 def _refuse_action(action: str) -> Refuse:
     return lambda code: Refusal(
-        refusals.ACTION_TYPE, action=action, type=refusals.LONG_TYPE_NAMES[code]
+        messages.ACTION_TYPE, action=action, type=messages.LONG_TYPE_NAMES[code]
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from isotone.errors import ValidationException
-from isotone.expressions import refusals
+from isotone.expressions import messages
 from isotone.expressions.expression import Expression, NameMap, cached, unchecked
 from isotone.expressions.nodes import (
     Action,
@@ -127,7 +127,7 @@ def _within(action: Action) -> Evaluate:
     def evaluate(item: Item, values: ValueMap) -> AttributeValue | None:
         container = find(item, values)
         if container is None or code not in container:
-            raise ValidationException(refusals.PATH_INVALID)
+            raise ValidationException(messages.PATH_INVALID)
         return compute(item, values)
 
     return evaluate
@@ -190,7 +190,7 @@ def _set(action: Set) -> Evaluate:
     def evaluate(item: Item, values: ValueMap) -> AttributeValue:
         value = compute(item, values)
         if ("M" in value or "L" in value) and _depth(value) > allowed:
-            raise ValidationException(refusals.TOO_NESTED)
+            raise ValidationException(messages.TOO_NESTED)
         return value
 
     return evaluate
@@ -218,7 +218,7 @@ def _add(action: Add) -> Evaluate:
             return value
         ((code, addend),) = value.items()
         if code not in old:
-            raise ValidationException(refusals.WRONG_TYPE)
+            raise ValidationException(messages.WRONG_TYPE)
         return {code: _ADDITIONS[code](old[code], addend)}
 
     return evaluate
@@ -245,7 +245,7 @@ def _delete(action: Delete) -> Evaluate:
             return None
         ((code, members),) = compute(item, values).items()
         if code not in old:
-            raise ValidationException(refusals.WRONG_TYPE)
+            raise ValidationException(messages.WRONG_TYPE)
         deleted = set(members)
         rest = [member for member in old[code] if member not in deleted]
         return {code: rest} if rest else None

@@ -1,4 +1,8 @@
-"""Consumed capacity and the sizes of item collections: members that many responses share.
+"""The units that requests consume, and the sizes of item collections: members that many responses share.
+
+How many units an item of some size takes is in `values.size`. Here is what is charged: a write takes the larger of
+the old and the new item, an index entry whose key changes takes two writes, and in a transaction everything
+takes `TRANSACTION_FACTOR` times as much.
 
 A `Meter` exists only if the request asks for its consumption; otherwise it is None.
 """
@@ -6,7 +10,7 @@ A `Meter` exists only if the request asks for its consumption; otherwise it is N
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from isotone import limits
 from isotone.engine.engine import Engine
@@ -16,6 +20,9 @@ from isotone.engine.table import Entry, SecondaryIndex, Table
 from isotone.values.attributes import Item
 from isotone.values.size import read_units, write_units
 
+TRANSACTION_FACTOR: Final = 2
+"""A transaction reads or writes every item twice: to prepare, and to commit."""
+
 _GB: Final = 1024 * limits.MB
 _GROUPS: Final = {"local": "LocalSecondaryIndexes", "global": "GlobalSecondaryIndexes"}
 
@@ -23,8 +30,7 @@ _GROUPS: Final = {"local": "LocalSecondaryIndexes", "global": "GlobalSecondaryIn
 class Meter:
     """The units that one request consumes of one table.
 
-    `factor` is 2 inside a transaction: once to prepare and once to commit. `kind` is the member that
-    transactions report beside the total.
+    `kind` is the member that transactions report beside the total.
     """
 
     __slots__ = ("_factor", "_indexes", "_kind", "_name", "_table")
@@ -91,6 +97,18 @@ def meter_for(request: Metered) -> Meter | None:
     """A meter if the request asks for its consumption."""
     mode = request.return_consumed_capacity
     return None if mode is None or mode == "NONE" else Meter(request.table_name)
+
+
+def transaction_meters(
+    table_names: Iterable[str], mode: str | None, kind: Literal["Read", "Write"]
+) -> dict[str, Meter]:
+    """A meter for each table of a transaction; none if the request does not ask for its consumption."""
+    if mode is None or mode == "NONE":
+        return {}
+    return {
+        name: Meter(name, factor=TRANSACTION_FACTOR, kind=f"{kind}CapacityUnits")
+        for name in dict.fromkeys(table_names)
+    }
 
 
 def add_capacity(answer: dict[str, Any], mode: str | None, meters: Iterable[Meter]) -> None:

@@ -1,7 +1,7 @@
 """Decodes a request, from JSON or a mapping, into its structure, or raises the error of the service.
 
 msgspec decodes a valid request in one pass. Only a request that it refuses is read again, slowly: its types
-are checked (`serialization`), then all its constraints (`constraints`), then the table name of a
+are checked (`serialization`), then the constraints on its members (`request_validation`), then the table name of a
 control-plane call. A request that passes these checks is valid after all, in a form that the service accepts.
 """
 
@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, 
 import msgspec
 
 from isotone.errors import ApiError, SerializationException
-from isotone.operations import constraints, names, serialization
+from isotone.operations import names, request_validation, serialization
 from isotone.operations.grammar import Record, shape_of
 from isotone.operations.members import Structure
 
@@ -80,7 +80,7 @@ def _forgiven(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dic
         document: dict[str, Any] = serialization.conform(dict(given), grammar)
     except RecursionError:
         raise SerializationException from None
-    error = constraints.refusal(document, grammar)
+    error = request_validation.error_of(document, grammar)
     if error is not None:
         raise error
     _check_last(document, grammar)

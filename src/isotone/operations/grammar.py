@@ -1,7 +1,7 @@
 """The request structures as a tree that the slow path can walk.
 
 A request structure is the only description of a request. msgspec compiles it to the fast decoder, `shape_of` to
-this tree. So the two accept the same requests, and `serialization` and `constraints` only add AWS's
+this tree. So the two accept the same requests, and `serialization` and `request_validation` only add AWS's
 errors.
 """
 

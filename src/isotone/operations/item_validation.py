@@ -1,5 +1,6 @@
-"""Checks that items, keys and key conditions fit a table, and raises AWS's errors if they do not.
+"""Checks that items, keys and key conditions fit their table and its indexes: "Type mismatch for key …".
 
+The form of the request was checked before, by `request_validation`.
 The engine only reports whether something fits. This module finds the reason, on the slow path.
 """
 
@@ -31,7 +32,7 @@ _SIZES: Final = {
 _INDEX_SIZES: Final = {"HASH": "hashkey", "RANGE": "rangekey"}
 
 
-class Refusals(NamedTuple):
+class Sentences(NamedTuple):
     """The sentences for an attribute that cannot be the key of an index (wrong type, empty, too long), and
     for an item that is too large.
     """
@@ -42,7 +43,7 @@ class Refusals(NamedTuple):
     item_size: str
 
 
-_PUT: Final = Refusals(
+_PUT: Final = Sentences(
     type=f"{INVALID}Type mismatch for Index Key {{name}} "
     "Expected: {type} Actual: {actual} IndexName: {index}",
     empty="One or more parameter values are not valid. A value specified for a secondary index key "
@@ -51,7 +52,7 @@ _PUT: Final = Refusals(
     size=f"{INVALID}Size of {{key}} has exceeded the maximum size limit of{{limit}} bytes",
     item_size="Item size has exceeded the maximum allowed size",
 )
-_UPDATE: Final = Refusals(
+_UPDATE: Final = Sentences(
     type="The update expression attempted to update the secondary index key to unsupported type",
     empty="One or more parameter values are not valid. The update expression attempted to update "
     "a secondary index key to a value that is not supported. "
@@ -89,14 +90,14 @@ def check_updated(table: Table, item: Item, size: int) -> None:
     _check(table, item, size, _UPDATE)
 
 
-def _check(table: Table, item: Item, size: int, refusals: Refusals) -> None:
+def _check(table: Table, item: Item, size: int, sentences: Sentences) -> None:
     for index in table.secondary:
         if not index.keyspace.is_plain(item):
-            _check_index(index, item, refusals)
+            _check_index(index, item, sentences)
     if table.local:
         size = table.weight(item, size)
     if size > limits.ITEM_SIZE:
-        raise ValidationException(refusals.item_size)
+        raise ValidationException(sentences.item_size)
 
 
 def _unfit(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> ValidationException:
@@ -135,18 +136,18 @@ def _empty(part: KeyPart) -> ValidationException:
     return ValidationException(_EMPTY.format(kind=_KINDS[part.type], name=part.name))
 
 
-def _check_index(index: SecondaryIndex, item: Item, refusals: Refusals) -> None:
+def _check_index(index: SecondaryIndex, item: Item, sentences: Sentences) -> None:
     """Refuse an item with an attribute that cannot be the key of an index. A missing attribute is allowed."""
     for part, kind, limit in _limited_parts(index.schema.keys):
         value = item.get(part.name)
         if value is None:
             continue
         if part.type not in value:
-            refusal = refusals.type
+            refusal = sentences.type
         elif not value[part.type]:
-            refusal = refusals.empty
+            refusal = sentences.empty
         elif value_size(value) > limit:
-            refusal = refusals.size
+            refusal = sentences.size
         else:
             continue
         raise ValidationException(

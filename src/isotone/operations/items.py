@@ -9,7 +9,6 @@ import msgspec
 
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of, item_of, size_of
-from isotone.engine.table import Table
 from isotone.errors import ValidationException
 from isotone.expressions import Projection, Update
 from isotone.operations import legacy
@@ -37,6 +36,7 @@ from isotone.operations.members import (
 )
 from isotone.operations.names import open_table
 from isotone.operations.writes import (
+    Change,
     Outcome,
     delete_change,
     execute,
@@ -151,7 +151,6 @@ def put_item(engine: Engine, request: PutItem) -> Answer:
     """Put a whole item, replacing any with its key."""
     binding, matches = _condition_of(request)
     item, size = canonical_item(request.item)
-    meter = meter_for(request)
     with engine.writing:
         table = open_table(engine, request.table_name)
         if binding is not None:
@@ -159,20 +158,13 @@ def put_item(engine: Engine, request: PutItem) -> Answer:
         change = put_change(
             table, item, size, matches, request.return_values_on_condition_check_failure
         )
-        old, _ = execute(engine, change, meter)
-        answer: dict[str, Any] = {}
-        if old is not None and request.return_values == "ALL_OLD":
-            answer["Attributes"] = msgspec.Raw(body_of(old))
-        if meter is not None or request.return_item_collection_metrics is not None:  # rare
-            _add_metrics(answer, engine, table, item, request, meter)
-    return answer
+        return _execute(engine, request, change)
 
 
 @action("DeleteItem", grouped=True)
 def delete_item(engine: Engine, request: DeleteItem) -> Answer:
     """Delete an item; not an error if it does not exist."""
     binding, matches = _condition_of(request)
-    meter = meter_for(request)
     with engine.writing:
         table = open_table(engine, request.table_name)
         if binding is not None:
@@ -180,12 +172,18 @@ def delete_item(engine: Engine, request: DeleteItem) -> Answer:
         change = delete_change(
             table, request.key, matches, request.return_values_on_condition_check_failure
         )
-        old, _ = execute(engine, change, meter)
-        answer: dict[str, Any] = {}
-        if old is not None and request.return_values == "ALL_OLD":
-            answer["Attributes"] = msgspec.Raw(body_of(old))
-        if meter is not None or request.return_item_collection_metrics is not None:
-            _add_metrics(answer, engine, table, change.key_item, request, meter)
+        return _execute(engine, request, change)
+
+
+def _execute(engine: Engine, request: PutItem | DeleteItem, change: Change) -> Answer:
+    """Execute a put or a delete; returns the members of the response that the request asks for."""
+    meter = None if request.return_consumed_capacity is None else meter_for(request)
+    old, _ = execute(engine, change, meter)
+    answer: dict[str, Any] = {}
+    if old is not None and request.return_values == "ALL_OLD":
+        answer["Attributes"] = msgspec.Raw(body_of(old))
+    if meter is not None or request.return_item_collection_metrics is not None:
+        _add_metrics(answer, engine, change, request, meter)
     return answer
 
 
@@ -217,7 +215,7 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
         if attributes:
             answer["Attributes"] = attributes
         if meter is not None or request.return_item_collection_metrics is not None:
-            _add_metrics(answer, engine, table, change.key_item, request, meter)
+            _add_metrics(answer, engine, change, request, meter)
     return answer
 
 
@@ -306,8 +304,7 @@ def _returned(
 def _add_metrics(
     answer: dict[str, Any],
     engine: Engine,
-    table: Table,
-    item: Item,
+    change: Change,
     request: Write,
     meter: Meter | None,
 ) -> None:
@@ -315,6 +312,6 @@ def _add_metrics(
     if meter is not None:
         answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
     if request.return_item_collection_metrics == "SIZE":
-        metrics = collection_metrics(engine, table, item)
+        metrics = collection_metrics(engine, change.table, change.key_item)
         if metrics is not None:
             answer["ItemCollectionMetrics"] = metrics

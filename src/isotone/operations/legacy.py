@@ -16,6 +16,7 @@ from isotone import limits
 from isotone.errors import ValidationException
 from isotone.expressions.condition import Condition
 from isotone.expressions.key_condition import KeyCondition
+from isotone.expressions.messages import KEY_UNSUPPORTED, WRONG_TYPE
 from isotone.expressions.nodes import (
     Action,
     Add,
@@ -36,7 +37,6 @@ from isotone.expressions.nodes import (
     UpdateNode,
 )
 from isotone.expressions.projection import Projection
-from isotone.expressions.refusals import KEY_UNSUPPORTED, WRONG_TYPE
 from isotone.expressions.update import Update
 from isotone.operations import members
 from isotone.operations.item_validation import INVALID

@@ -13,8 +13,8 @@ from typing import Final
 from isotone.engine.engine import Engine
 from isotone.engine.table import Table
 from isotone.errors import ResourceNotFoundException, ValidationException
-from isotone.operations.constraints import problem
 from isotone.operations.grammar import NAME_CONSTRAINTS
+from isotone.operations.request_validation import problem
 
 _ARN: Final = re.compile(
     "arn:[a-z-]{1,20}:dynamodb:[a-z0-9-]{0,40}:[0-9]{0,20}:table/([a-zA-Z0-9_.-]{3,255})"

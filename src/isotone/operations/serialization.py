@@ -2,7 +2,7 @@
 
 A null is an absent member, a decimal for an integer loses its fraction, and a number outside the range of
 the Java type is clamped. Any other wrong type is refused; the first in the body is reported.
-Constraints come later (`constraints`).
+Constraints come later (`request_validation`).
 """
 
 from __future__ import annotations

@@ -23,7 +23,12 @@ from isotone.errors import (
 from isotone.expressions import Projection
 from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding, Parameters, bound, checker
-from isotone.operations.capacity import Meter, add_capacity, collections_metrics
+from isotone.operations.capacity import (
+    Meter,
+    add_capacity,
+    collections_metrics,
+    transaction_meters,
+)
 from isotone.operations.item_validation import requested_key
 from isotone.operations.items import shown
 from isotone.operations.members import (
@@ -207,7 +212,9 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer:
     projections = [None if get.projection_expression is None else _projection(get) for get in gets]
     for get in gets:
         canonical_item(get.key)  # a malformed value is an error of the request, not a reason
-    meters = _meters(gets, request.return_consumed_capacity, "Read")
+    meters = transaction_meters(
+        (get.table_name for get in gets), request.return_consumed_capacity, "Read"
+    )
     responses: list[dict[str, Any]] = []
     total = 0
     with engine.reading:
@@ -249,14 +256,6 @@ def _keys(engine: Engine, gets: list[Get]) -> list[tuple[str, bytes]]:
     return keys
 
 
-def _meters(entries: Iterable[Get | Entry], mode: str | None, kind: str) -> dict[str, Meter]:
-    """A meter for each table, by the name that the entries give it; none if consumption is not wanted."""
-    if mode is None or mode == "NONE":
-        return {}
-    names = dict.fromkeys(entry.table_name for entry in entries)
-    return {name: Meter(name, factor=2, kind=f"{kind}CapacityUnits") for name in names}
-
-
 # TransactWriteItems
 
 
@@ -265,15 +264,16 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     """Execute up to 100 writes and checks over several tables, all of them or none."""
     entries = [_checked_entry(item) for item in request.transact_items]
     prepared = [_prepare(entry) for entry in entries]
+    tables = [entry.table_name for entry in entries]
     token = request.client_request_token
     # With the same token, the writes must be the same; what the response reports may differ.
     digest = b"" if token is None else repr(request.transact_items).encode()
     with engine.writing:
         if token is not None and _is_repeated(engine, token, digest):
-            meters = _meters(entries, request.return_consumed_capacity, "Read")
+            meters = transaction_meters(tables, request.return_consumed_capacity, "Read")
             changes = _reread(engine, entries, prepared, meters)
         else:
-            meters = _meters(entries, request.return_consumed_capacity, "Write")
+            meters = transaction_meters(tables, request.return_consumed_capacity, "Write")
             changes = _write(engine, entries, prepared, meters)
             if token is not None:
                 tokens.remember(engine, token, digest)

@@ -1,6 +1,6 @@
-"""The constraints that a request violates, in the service's words.
+"""Checks the members of a request against the constraints of the API: "1 validation error detected: …".
 
-The service checks all constraints before anything else, counts the violations and lists the
+Whether an item fits its table is checked later, by `item_validation`. The service checks all constraints before anything else, counts the violations and lists the
 first ten, each with the value as Java prints it and the path of the member.
 """
 
@@ -28,7 +28,7 @@ _NULL: Final = "Member must not be null"
 _VALUE_CLASS: Final = "com.amazonaws.dynamodb.v20120810.AttributeValue"
 
 
-def refusal(document: Any, shape: Record) -> ValidationException | None:
+def error_of(document: Any, shape: Record) -> ValidationException | None:
     """The error for every violated constraint of a document that `serialization` has accepted."""
     problems = list(_record(document, shape, ""))
     if not problems:
