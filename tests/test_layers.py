@@ -40,9 +40,10 @@ ALLOWED = {
     # Of the database stack the model shares two languages: what sorts, and what an expression means.
     "model": FLOOR | {"backends", "codec", "expressions"},
     "structures": {"clock", "errors", "model"},
+    "inference": FLOOR | {"codec", "model"},
     "testing": FLOOR | {"backends", "client", "isotone"},
-    "cli": FLOOR | {"backends", "server", "structures", "isotone"},
-    "isotone": {"backends", "client", "clock", "codec", "model"},
+    "cli": FLOOR | {"backends", "inference", "server", "structures", "isotone"},
+    "isotone": {"backends", "client", "clock", "codec", "inference", "model"},
     "__main__": {"cli"},
 }
 
@@ -54,7 +55,7 @@ CROSSING = {"isotone.backends.embedded": FLOOR | {"client", "engine", "operation
 ORDER_OF_THE_MODEL = ("declaring", "writing", "reading", "tables")
 
 # Layers that know the model by its door alone.
-THROUGH_THE_DOOR = {"structures", "cli", "testing"}
+THROUGH_THE_DOOR = {"structures", "inference", "cli", "testing"}
 
 
 def modules() -> dict[str, Path]:

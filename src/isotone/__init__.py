@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from isotone.codec.ids import ULID as ULID
     from isotone.codec.ids import time_of as time_of
     from isotone.codec.ids import uuid7 as uuid7
+    from isotone.inference import Inferred as Inferred
+    from isotone.inference import infer as infer
     from isotone.model.connecting import aconnect as aconnect
     from isotone.model.connecting import connect as connect
     from isotone.model.declaring.changes import Change as Change
@@ -101,6 +103,7 @@ _HOMES = {
     "HeadroomNotice": "isotone.model.writing.headroom",
     "HeadroomWarning": "isotone.model.writing.headroom",
     "Index": "isotone.model.declaring.keys",
+    "Inferred": "isotone.inference",
     "KSUID": "isotone.codec.ids",
     "Key": "isotone.model.declaring.keys",
     "Local": "isotone.model.declaring.table",
@@ -134,6 +137,7 @@ _HOMES = {
     "field": "isotone.model.declaring.fields",
     "headroom_notices": "isotone.model.writing.headroom",
     "in_order": "isotone.model.declaring.keys",
+    "infer": "isotone.inference",
     "merge": "isotone.model.reading.merging",
     "on_headroom": "isotone.model.writing.headroom",
     "open": "isotone.backends.embedded",
@@ -172,6 +176,7 @@ __all__ = [
     "HeadroomNotice",
     "HeadroomWarning",
     "Index",
+    "Inferred",
     "Key",
     "Local",
     "ManualClock",
@@ -204,6 +209,7 @@ __all__ = [
     "field",
     "headroom_notices",
     "in_order",
+    "infer",
     "merge",
     "on_headroom",
     "raw",

@@ -1,0 +1,203 @@
+"""The form of a key attribute: literals and fields, and its declaration with a separator.
+
+`["ORDER|", day, "|", shop]` is declared as `"ORDER", day, shop` with the separator `|`. Literals that no one separator
+joins are declared with `separator=""`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+from isotone.codec import readable
+from isotone.errors import MalformedKey, UsageError
+from isotone.inference.fields import quoted
+from isotone.inference.styles import ESCAPED, RAW, Style
+
+_SEPARATORS: Final = ("#", "|", "::", ":", "/", "_", "-", ".", "~", ";", ",")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A field in a key: the name of its source, and how its values are written."""
+
+    source: str
+    style: Style
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of a key attribute: literals, with separators, and places of fields between them."""
+
+    parts: tuple[str | Place, ...]
+
+    @property
+    def places(self) -> list[Place]:
+        return [part for part in self.parts if isinstance(part, Place)]
+
+    @cached_property
+    def separator(self) -> str:
+        """The separator by which the form is declared; empty if no one separator joins its parts."""
+        literals = self._literals()
+        whole = "".join(part for part in self.parts if isinstance(part, str))
+        if "$" in whole:
+            candidates = [each for each in _SEPARATORS if each != "#"]
+        else:
+            candidates = list(_SEPARATORS)
+        between = Counter(literals[1:-1])
+        candidates.sort(key=lambda each: -between[each])
+        for separator in candidates:
+            if _joins(separator, literals):
+                return separator
+        return ""
+
+    @cached_property
+    def declared(self) -> tuple[str | Place, ...]:
+        """The parts that the declaration lists: literals without the separators next to fields."""
+        separator = self.separator
+        parts: list[str | Place] = []
+        literals = self._literals()
+        for number, literal in enumerate(literals):
+            text = literal
+            if separator and number and text.startswith(separator):
+                text = text.removeprefix(separator)
+            if separator and number < len(literals) - 1 and text.endswith(separator):
+                text = text.removesuffix(separator)
+            if text:
+                parts.append(text)
+            if number < len(literals) - 1:
+                parts.append(self.places[number])
+        return tuple(parts)
+
+    def _literals(self) -> list[str]:
+        """The texts before, between and after the places."""
+        literals = [""]
+        for part in self.parts:
+            if isinstance(part, str):
+                literals[-1] += part
+            else:
+                literals.append("")
+        return literals
+
+    @cached_property
+    def template(self) -> readable.Template | None:
+        """The template that the model makes of the declaration; None if it refuses the form."""
+        parts = [
+            part if isinstance(part, str) else _codec(part.style, self.separator)
+            for part in self.declared
+        ]
+        try:
+            return readable.Template(parts, self.separator)
+        except UsageError:
+            return None
+
+    def parse(self, text: str) -> dict[str, Any] | None:
+        """The values of a key, by their sources; None if it is of another form."""
+        if self.template is None:
+            return None
+        try:
+            values = self.template.parse(text)
+        except MalformedKey:
+            return None
+        found: dict[str, Any] = {}
+        for place, value in zip(self.places, values, strict=True):
+            if found.setdefault(place.source, value) != value:
+                return None  # one field with two values
+        return found
+
+    def reads(self, text: str, values: Mapping[str, Any]) -> bool:
+        """Whether a key of an item with these values, by source, has this form."""
+        found = self.parse(text)
+        if found is None or self.template is None:
+            return False
+        for place in self.places:
+            known = values.get(place.source)
+            other = found[place.source]
+            if known not in (None, other) and place.style.encode(known) != place.style.encode(
+                other
+            ):
+                return False
+        return True
+
+    def with_escapes(self) -> Form:
+        """The same form with escaped texts, which end at the separator, instead of raw ones."""
+        return Form(
+            tuple(
+                replace(
+                    part, style=replace(ESCAPED, options=part.style.options, note=part.style.note)
+                )
+                if isinstance(part, Place)
+                and part.style.expression == RAW.expression
+                and part.style.kind == "str"
+                and not part.style.options
+                else part
+                for part in self.parts
+            )
+        )
+
+    def expressions(self, names: Mapping[str, str]) -> list[str]:
+        """The arguments of `Key(…)` or `.sort(…)`; texts need no raw(…) if the separator is not `#`."""
+        found = []
+        for part in self.declared:
+            if isinstance(part, str):
+                found.append(quoted(part))
+                continue
+            is_plain = self.separator != readable.SEPARATOR and part.style.kind == "str"
+            expression = "{}" if is_plain else part.style.expression
+            found.append(expression.format(names[part.source]))
+        return found
+
+    def shown(self, names: Mapping[str, str]) -> str:
+        """The form for a comment: `ORDER#{number}`."""
+        return "".join(
+            part if isinstance(part, str) else f"{{{names[part.source]}}}" for part in self.parts
+        )
+
+
+def _joins(separator: str, literals: Sequence[str]) -> bool:
+    """Whether a separator is next to every place, on both sides."""
+    if len(literals) == 1:
+        return separator == readable.SEPARATOR and "$" not in literals[0]
+    first, *between, last = literals
+    return (
+        (not first or (first.endswith(separator) and first != separator))
+        and (not last or (last.startswith(separator) and last != separator))
+        and all(_is_joint(separator, text) for text in between)
+    )
+
+
+def _is_joint(separator: str, text: str) -> bool:
+    if text == separator:
+        return True
+    inner = text.removeprefix(separator).removesuffix(separator)
+    return text == f"{separator}{inner}{separator}" and bool(inner)
+
+
+def _codec(style: Style, separator: str) -> readable.Codec[Any]:
+    """The codec of a style as the model makes it for a separator."""
+    codec = style.codec
+    if separator != readable.SEPARATOR and isinstance(codec, readable.Text) and codec.ascending:
+        return readable.RawText(codec.case, separator)
+    return codec
+
+
+def ambiguity(
+    ours: Mapping[str, Form], theirs: Mapping[str, Form], key: Iterable[str]
+) -> str | None:
+    """Why the keys of two entities could be equal; None if an attribute tells them apart.
+
+    An attribute that has no form, and contains one field as it is, tells nothing apart.
+    """
+    reasons = []
+    for name in key:
+        one, other = ours.get(name), theirs.get(name)
+        if one is None or other is None or one.template is None or other.template is None:
+            continue
+        reason = one.template.is_ambiguous_with(other.template)
+        if reason is None:
+            return None
+        reasons.append(reason)
+    return "; ".join(reasons) or "nothing in their keys tells them apart"

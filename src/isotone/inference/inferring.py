@@ -1,0 +1,326 @@
+"""Infers the model of a table that was made by hand: `isotone.infer` and `isotone model`.
+
+A sample of the items is read and divided into kinds (`grouping`). Each kind becomes an entity with typed fields
+(`fields`) and keys of a form (`alignment`), which a module declares (`writing`). Then every item of the
+sample is read by the module and written again (`checking`). What does not come out as it was is declared in a
+simpler way, and the module is made again, until all of it fits or nothing can be simplified.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Final, overload
+
+from isotone.errors import UsageError
+from isotone.inference.checking import Misfit, load, misfits
+from isotone.inference.fields import FieldType
+from isotone.inference.grouping import Grouping, groupings
+from isotone.inference.planning import VERSION, EntityPlan, FieldPlan, Planner
+from isotone.inference.sampling import Progress, Sample, read_sample
+from isotone.inference.writing import Module, write_module
+from isotone.model import AsyncStore, Calls, Steps, Store
+
+SAMPLE: Final = 10_000
+_MOST_ROUNDS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class InferredEntity:
+    """An entity of an inferred module: its class, its tag, its items in the sample, and its fields."""
+
+    name: str
+    tag: str | None
+    items: int
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What was guessed or could not be known; `entity` and `field` say where."""
+
+    what: str
+    entity: str | None = None
+    field: str | None = None
+
+    def __str__(self) -> str:
+        where = ".".join(name for name in (self.entity, self.field) if name)
+        return f"{where}: {self.what}" if where else self.what
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """The model of a table: `source` is the text of a Python module.
+
+    `notes` say what was guessed or could not be known. `items` counts the items that were read, `unmodelled`
+    those of them that the module does not read, or would write in another form. `is_whole` tells whether these
+    are all items of the table.
+    """
+
+    table: str
+    source: str
+    entities: tuple[InferredEntity, ...] = ()
+    notes: tuple[Note, ...] = ()
+    items: int = 0
+    unmodelled: int = 0
+    is_whole: bool = True
+    _loaded: list[ModuleType] = field(default_factory=list, repr=False, compare=False)
+
+    def load(self) -> ModuleType:
+        """The module, imported: `inferred.load().Order`."""
+        if not self._loaded:
+            self._loaded.append(load(self.source, self.table))
+        return self._loaded[0]
+
+
+@overload
+def infer(
+    store: Store, table: str, *, sample: int | None = SAMPLE, progress: Progress | None = None
+) -> Inferred: ...
+@overload
+def infer(
+    store: AsyncStore, table: str, *, sample: int | None = SAMPLE, progress: Progress | None = None
+) -> Awaitable[Inferred]: ...
+@overload
+def infer(
+    store: Calls, table: str, *, sample: int | None = SAMPLE, progress: Progress | None = None
+) -> Steps[Inferred]: ...
+def infer(
+    store: Any, table: str, *, sample: int | None = SAMPLE, progress: Progress | None = None
+) -> Any:
+    """Infer the model of an existing table from its items; writes nothing.
+
+    Reads up to `sample` items, all of them if it is None. `progress` is called with the number of items read so
+    far. Cost: a scan of the sample. With an `AsyncStore`, await the result.
+
+        inferred = isotone.infer(store, "orders")
+        Path("orders.py").write_text(inferred.source)
+    """
+    if sample is not None and (type(sample) is not int or sample < 1):
+        raise UsageError(
+            f"sample={sample!r} is not a number of items; give 1 or more, or None for all"
+        )
+    if not isinstance(table, str):
+        raise UsageError(f"infer takes the name of a table, not {table!r}")
+    return store.run(_infer(table, sample, progress))
+
+
+def _infer(table: str, most: int | None, progress: Progress | None) -> Steps[Inferred]:
+    sample = yield from read_sample(table, most, progress)
+    return model_of(sample)
+
+
+def model_of(sample: Sample) -> Inferred:
+    """The model of a sample: that of the grouping which leaves the fewest items out."""
+    best: _Attempt | None = None
+    for grouping in groupings(sample):
+        attempt = _Attempt(sample, grouping)
+        attempt.run()
+        if best is None or attempt.unmodelled < best.unmodelled:
+            best = attempt
+        if not best.unmodelled:
+            break
+    assert best is not None  # there is always the grouping by keys
+    return best.result()
+
+
+class _Attempt:
+    """One way to divide the items, made into a module that fits as many of them as possible."""
+
+    def __init__(self, sample: Sample, grouping: Grouping) -> None:
+        self._sample = sample
+        self._planner = Planner(sample)
+        self._plan = self._planner.plan(grouping)
+        self._module = Module("", "", "")
+        self._misfits: list[Misfit] = []
+        self._notes: list[Note] = []
+        self._refusal = ""
+
+    @property
+    def unmodelled(self) -> int:
+        """The items that the module does not fit; all of them if the model refuses it."""
+        if self._refusal:
+            return len(self._sample.items)
+        return len({misfit.number for misfit in self._misfits})
+
+    def run(self) -> None:
+        """Write the module and check it, in a simpler form each time, until it fits."""
+        for _ in range(_MOST_ROUNDS):
+            self._write()
+            if self._refusal or not self._misfits or not self._simplify():
+                return
+
+    def _write(self) -> None:
+        self._refusal, self._misfits = "", []
+        self._module = write_module(self._sample, self._plan, [], self._planner.classes)
+        try:
+            module = load(self._module.source, self._sample.table.name)
+        except UsageError as error:
+            self._refusal = str(error)
+            return
+        self._misfits = list(misfits(module, self._sample.items))
+
+    # Simpler declarations
+
+    def _simplify(self) -> bool:
+        """Declare what does not fit in a simpler way; return whether that changed anything."""
+        counts = Counter(
+            (misfit.entity, misfit.attribute)
+            for misfit in self._misfits
+            if misfit.entity is not None and misfit.attribute is not None
+        )
+        by_name = {
+            names.name: entity
+            for names, entity in zip(self._module.names, self._plan.entities, strict=True)
+        }
+        changes = [
+            self._simplified(by_name[str(name)], str(attribute)) for name, attribute in counts
+        ]
+        return any(changes)
+
+    def _simplified(self, entity: EntityPlan, attribute: str) -> bool:
+        primary = {part.name for part in self._sample.table.key.parts}
+        if attribute in entity.forms and attribute not in primary:
+            index = next(
+                (
+                    each
+                    for each in entity.indexes
+                    if any(part.name == attribute for part in each.shape.key.parts)
+                ),
+                None,
+            )
+            del entity.forms[attribute]
+            entity.fields[attribute] = _text_field(attribute, entity)
+            if index is not None:
+                index.condition = None
+            used = {place.source for form in entity.forms.values() for place in form.places}
+            for name in [
+                name
+                for name, plan in entity.fields.items()
+                if plan.only_in_key and name not in used
+            ]:
+                del entity.fields[name]
+            return True
+        plan = entity.fields.get(attribute)
+        used = {place.source for form in entity.forms.values() for place in form.places}
+        if plan is None or plan.type.text == "Any" or attribute in used or attribute in primary:
+            return False
+        plan.type, plan.options, plan.is_expiry = FieldType("Any"), {}, False
+        plan.notes.append("its values fit no type exactly")
+        return True
+
+    # The result
+
+    def result(self) -> Inferred:
+        self._notes = self._noted()
+        introduction = self._introduction()
+        module = write_module(self._sample, self._plan, introduction, self._planner.classes)
+        entities = tuple(
+            InferredEntity(
+                names.name,
+                entity.tag if self._plan.tag else None,
+                len(entity.items),
+                tuple(names.fields.values()),
+            )
+            for names, entity in zip(module.names, self._plan.entities, strict=True)
+        )
+        return Inferred(
+            self._sample.table.name,
+            module.source,
+            entities,
+            tuple(self._notes),
+            len(self._sample.items),
+            self.unmodelled,
+            self._sample.is_whole,
+        )
+
+    def _introduction(self) -> list[str]:
+        sample = self._sample
+        count = f"{len(sample.items):,}"
+        of = f"all {count} items" if sample.is_whole else f"{count} items, not all of them"
+        general = [f"- {note.what}" for note in self._notes if note.entity is None]
+        intro = [f"Table {sample.table.name!r}, inferred from {of}."]
+        if general:
+            intro += ["What is not certain:", "\n".join(general)]
+        return intro
+
+    def _noted(self) -> list[Note]:
+        notes = [Note(what) for what in self._general()]
+        for names, entity in zip(self._module.names, self._plan.entities, strict=True):
+            notes += [Note(what, names.name) for what in entity.notes]
+            if len(entity.items) == 1:
+                notes.append(
+                    Note("it has one item, so little is known about its fields", names.name)
+                )
+            notes += [
+                Note(index.note, names.name, names.keys[index.shape.name])
+                for index in entity.indexes
+                if index.note
+            ]
+            for plan in entity.fields.values():
+                own = names.fields[plan.source]
+                notes += [Note(what, names.name, own) for what in plan.notes]
+        return notes
+
+    def _general(self) -> list[str]:
+        sample, plan = self._sample, self._plan
+        if not sample.items:
+            return ["the table is empty: add an entity for each kind of item"]
+        found = []
+        if not sample.is_whole:
+            found.append("other items may have other kinds, attributes and forms of keys")
+        untagged = sum(self._module.tag not in item for item in sample.items)
+        if untagged:
+            count = "no item has" if untagged == len(sample.items) else f"{untagged} items lack"
+            found.append(
+                f"{count} a tag, so Isotone adds {self._module.tag!r} to each item that it puts"
+            )
+        if sample.shortened:
+            found.append(f"{sample.shortened} items are large, and were looked at in part")
+        if sample.own:
+            found.append(f"{sample.own} items are Isotone's own records, and are left out")
+        if any(VERSION in item for item in sample.items):
+            found.append(
+                f"attribute {VERSION!r} must be the version of an entity, 1 if it declares none"
+            )
+        if sample.table.ttl and not any(
+            each.is_expiry for entity in plan.entities for each in entity.fields.values()
+        ):
+            found.append(
+                f"items expire by {sample.table.ttl!r}, which no item has in seconds since 1970"
+            )
+        if any(each.only_in_key for entity in plan.entities for each in entity.fields.values()):
+            found.append(
+                "fields that are only in keys are written as attributes, too, when an item is put"
+            )
+        return found + self._unfit()
+
+    def _unfit(self) -> list[str]:
+        """What the module does not fit: the reasons, with their counts and an example each."""
+        if self._refusal:
+            return [f"the declarations are refused, so this module is a draft: {self._refusal}"]
+        by_reason: dict[tuple[str | None, str | None], list[Misfit]] = {}
+        for misfit in self._misfits:
+            by_reason.setdefault((misfit.entity, misfit.attribute), []).append(misfit)
+        found = []
+        for (entity, _), of in by_reason.items():
+            where = f"{entity}: " if entity else ""
+            number = len({misfit.number for misfit in of})
+            items = "1 item does" if number == 1 else f"{number} items do"
+            found.append(f"{where}{items} not fit, such as {self._key(of[0].number)}: {of[0].what}")
+        return found
+
+    def _key(self, number: int) -> str:
+        item = self._sample.items[number]
+        texts = [
+            str(next(iter(item[part.name].values())))[:60] for part in self._sample.table.key.parts
+        ]
+        return " / ".join(texts)
+
+
+def _text_field(attribute: str, entity: EntityPlan) -> FieldPlan:
+    present = sum(attribute in item for item in entity.items)
+    note = "a text whose form is not known: the key attribute as it is"
+    return FieldPlan(attribute, FieldType("str", "str"), present, notes=[note])

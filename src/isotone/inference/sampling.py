@@ -1,0 +1,216 @@
+"""Reads what a model is inferred from: the description of a table, and a sample of its items.
+
+A table of at most as many items as the sample is read completely. Of a larger one, equal numbers of items are
+read from several segments, which hold different partitions. Values that are too large to be a key or a choice
+are shortened, so that a sample of huge items fits into memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+from isotone.errors import ApiError, ResourceNotFoundException, UsageError
+from isotone.model import Call, Steps
+from isotone.values.types import AttributeValue, Item
+
+SEGMENTS: Final = 8
+_PAGE: Final = 1000  # items of a request, at most
+_LONGEST: Final = 2048  # characters of a value that are kept
+_MOST_MEMBERS: Final = 40  # of a list, a set or a map
+_OWN: Final = ("_keys", "_widening", "_rewriting", "_unique")
+_OWN_OF_KIND: Final = tuple(f"{mark}#" for mark in _OWN)
+
+Progress = Callable[[int], None]
+"""Called after each request with the number of items read so far."""
+
+
+class KeyPart(NamedTuple):
+    """An attribute of a key, and its type."""
+
+    name: str
+    type: Literal["S", "N", "B"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyShape:
+    """The attributes of the key of a table or an index."""
+
+    partition: tuple[KeyPart, ...]
+    sort: tuple[KeyPart, ...]
+
+    @property
+    def parts(self) -> tuple[KeyPart, ...]:
+        return self.partition + self.sort
+
+
+@dataclass(frozen=True, slots=True)
+class IndexShape:
+    """A secondary index as the table has it."""
+
+    name: str
+    kind: Literal["global", "local"]
+    key: KeyShape
+    projection: str | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """A table as it is described: its keys, indexes, expiry and stream."""
+
+    name: str
+    key: KeyShape
+    indexes: tuple[IndexShape, ...]
+    ttl: str | None
+    stream: str | None
+    item_count: int
+
+    @property
+    def key_attributes(self) -> dict[str, str]:
+        """The type of each attribute that is part of any key."""
+        shapes = [self.key, *(index.key for index in self.indexes)]
+        return {part.name: part.type for shape in shapes for part in shape.parts}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Items of a table. `own` counts those that the library itself keeps there, which are left out."""
+
+    table: TableShape
+    items: list[Item]
+    is_whole: bool
+    own: int
+    shortened: int
+
+
+def read_sample(table: str, most: int | None, progress: Progress | None = None) -> Steps[Sample]:
+    """Describe a table and read up to `most` of its items; all of them if it is None."""
+    shape = yield from _describe(table)
+    segments = 1 if most is None or shape.item_count <= most else SEGMENTS
+    found: list[Item] = []
+    is_whole = True
+    for segment in range(segments):
+        quota = None if most is None else (most * (segment + 1)) // segments - len(found)
+        read = yield from _read(table, segment, segments, quota, found, progress)
+        is_whole = is_whole and read
+    items = [item for item in found if not _is_own(shape, item)]
+    short = [{name: _shortened(value) for name, value in item.items()} for item in items]
+    changed = sum(one != other for one, other in zip(items, short, strict=True))
+    return Sample(shape, short, is_whole, len(found) - len(items), changed)
+
+
+def _read(
+    table: str,
+    segment: int,
+    segments: int,
+    quota: int | None,
+    found: list[Item],
+    progress: Progress | None,
+) -> Steps[bool]:
+    """Add up to `quota` items of a segment to those found; return whether these are all of it."""
+    request: dict[str, Any] = {"TableName": table}
+    if segments > 1:
+        request |= {"Segment": segment, "TotalSegments": segments}
+    read = 0
+    while quota is None or read < quota:
+        limit = _PAGE if quota is None else min(_PAGE, quota - read)
+        response = yield Call("Scan", {**request, "Limit": limit})
+        found += response["Items"]
+        read += len(response["Items"])
+        if progress is not None:
+            progress(len(found))
+        position = response.get("LastEvaluatedKey")
+        if position is None:
+            return True
+        request["ExclusiveStartKey"] = position
+    return False
+
+
+def _is_own(shape: TableShape, item: Item) -> bool:
+    """Whether an item is one of those by which the library remembers keys, positions and unique values."""
+    text = item[shape.key.partition[0].name].get("S", "")
+    if text not in _OWN and not text.startswith(_OWN_OF_KIND):
+        return False
+    return any(value.get("S") in _OWN for value in item.values())
+
+
+def _shortened(value: AttributeValue) -> AttributeValue:
+    """A value of bounded size and of the same type."""
+    ((code, content),) = value.items()
+    if code in ("S", "B"):
+        return value if len(content) <= _LONGEST else {code: content[:_LONGEST]}
+    if code == "L":
+        return {"L": [_shortened(each) for each in content[:_MOST_MEMBERS]]}
+    if code == "M":
+        names = list(content)[:_MOST_MEMBERS]
+        return {"M": {name: _shortened(content[name]) for name in names}}
+    if code in ("SS", "NS", "BS"):
+        return value if len(content) <= _MOST_MEMBERS else {code: content[:_MOST_MEMBERS]}
+    return value
+
+
+# The description
+
+
+def _describe(table: str) -> Steps[TableShape]:
+    try:
+        response = yield Call("DescribeTable", {"TableName": table})
+    except ResourceNotFoundException:
+        names = (yield Call("ListTables", {}))["TableNames"]
+        known = ", ".join(names) or "none"
+        raise UsageError(f"there is no table {table!r}; the tables are: {known}") from None
+    described = response["Table"]
+    types = {
+        each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]
+    }
+    indexes = [
+        _index(index, kind, types)
+        for member, kind in (
+            ("LocalSecondaryIndexes", "local"),
+            ("GlobalSecondaryIndexes", "global"),
+        )
+        for index in described.get(member) or ()
+    ]
+    stream = described.get("StreamSpecification") or {}
+    return TableShape(
+        name=described["TableName"],
+        key=_key(described["KeySchema"], types),
+        indexes=tuple(sorted(indexes, key=lambda index: index.name)),
+        ttl=(yield from _ttl(table)),
+        stream=stream.get("StreamViewType") if stream.get("StreamEnabled") else None,
+        item_count=described.get("ItemCount", 0),
+    )
+
+
+def _ttl(table: str) -> Steps[str | None]:
+    """The attribute by which items expire; None also if the engine has no expiry."""
+    try:
+        response = yield Call("DescribeTimeToLive", {"TableName": table})
+    except ApiError:
+        return None
+    described = response.get("TimeToLiveDescription") or {}
+    is_on = described.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    name: str | None = described.get("AttributeName") if is_on else None
+    return name
+
+
+def _key(schema: list[dict[str, str]], types: Mapping[str, Any]) -> KeyShape:
+    parts = [
+        (KeyPart(each["AttributeName"], types[each["AttributeName"]]), each) for each in schema
+    ]
+    return KeyShape(
+        tuple(part for part, each in parts if each["KeyType"] == "HASH"),
+        tuple(part for part, each in parts if each["KeyType"] == "RANGE"),
+    )
+
+
+def _index(index: dict[str, Any], kind: Any, types: Mapping[str, Any]) -> IndexShape:
+    projection = index["Projection"]
+    kept = projection["ProjectionType"]
+    return IndexShape(
+        name=index["IndexName"],
+        kind=kind,
+        key=_key(index["KeySchema"], types),
+        projection=tuple(projection["NonKeyAttributes"]) if kept == "INCLUDE" else kept,
+    )

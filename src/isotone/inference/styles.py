@@ -1,0 +1,277 @@
+"""How a value may be written in a key: as it is, padded, descending, as another form of a date, in another case.
+
+A `Style` is a codec of the library with its declaration: what comes out of the inference is checked with the codec
+that will read it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from typing import Any, Final
+
+from isotone.codec import readable
+from isotone.errors import MalformedKey, UsageError
+from isotone.inference.fields import is_ksuid, is_ulid
+from isotone.inference.fields import quoted as text_of
+
+_DIGITS: Final = re.compile("[0-9]+")
+_SIGNED: Final = re.compile("-?[0-9]+")
+_FIXED: Final = re.compile(r"([0-9]+)\.([0-9]+)")
+_COMPLEMENT: Final = str.maketrans("0123456789", "9876543210")
+_FIRST: Final = datetime(1990, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """A form of a field in a key. `kind` is the kind of field that it takes (`FieldType.kind`).
+
+    `expression` is its declaration, with {} for the field; `options` are arguments of the field; `note` says
+    what is not certain.
+    """
+
+    kind: str
+    codec: readable.Codec[Any]
+    expression: str = "{}"
+    options: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+    def encode(self, value: Any) -> str | None:
+        """The text of a value; None if it has none."""
+        try:
+            return self.codec.encode(value)
+        except (UsageError, ValueError, TypeError, AttributeError):
+            return None
+
+    def decode(self, text: str) -> Any:
+        """The value of a text; None if it is not of this form."""
+        try:
+            return self.codec.decode(text)
+        except (MalformedKey, UsageError, ValueError):
+            return None
+
+    def bound(self, stop: str) -> Style:
+        """The style of a text that ends where `stop` begins."""
+        if isinstance(self.codec, readable.RawText):
+            return replace(self, codec=replace(self.codec, until=stop))
+        return self
+
+
+RAW: Final = Style("str", readable.RawText(), "raw({})")
+ESCAPED: Final = Style("str", readable.Text())
+UNPADDED: Final = Style("int", readable.Unpadded(), "raw({})")
+
+_PATTERNS: Final = (
+    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%dT%H:%M:%S.%f",
+    "%Y-%m-%d %H:%M:%S.%f",
+    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H",
+    "%Y%m%dT%H%M%SZ",
+    "%Y%m%dT%H%M%S",
+    "%Y%m%d%H%M%S",
+    "%Y/%m/%d %H:%M:%S",
+)
+_DAY_PATTERNS: Final = ("%Y%m%d", "%Y/%m/%d", "%Y.%m.%d")
+_EPOCHS: Final[tuple[tuple[readable.Precision, int], ...]] = (
+    ("seconds", 10),
+    ("milliseconds", 13),
+    ("microseconds", 16),
+    ("seconds", 12),
+)
+
+
+def _both(style: Style) -> Iterator[Style]:
+    """A style in both directions."""
+    yield style
+    descending: Any = style.codec
+    yield replace(style, codec=descending.descending(), expression=f"desc({style.expression})")
+
+
+def _moments() -> Iterator[Style]:
+    precisions: tuple[readable.Precision, ...] = ("microseconds", "milliseconds", "seconds")
+    for precision in precisions:
+        options = {} if precision == "microseconds" else {"precision": text_of(precision)}
+        yield from _both(Style("datetime", readable.Instant(precision), options=options))
+    for pattern in _PATTERNS:
+        expression = f"written({{}}, {text_of(pattern)})"
+        yield from _both(Style("datetime", readable.Written(pattern), expression))
+    for unit, digits in _EPOCHS:
+        arguments = "" if unit == "seconds" else f", {text_of(unit)}"
+        arguments += ", digits=12" if digits == 12 else ""
+        expression = f"since_epoch({{}}{arguments})"
+        yield from _both(Style("datetime", readable.EpochInstant(unit, digits), expression))
+
+
+def _days() -> Iterator[Style]:
+    yield from _both(Style("date", readable.Day()))
+    for pattern in _DAY_PATTERNS:
+        expression = f"written({{}}, {text_of(pattern)})"
+        yield from _both(Style("date", readable.Written(pattern, day=True), expression))
+
+
+def _cases() -> Iterator[Style]:
+    yield RAW
+    yield ESCAPED
+    for case in ("lower", "upper"):
+        options = {"case": text_of(case)}
+        yield Style("str", readable.RawText(case), "raw({})", options)
+        yield Style("str", readable.Text(case), options=options)
+
+
+_FIXED_STYLES: Final[dict[str, list[Style]]] = {
+    "str": list(_cases()),
+    "datetime": list(_moments()),
+    "date": list(_days()),
+    "uuid": list(_both(Style("uuid", readable.Uuid()))),
+    "ulid": list(_both(Style("ulid", readable.Ulid()))),
+    "ksuid": list(_both(Style("ksuid", readable.Ksuid()))),
+    "bool": list(_both(Style("bool", readable.Flag()))),
+    "bytes": [Style("bytes", readable.Hex())],
+}
+
+
+def styles_of(kind: str, value: Any, rest: str) -> Iterator[Style]:
+    """The styles in which a value of a kind may begin the rest of a key."""
+    if kind == "int":
+        yield from _of_int(rest)
+    elif kind == "Decimal":
+        yield from _of_decimal(rest)
+    else:
+        yield from _FIXED_STYLES.get(kind, ())
+
+
+def _of_int(rest: str) -> Iterator[Style]:
+    match = _SIGNED.match(rest)
+    if match is None:
+        return
+    width = len(match[0])
+    if match[0][0] != "-" and width > 1:
+        yield from padded(width)
+    yield UNPADDED
+    yield Style("int", readable.Unpadded(signed=True), "raw({})", {"min": "-1"})
+    if width > 2:
+        greatest = 10 ** (width - 1) - 1
+        options = {"min": str(-greatest), "max": number_text(greatest)}
+        yield from _both(Style("int", readable.Integer(-greatest, greatest), options=options))
+
+
+def padded(width: int) -> Iterator[Style]:
+    """Numbers from 0 with leading zeros, in both directions."""
+    greatest = 10**width - 1
+    options = {"max": number_text(greatest)}
+    yield from _both(Style("int", readable.Natural(greatest), options=options))
+
+
+def _of_decimal(rest: str) -> Iterator[Style]:
+    match = _FIXED.match(rest)
+    if match is None:
+        return
+    greatest, scale = 10 ** len(match[1]) - 1, len(match[2])
+    options = {"max": number_text(greatest), "scale": str(scale)}
+    # All digits of the width: 99.99, not 99.
+    limit = readable.FixedPoint(greatest, scale)
+    yield from _both(Style("Decimal", limit, options=options))
+
+
+def number_text(number: int) -> str:
+    """A number as Python source, with underscores between thousands.
+
+    >>> number_text(99999)
+    '99_999'
+    """
+    return f"{number:_}"
+
+
+# Texts whose values no attribute has
+
+
+def style_of_texts(texts: Sequence[str]) -> Style | None:
+    """The style of values that only the key has; None for plain texts."""
+    if not all(texts):
+        return None
+    for fits, styles in _RECOGNIZED:
+        if all(map(fits, texts)):
+            for style in styles:
+                if all(_is_plausible(style.decode(text)) for text in texts):
+                    return style
+    if all(_DIGITS.fullmatch(text) for text in texts):
+        return _digits(texts)
+    return None
+
+
+def _digits(texts: Sequence[str]) -> Style | None:
+    widths = {len(text) for text in texts}
+    has_zeros = any(text[0] == "0" and len(text) > 1 for text in texts)
+    if not has_zeros:
+        note = ""
+        if len(widths) == 1 and len(texts) > 1 and widths != {1}:
+            note = f"all have {widths.pop()} digits, so they may be padded: then declare max="
+        return replace(UNPADDED, note=note)
+    if len(widths) > 1:
+        return None
+    (width,) = widths
+    ascending, descending = padded(width)
+    if len(texts) > 1 and all(text.startswith("99") for text in texts):
+        return replace(descending, note="it counts down from the greatest number")
+    return ascending
+
+
+def _is_plausible(value: Any) -> bool:
+    if isinstance(value, datetime):
+        return _FIRST <= value < _LAST
+    if isinstance(value, date):
+        return _FIRST.date() <= value < _LAST.date()
+    return value is not None
+
+
+def _has_form(expression: str) -> Callable[[str], bool]:
+    matcher = re.compile(expression)
+    return lambda text: matcher.fullmatch(text) is not None
+
+
+def _ascending(styles: Sequence[Style]) -> list[Style]:
+    return [style for style in styles if style.codec.ascending]
+
+
+_RECOGNIZED: Final[list[tuple[Callable[[str], bool], list[Style]]]] = [
+    (
+        _has_form("[0-9]{4}[^0-9].+"),
+        _ascending([*_FIXED_STYLES["datetime"], *_FIXED_STYLES["date"]]),
+    ),
+    (_has_form("[0-9]{8}"), _ascending(_FIXED_STYLES["date"])),
+    (_has_form("[0-9]{10}|[0-9]{13,16}|[0-9]{8}T.+"), _ascending(_FIXED_STYLES["datetime"])),
+    (_has_form("[0-9a-f]{8}-.{27}"), _FIXED_STYLES["uuid"][:1]),
+    (is_ulid, _FIXED_STYLES["ulid"][:1]),
+    (is_ksuid, _FIXED_STYLES["ksuid"][:1]),
+]
+
+
+def is_reversed_time(value: int) -> str:
+    """How a number counts down from a greatest one to times of this age; empty if it does not."""
+    for name, greatest, per_second in _REVERSALS:
+        moment = (greatest - value) / per_second
+        if _FIRST.timestamp() <= moment < _LAST.timestamp():
+            return name
+    return ""
+
+
+_REVERSALS: Final = [
+    (f"{title} − {unit} since 1970", greatest, per_second)
+    for title, greatest in (
+        ("2⁶³ − 1", 2**63 - 1),
+        ("10¹³ − 1", 10**13 - 1),
+        ("2⁵³ − 1", 2**53 - 1),
+    )
+    for unit, per_second in (
+        ("nanoseconds", 10**9),
+        ("microseconds", 10**6),
+        ("milliseconds", 10**3),
+        ("seconds", 1),
+    )
+]
