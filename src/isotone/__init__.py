@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from isotone.model.declaring.keys import raw as raw
     from isotone.model.declaring.keys import since_epoch as since_epoch
     from isotone.model.declaring.keys import written as written
+    from isotone.model.declaring.patch import Patch as Patch
     from isotone.model.declaring.table import Binary as Binary
     from isotone.model.declaring.table import Global as Global
     from isotone.model.declaring.table import Local as Local
@@ -112,6 +113,7 @@ _HOMES = {
     "Number": "isotone.model.declaring.table",
     "Observation": "isotone.model.observing",
     "Page": "isotone.model.reading.reader",
+    "Patch": "isotone.model.declaring.patch",
     "Query": "isotone.model.reading.queries",
     "Retries": "isotone.backends.retry",
     "Scan": "isotone.model.reading.queries",
@@ -184,6 +186,7 @@ __all__ = [
     "Number",
     "Observation",
     "Page",
+    "Patch",
     "Query",
     "Retries",
     "Rewritten",

@@ -57,7 +57,6 @@ FREE = [
         "self",
         "cls",
         "target",
-        "changes",
         "table",
         "cursor",
     ),

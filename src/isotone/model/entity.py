@@ -39,6 +39,7 @@ from isotone.model.declaring.fields import (
     updated,
     version,
 )
+from isotone.model.declaring.patch import Patch, given_by
 from isotone.model.declaring.schema import EntitySchema, Unknown
 from isotone.model.declaring.table import Table
 from isotone.model.reading.patterns import Pattern, find
@@ -132,6 +133,19 @@ class Entity:
         if UNKNOWN in self.__dict__:
             copy.__dict__[UNKNOWN] = self.__dict__[UNKNOWN]
         return copy
+
+    @classmethod
+    def changes(cls, patch: object = None, /, **values: Any) -> list[Change]:
+        """The changes of an update that sets fields to new values; None removes a value that is optional.
+
+        `patch` is a dict, a `Patch`, or a pydantic model, of which the fields that were set count. Raises
+        `InvalidEntity` that lists all faults: unknown names, values of other types, parts of the primary key, and
+        fields that the library maintains.
+
+        >>> store.update(order, *Order.changes(status="SHIPPED"))  # doctest: +SKIP
+        """
+        given = {} if patch is None else given_by(patch)
+        return Patch(cls, {**given, **values}).changes()
 
     # With pydantic's names: input that is validated, and dumps
 

@@ -80,7 +80,7 @@ class TimeSeriesRollUp(Entity):
     total: Attr[Decimal] = field()
     lowest: Attr[Decimal] = field()
     highest: Attr[Decimal] = field()
-    changes: Attr[int] = field(default=0, description="revision; starts at a random number")
+    revision: Attr[int] = field(default=0, name="changes", description="starts at a random number")
     gone_at: Attr[datetime | None] = expires(default=None)
 
     primary = Key("TIME_SERIES_ROLL_UP", name, series, raw(every), bucket, shard).sort(
@@ -293,7 +293,7 @@ class Shard(NamedTuple):
             lowest=lowest,
             highest=highest,
             # Random, so that it differs from the revision of an earlier roll-up that was deleted.
-            changes=random.getrandbits(32),
+            revision=random.getrandbits(32),
             gone_at=None if keep is None else summary.start + summary.every + keep,
         )
 

@@ -162,7 +162,7 @@ def _roll_up(
 def _add_up(shard: Shard, tx: Transaction, summary: Summary, known: Range) -> Range:
     """Add to a roll-up, if its range is still `known`; returns its new range."""
     kind, (lowest, highest) = TimeSeriesRollUp, summary.range
-    changes = [kind.count.add(summary.count), kind.total.add(summary.total), kind.changes.add(1)]
+    changes = [kind.count.add(summary.count), kind.total.add(summary.total), kind.revision.add(1)]
     if lowest < known[0]:
         changes.append(kind.lowest.set(lowest))
         when = kind.lowest > lowest
@@ -223,7 +223,7 @@ def _correct_roll_up(
         changes = [
             kind.count.add(-1 if value is None else 0),
             kind.total.add(added(value or Decimal(0), old.copy_negate())),
-            kind.changes.add(1),
+            kind.revision.add(1),
         ]
         tx.update(plan.summaries, *changes, when=all_of(still), **key)
         return
@@ -241,7 +241,7 @@ def _correct_roll_up(
     if left:
         _put(shard, tx, known, left[0])
     else:
-        tx.delete(plan.summaries, when=kind.changes == known.changes, **key)
+        tx.delete(plan.summaries, when=kind.revision == known.revision, **key)
 
 
 # Back-filling
@@ -349,7 +349,7 @@ def _put(shard: Shard, tx: Transaction, known: TimeSeriesRollUp | None, summary:
         kind.total.set(summary.total),
         kind.lowest.set(lowest),
         kind.highest.set(highest),
-        kind.changes.add(1),
-        when=kind.changes == known.changes,
+        kind.revision.add(1),
+        when=kind.revision == known.revision,
         **shard.key(summary.every, summary.start),
     )

@@ -22,6 +22,7 @@ from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from isotone.errors import UsageError
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import StringSlot
 from isotone.model.declaring.validation import accepted_type, aware_leaves, with_leaves
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
 _TITLE: Final = "isotone_title"
+_ENTITY: Final = "isotone_patch_of"
 _EXACT_DIGITS: Final = 15  # a float gives back every decimal number of so many digits
 
 
@@ -91,7 +93,7 @@ class Adapter:
 
         entity, fields = self._entity, self._schema.fields
         name = entity.__name__
-        padded = self._in_texts
+        padded = self.in_texts
         given = {each: _input(field, handler, each in padded) for each, field in fields.items()}
         read = core_schema.no_info_after_validator_function(
             self._make,
@@ -120,15 +122,19 @@ class Adapter:
         definition |= {"title": self._entity.__name__, "additionalProperties": False}
         if self._entity.__doc__:
             definition["description"] = inspect.cleandoc(self._entity.__doc__)
+        self.describe(definition)
+        if handler.mode == "serialization":
+            definition["required"] = list(definition["properties"])
+        return json
+
+    def describe(self, definition: dict[str, Any]) -> None:
+        """Complete the properties of a JSON schema with what the declaration says of these fields."""
         for name, member in definition["properties"].items():
             field = self._schema.fields[name]
             if field.options.description is not None:
                 member["description"] = field.options.description
             if not is_input(field):
                 member["readOnly"] = True
-        if handler.mode == "serialization":
-            definition["required"] = list(definition["properties"])
-        return json
 
     def _make(self, validated: tuple[dict[str, Any], Any, Any]) -> Entity:
         """An entity of validated input."""
@@ -142,7 +148,7 @@ class Adapter:
         return entity
 
     @cached_property
-    def _in_texts(self) -> set[str]:
+    def in_texts(self) -> set[str]:
         """The fields in string keys."""
         return {
             component.field.name
@@ -319,6 +325,64 @@ def _bytes_of_base64(value: Any) -> Any:
 
 def _base64_of_bytes(value: bytes) -> str:
     return base64.b64encode(value).decode()
+
+
+# Patches
+
+
+def patch_core_schema(patch: type[Any], source: Any, handler: Any) -> Any:
+    """The schema of a patch: any of the entity's fields, without those of its primary key."""
+    from pydantic_core import core_schema
+
+    (entity,) = get_args(source) or (None,)
+    schema: EntitySchema | None = getattr(entity, "__schema__", None)
+    if schema is None:
+        raise UsageError(f"{source!r} is a patch of no entity of a table; write Patch[Order]")
+    padded = schema.adapter.in_texts
+    fields, optional = {}, {}
+    for name, field in schema.fields.items():
+        if name in schema.identity or not is_input(field):
+            continue
+        type_of = handler.generate_schema(_input_type(field, name in padded))
+        fields[name] = core_schema.model_field(
+            core_schema.with_default_schema(type_of, default_factory=_nothing)
+        )
+        optional[name] = core_schema.typed_dict_field(
+            handler.generate_schema(with_leaves(field.annotation, _json_leaves())), required=False
+        )
+
+    def make(validated: tuple[dict[str, Any], Any, set[str]]) -> Any:
+        return patch(entity, {name: validated[0][name] for name in fields if name in validated[2]})
+
+    read = core_schema.no_info_after_validator_function(
+        make,
+        core_schema.model_fields_schema(
+            fields, model_name=f"{patch.__name__}[{entity.__name__}]", extra_behavior="forbid"
+        ),
+    )
+
+    def pass_instance(value: Any, read: Callable[[Any], Any]) -> Any:
+        return value if isinstance(value, patch) and value.entity is entity else read(value)
+
+    return core_schema.json_or_python_schema(
+        json_schema=read,
+        python_schema=core_schema.no_info_wrap_validator_function(pass_instance, read),
+        serialization=core_schema.wrap_serializer_function_ser_schema(
+            lambda value, write: write(dict(value)), schema=core_schema.typed_dict_schema(optional)
+        ),
+        ref=reference(patch, entity),
+        metadata={_ENTITY: entity},
+    )
+
+
+def patch_json_schema(schema: Any, handler: Any) -> dict[str, Any]:
+    """The JSON schema of a patch, with what the declaration of its entity says."""
+    json = _json_schema(schema, handler)
+    entity = schema["metadata"][_ENTITY]
+    definition = handler.resolve_ref_schema(json)
+    definition |= {"title": f"Patch[{entity.__name__}]", "additionalProperties": False}
+    entity.__schema__.adapter.describe(definition)
+    return json
 
 
 # Pages

@@ -289,6 +289,11 @@ class Attr(_Place[T]):
         return ""
 
     @property
+    def why_fixed(self) -> str | None:
+        """Why no change may set the field; None if one may."""
+        return _MAINTAINED.get(self.options.role)
+
+    @property
     def unique_within(self) -> tuple[Attr[Any], ...]:
         """The fields that a unique value is unique together with."""
         unique = self.options.unique
@@ -399,6 +404,12 @@ class Attr(_Place[T]):
         return changes.Extend(self, values, at_end=False)
 
 
+_MAINTAINED: Final[dict[Role, str]] = {
+    "computed": "it is computed from the others",
+    "version": "each write raises it by one",
+    "created": "it is set when the entity is first written",
+    "updated": "each write sets it",
+}
 _UNORDERED: Final = frozenset({"L", "M", "SS", "NS", "BS"})
 
 

@@ -36,7 +36,8 @@ class Validator:
         if not given <= self._names:
             raise self._unknown(sorted(given - self._names))
         if not self._required <= given:
-            return self._validated(values, [name for name in self._fields if name not in values])
+            missing = [name for name in self._fields if name in self._required - given]
+            return self._validated(values, [(name, "is missing") for name in missing])
         valid = self._validated(values)
         for name, factory, default in self._defaults:
             if name not in valid:
@@ -46,6 +47,13 @@ class Validator:
     def one(self, name: str, value: Any) -> Any:
         """One field's value, validated."""
         return self._validated({name: value})[name]
+
+    def some(self, values: Mapping[str, Any], refused: Mapping[str, str]) -> dict[str, Any]:
+        """The values of some fields, validated; `refused` says what is wrong with others."""
+        if not values.keys() <= self._names:
+            raise self._unknown(sorted(values.keys() - self._names))
+        allowed = {name: value for name, value in values.items() if name not in refused}
+        return self._validated(allowed, list(refused.items()))
 
     def inside(self, name: str, place: Place, value: Any) -> Any:
         """The value of a place inside a field, validated; `name` is the place as a program writes it."""
@@ -78,9 +86,11 @@ class Validator:
     def _inside(self) -> dict[Any, Callable[[Any], Any]]:
         return {}
 
-    def _validated(self, values: Mapping[str, Any], absent: Sequence[str] = ()) -> dict[str, Any]:
-        """The values in their declared types; also reports missing required fields."""
-        faults = [(name, "is missing") for name in absent if name in self._required]
+    def _validated(
+        self, values: Mapping[str, Any], known: Sequence[tuple[str, str]] = ()
+    ) -> dict[str, Any]:
+        """The values in their declared types; also reports faults that are known already."""
+        faults = list(known)
         try:
             valid = self._validate(values)
         except _pydantic().ValidationError as error:

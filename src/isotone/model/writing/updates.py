@@ -578,12 +578,6 @@ def _touches_unique_values(schema: EntitySchema, changes: Sequence[Change]) -> b
 # Which changes are allowed
 
 
-_FILLED_IN: Final = {
-    "computed": "it is computed from the others",
-    "version": "each write raises it by one",
-    "created": "it is set when the entity is first written",
-    "updated": "each write sets it",
-}
 _NEITHER_NUMBER_NOR_SET: Final = (str, bytes, list, tuple)
 
 
@@ -614,7 +608,7 @@ def _changeable(schema: EntitySchema) -> str:
     names = [
         name
         for name, field in schema.fields.items()
-        if field.options.role not in _FILLED_IN and name not in schema.identity
+        if field.why_fixed is None and name not in schema.identity
     ]
     return (names or [*schema.fields])[0]
 
@@ -622,9 +616,8 @@ def _changeable(schema: EntitySchema) -> str:
 def _check_field(schema: EntitySchema, field: Attr[Any], may_move: bool) -> None:
     if field.name not in schema.fields or schema.fields[field.name] is not field:
         raise UsageError(f"{field.name!r} is not a field of {schema.tag}")
-    role = field.options.role
-    if role in _FILLED_IN:
-        raise UsageError(f"field {field.name!r} cannot be changed: {_FILLED_IN[role]}")
+    if field.why_fixed is not None:
+        raise UsageError(f"field {field.name!r} cannot be changed: {field.why_fixed}")
     if not may_move and field.name in schema.identity:
         raise UsageError(
             f"field {field.name!r} is part of the primary key of {schema.tag}, which cannot be changed "

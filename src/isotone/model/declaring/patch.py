@@ -1,0 +1,86 @@
+"""A patch: new values for some fields of an entity, from a dict, a model, or the body of a request.
+
+`changes_of` makes the changes of an update of it. A patch cannot hold what an update may not change: parts of the primary
+key, and fields that the library maintains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from isotone.errors import UsageError
+from isotone.model.declaring.adapter import patch_core_schema, patch_json_schema
+from isotone.model.declaring.changes import Change
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.entity import Entity
+
+E = TypeVar("E", bound="Entity")
+
+
+class Patch(Mapping[str, Any], Generic[E]):
+    """New values for some fields of an entity, checked; a mapping of those that were given.
+
+    As a type of pydantic and FastAPI, it takes any of the fields, but none of the primary key:
+
+    >>> def change(number: int, patch: Patch[Order]): ...  # doctest: +SKIP
+    >>> store.update(order, *patch.changes())  # doctest: +SKIP
+    """
+
+    __slots__ = ("_values", "entity")
+
+    entity: type[E]
+
+    def __init__(self, entity: type[E], values: Mapping[str, Any]) -> None:
+        self.entity = entity
+        self._values = _checked(entity.__schema__, values)
+
+    def changes(self) -> list[Change]:
+        """The changes of an update; none if no value was given."""
+        fields = self.entity.__schema__.fields
+        return [fields[name].set(value) for name, value in self._values.items()]
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{name}={value!r}" for name, value in self._values.items())
+        return f"Patch[{self.entity.__name__}]({inner})"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return patch_core_schema(cls, source, handler)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> Any:
+        return patch_json_schema(schema, handler)
+
+
+def given_by(patch: object) -> Mapping[str, Any]:
+    """The values that a patch has: those of a mapping, or those that were set in a pydantic model."""
+    if isinstance(patch, Mapping):
+        return patch
+    names = getattr(patch, "model_fields_set", None)
+    if names is None:
+        raise UsageError(f"{patch!r} is no patch; give a dict, a pydantic model or a Patch")
+    return {name: getattr(patch, name) for name in names}
+
+
+def _checked(schema: EntitySchema, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values in their declared types; raises `InvalidEntity` that lists every fault."""
+    refused = {}
+    for name in values:
+        field = schema.fields.get(name)
+        if name in schema.identity:
+            refused[name] = "is part of the primary key, which store.move changes"
+        elif field is not None and field.why_fixed is not None:
+            refused[name] = f"cannot be changed: {field.why_fixed}"
+    return schema.validator.some(values, refused)
