@@ -21,14 +21,17 @@ Order.total > "3"  # E: Unsupported operand types for > ("DecimalAttr[Decimal]" 
 Order.total >= "3"  # E: Unsupported operand types for >=
 Order.total < "3"  # E: Unsupported operand types for <
 Order.total <= "3"  # E: Unsupported operand types for <=
-Order.total.between(Decimal(1), "3")  # E: expected "Decimal | int"
-Order.ordered_at.between("2020-01-11", "2020-02-01")  # E: expected "datetime"
+Order.total.between(Decimal(1), "3")  # E: expected "Decimal | int |
+Order.ordered_at.between("2020-01-11", "2020-02-01")  # E: expected "datetime |
 Order.status.is_in(["PLACED", "LOST"])  # E: Literal['LOST']
 Order.primary.where(Order.status == "LOST")  # E: "bool"; expected "Condition"
 Order.primary.where(Order.status != "LOST")  # E: "bool"; expected "Condition"
 Order.primary.where(Order.number == "157")  # E: "bool"; expected "Condition"
 Order.customer_id.begins_with(3)  # E: expected "str | bytes"
-Order.primary.where(Order.total == Order.total)  # E: Unsupported operand types for ==
+Order.primary.where(Order.total == Order.status)  # E: Unsupported operand types for ==
+Order.number < Order.customer_id  # E: Unsupported operand types for <
+Order.number < Order.number + 1  # E: Unsupported operand types for <
+Order.ordered_at.between(Order.number, Order.ordered_at)  # E: expected "datetime |
 Order.tags.size > "2"  # E: Unsupported operand types for > ("Size" and "str")
 Order.primary.where(not Order.number == 1)  # E: "bool"; expected "Condition"
 if Order.number == 1:  # E(pyright)

@@ -14,6 +14,7 @@ from shop import Customer, Order, shop
 import isotone
 from isotone import (
     Attr,
+    Change,
     Condition,
     Entity,
     EntityKey,
@@ -48,6 +49,20 @@ assert_type(Customer.nick == None, Condition)  # noqa: E711
 assert_type(Order.tags.contains("new"), Condition)
 assert_type(Order.tags.size > 2, Condition)
 assert_type(Order.status.is_in(["PLACED", "SHIPPED"]), Condition)
+assert_type(Order.number < Order.revision, Condition)
+assert_type(Order.total > Order.number, Condition)
+assert_type(Order.number < Order.total, Condition)
+assert_type(Customer.nick == Customer.name, Condition)
+assert_type(Customer.name == Customer.nick, Condition)
+assert_type(Order.number > Order.tags.size, Condition)
+assert_type(Order.total.between(Order.number, 3), Condition)
+assert_type(Order.number.set(Order.revision + 1), Change)
+assert_type(Order.number.set(10 - Order.revision), Change)
+assert_type(Order.total.set(Order.total - Order.number), Change)
+assert_type(Order.total.set(1 + Order.total), Change)
+assert_type(Order.total.add(Order.number), Change)
+assert_type(Customer.name.set(Customer.nick.or_else(Customer.customer_id)), Change)
+assert_type(Customer.nick.set(Customer.name), Change)
 assert_type(order.replace(status="SHIPPED"), Order)
 assert_type(Order.model_validate({"number": 1}), Order)
 assert_type(Order.model_validate_json("{}"), Order)

@@ -12,7 +12,10 @@ from isotone.model.declaring.conditions import PathElements
 from isotone.values.json import to_wire
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from isotone.model.declaring.fields import Attr
+    from isotone.model.declaring.values import Value
 
 
 class Change:
@@ -69,6 +72,26 @@ class Set(_WithValue):
     @property
     def known(self) -> Any:
         return self.value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compute(Change):
+    """Set a field to a value that the database computes from fields, as they were before the update."""
+
+    field: Attr[Any]
+    value: Value[Any]
+    path: PathElements = ()
+
+    def action(self) -> nodes.Action:
+        return nodes.Set(self._path(), self.value._operand())
+
+    def given(self, values: Mapping[str, Any]) -> Compute:
+        """The same change, with the known values of fields in their places."""
+        return Compute(self.field, self.value._given(values), self.path)
+
+    def sources(self) -> Iterator[Attr[Any]]:
+        """The fields that the value is computed from."""
+        return self.value._sources()
 
 
 class SetDefault(_WithValue):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeV
 from isotone import limits
 from isotone.errors import UsageError
 from isotone.expressions import nodes
+from isotone.model.declaring.values import Value
 from isotone.values.json import from_wire, to_wire
 from isotone.values.types import AttributeValue
 
@@ -22,16 +23,26 @@ if TYPE_CHECKING:
     from isotone.model.declaring.fields import Attr
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 PathElements = tuple[str | int, ...]
 
 ORDERINGS: Final = frozenset({"<", "<=", ">", ">=", "between"})
 """The operators that compare by order."""
 
 
-class Operand(Generic[T]):
+class Comparable(Generic[T_co]):
+    """What a condition can compare, for type checkers: they know the type of its values."""
+
+    __slots__ = ()
+
+
+class Operand(Comparable[T]):
     """The subject of a condition: a field, a place inside a field, or a size. It is not a value."""
 
     __slots__ = ()
+
+    _field: Attr[Any]
+    _path: PathElements
 
     __iter__: ClassVar[None] = (
         None  # otherwise `list(Order.lines)` would loop forever over __getitem__
@@ -47,22 +58,38 @@ class Operand(Generic[T]):
     def _compare(self, operator: str, *values: Any) -> Condition:
         """The comparison with values; raises `UsageError` for invalid ones."""
 
-    def __eq__(self, other: T) -> Condition:  # type: ignore[override] # makes a condition
+    @abstractmethod
+    def _node(self) -> nodes.Operand:
+        """The operand in an expression."""
+
+    @abstractmethod
+    def _text(self) -> str:
+        """The operand in source code form, without the name of the class."""
+
+    @abstractmethod
+    def _encode(self, value: Any) -> AttributeValue:
+        """A value to compare it with; raises `UsageError` for a value of another type."""
+
+    @abstractmethod
+    def _check_comparable(self, operator: str, other: Operand[Any] | None) -> None:
+        """Raise `UsageError` unless the database can compare both, or this one by an order if other is None."""
+
+    def __eq__(self, other: T | Comparable[T | None]) -> Condition:  # type: ignore[override] # makes a condition
         return self._compare("=", other)
 
-    def __ne__(self, other: T) -> Condition:  # type: ignore[override] # makes a condition
+    def __ne__(self, other: T | Comparable[T | None]) -> Condition:  # type: ignore[override] # makes a condition
         return self._compare("<>", other)
 
-    def __lt__(self, other: T) -> Condition:
+    def __lt__(self, other: T | Comparable[T | None]) -> Condition:
         return self._compare("<", other)
 
-    def __le__(self, other: T) -> Condition:
+    def __le__(self, other: T | Comparable[T | None]) -> Condition:
         return self._compare("<=", other)
 
-    def __gt__(self, other: T) -> Condition:
+    def __gt__(self, other: T | Comparable[T | None]) -> Condition:
         return self._compare(">", other)
 
-    def __ge__(self, other: T) -> Condition:
+    def __ge__(self, other: T | Comparable[T | None]) -> Condition:
         return self._compare(">=", other)
 
     __hash__ = object.__hash__
@@ -73,13 +100,40 @@ def place_in(field: Attr[Any], path: PathElements) -> str:
     return field.name + "".join(f"[{element!r}]" for element in path)
 
 
+def compares_fields(operand: Operand[Any], values: tuple[Any, ...]) -> bool:
+    """Whether an operand is compared with other fields; raises `UsageError` for what is not in an item."""
+    for value in values:
+        if isinstance(value, _IN_ITEMS):  # one call for each value of each condition
+            if isinstance(value, Operand):
+                return True
+            check_values(operand, value)
+    return False
+
+
+def compare_fields(operand: Operand[Any], operator: str, values: tuple[Any, ...]) -> Condition:
+    """The comparison of a field with other fields; raises `UsageError` if the database cannot make it."""
+    for value in values:
+        if not isinstance(value, Operand):
+            check_values(operand, value)
+    comparison = FieldComparison(operand, operator, values)
+    # In the class statement itself the types are not known yet.
+    if all(field.annotation is not None for field in comparison.fields()):
+        comparison.check()
+    return comparison
+
+
 def check_values(operand: Operand[Any], *values: Any) -> tuple[Any, ...]:
     """The values to compare an operand with; raises `UsageError` if one is itself an operand."""
     for value in values:
+        if isinstance(value, Value) and not isinstance(value, Operand):
+            raise UsageError(
+                f"{operand._text()} is compared with {value._text()}, and conditions cannot compute: store it "
+                "in a field, such as a computed() one, and compare with that"
+            )
         if isinstance(value, Operand | Condition):
             raise UsageError(
-                f"{operand!r} is compared with {value!r}, which is not a value: conditions compare a field "
-                "with values; to compare two fields, read the entities and compare their values"
+                f"{operand!r} is given {value!r}, which is not a value; two fields are compared by ==, !=, <, "
+                "<=, >, >=, between and is_in"
             )
     return values
 
@@ -149,6 +203,9 @@ def _not_joined(other: object) -> UsageError:
     )
 
 
+_IN_ITEMS: Final = (Operand, Value, Condition)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Comparison(Condition):
     """A field compared with values: `=`, `<>`, `<`, `<=`, `>`, `>=`, `between`, `in`, `begins_with`."""
@@ -163,13 +220,7 @@ class Comparison(Condition):
         if self.operator in ORDERINGS and not self.path and self.field.order is not None:
             return self._among(left, _in_range(self.field.order, self.operator, self.values))
         right = tuple([nodes.Literal(self.wire(value)) for value in self.values])
-        if self.operator == "between":
-            return nodes.Between(left, *right)
-        if self.operator == "in":
-            return nodes.In(left, right)
-        if self.operator == "begins_with":
-            return nodes.Call("begins_with", (left, *right))
-        return nodes.Comparison(self.operator, left, right[0])
+        return _comparison_node(self.operator, left, right)
 
     def _among(self, left: nodes.Path, values: Sequence[Any]) -> nodes.ConditionNode:
         """The field has one of these values: DynamoDB does not know the order of an enum."""
@@ -202,12 +253,28 @@ class Comparison(Condition):
         yield self.field
 
     def __repr__(self) -> str:
-        place = place_in(self.field, self.path)
-        if self.operator == "in":
-            return f"{place}.is_in({list(self.values)!r})"
-        if self.operator in ("between", "begins_with"):
-            return f"{place}.{self.operator}({', '.join(map(repr, self.values))})"
-        return f"{place} {_SIGNS.get(self.operator, self.operator)} {self.values[0]!r}"
+        return _comparison_text(place_in(self.field, self.path), self.operator, self.values)
+
+
+def _comparison_node(
+    operator: str, left: nodes.Operand, right: tuple[nodes.Operand, ...]
+) -> nodes.ConditionNode:
+    if operator == "between":
+        return nodes.Between(left, *right)
+    if operator == "in":
+        return nodes.In(left, right)
+    if operator == "begins_with":
+        return nodes.Call("begins_with", (left, *right))
+    return nodes.Comparison(operator, left, right[0])
+
+
+def _comparison_text(left: str, operator: str, right: Sequence[Any]) -> str:
+    texts = [each._text() if isinstance(each, Operand) else repr(each) for each in right]
+    if operator == "in":
+        return f"{left}.is_in([{', '.join(texts)}])"
+    if operator in ("between", "begins_with"):
+        return f"{left}.{operator}({', '.join(texts)})"
+    return f"{left} {_SIGNS.get(operator, operator)} {texts[0]}"
 
 
 _SIGNS: Final = {"=": "==", "<>": "!="}  # Python's sign for DynamoDB's
@@ -220,6 +287,45 @@ def _in_range(order: Sequence[Any], operator: str, values: tuple[Any, ...]) -> S
         return order[places[0] : places[1] + 1]
     place = places[0] + (operator in ("<=", ">"))
     return order[:place] if operator in ("<", "<=") else order[place:]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FieldComparison(Condition):
+    """A field compared with other fields of the same entity, and with values: `sold < capacity`.
+
+    No key answers it, and it determines no value.
+    """
+
+    left: Operand[Any]
+    operator: str
+    right: tuple[Any, ...]
+
+    def node(self) -> nodes.ConditionNode:
+        right = [
+            each._node() if isinstance(each, Operand) else nodes.Literal(self.left._encode(each))
+            for each in self.right
+        ]
+        return _comparison_node(self.operator, self.left._node(), tuple(right))
+
+    def check(self) -> None:
+        if self.operator in ORDERINGS:
+            self.left._check_comparable(self.operator, None)
+        for each in self.right:
+            if isinstance(each, Operand):
+                self.left._check_comparable(self.operator, each)
+            elif each is None:
+                raise UsageError(f"{self!r} compares with None; write .exists() or .missing()")
+            else:
+                self.left._encode(each)
+
+    def fields(self) -> Iterator[Attr[Any]]:
+        yield self.left._field
+        for each in self.right:
+            if isinstance(each, Operand):
+                yield each._field
+
+    def __repr__(self) -> str:
+        return _comparison_text(self.left._text(), self.operator, self.right)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

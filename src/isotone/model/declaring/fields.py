@@ -7,7 +7,7 @@ are built from it. Type checkers see all three through the overloads of `__get__
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 from decimal import Decimal
@@ -20,6 +20,7 @@ from isotone.expressions import nodes
 from isotone.model.declaring import changes
 from isotone.model.declaring.conditions import (
     ORDERINGS,
+    Comparable,
     Comparison,
     Condition,
     FunctionTest,
@@ -28,9 +29,13 @@ from isotone.model.declaring.conditions import (
     SizeComparison,
     check_choices,
     check_values,
+    compare_fields,
+    compares_fields,
     place_in,
 )
+from isotone.model.declaring.forms import Form, check_assignable, check_comparable, form_at
 from isotone.model.declaring.places import Place, inside, is_map_of_texts
+from isotone.model.declaring.values import ZERO, Constant, Exact, OrElse, StoredValue, Sum, Value
 from isotone.model.declaring.wire import (
     WireType,
     choices,
@@ -44,6 +49,7 @@ from isotone.values.json import to_wire
 from isotone.values.types import AttributeValue
 
 T = TypeVar("T")
+X = TypeVar("X")
 Role = Literal["plain", "computed", "version", "expires", "created", "updated"]
 
 UNREADABLE: Final = "_unreadable"
@@ -89,19 +95,16 @@ class Options:
         return is_given and not self.has_default and self.default_factory is None
 
 
-class _Place(Operand[T]):
+class _Place(Operand[T], StoredValue[T]):
     """A field, or a place inside one."""
 
     __slots__ = ()
 
-    _field: Attr[Any]
-    _path: PathElements
-
-    def between(self, low: T, high: T) -> Condition:
+    def between(self, low: T | Comparable[T | None], high: T | Comparable[T | None]) -> Condition:
         """Between two values, both included."""
         return self._compare("between", low, high)
 
-    def is_in(self, values: Iterable[T]) -> Condition:
+    def is_in(self, values: Iterable[T | Comparable[T | None]]) -> Condition:
         """Equal to one of up to a hundred values."""
         return self._compare("in", *check_choices(self, values))
 
@@ -151,9 +154,108 @@ class _Place(Operand[T]):
         """Remove the attribute."""
         return changes.Remove(self._field, self._path)
 
-    def add(self, value: T) -> changes.Change:
-        """Add to a number (counting from 0), or members to a set; one atomic write."""
+    def add(self, value: T | Value[T]) -> changes.Change:
+        """Add to a number (counting from 0), or members to a set; one atomic write.
+
+        What is added to a number may be another field: `Order.total.add(Order.tip)`.
+        """
+        if type(value) is not int and isinstance(value, Value):  # without a call, as this is hot
+            return self._computed(Sum(OrElse(self, ZERO), "+", value))
         return changes.Add(self._field, value, self._path)
+
+    # Values of other fields
+
+    def or_else(self: _Place[X | None], value: X | Value[X]) -> Value[X]:
+        """The value, or another if the item does not have it: `Order.sold.or_else(0) + 1`."""
+        return self._or_else(value)
+
+    def _or_else(self, value: Any) -> Value[Any]:
+        field, form = self._field, self._form()
+        if not self._path and field.writes_none and field.wire.optional:
+            raise UsageError(
+                f"{self._text()}.or_else(…) would not replace None, which is stored as NULL, as the field has "
+                "another default; read the entity and set the value"
+            )
+        if not isinstance(value, Value):
+            value = Constant(
+                field.encode_at(self._path, value), form and form._replace(optional=False), value
+            )
+        check_assignable(
+            form and form._replace(optional=True), value._form(), self._text(), value._text()
+        )
+        return OrElse(self, value)
+
+    def _computed(self, value: Value[Any]) -> changes.Change:
+        """The change to a value that the database computes; raises `UsageError` for another type."""
+        name = f"{self._text()}.set({value._text()})"
+        check_assignable(form_at(self._field, self._path), value._form(), name, value._text())
+        return changes.Compute(self._field, value, self._path)
+
+    def _path_node(self) -> nodes.Path:
+        path: nodes.Path = self._field.path(*self._path)
+        return path
+
+    def _operand(self) -> nodes.Operand:
+        default = None if self._path else self._field.fallback
+        node = self._path_node()
+        return (
+            node if default is None else nodes.Call("if_not_exists", (node, nodes.Literal(default)))
+        )
+
+    def _form(self) -> Form | None:
+        form = form_at(self._field, self._path)
+        if self._field.wire_at(self._path).code in _SETS:
+            raise UsageError(
+                f"{self._text()} is a set, and an empty one is not stored, so the database cannot copy it; read "
+                "the entity and set the value"
+            )
+        return form
+
+    def _sources(self) -> Iterator[Attr[Any]]:
+        yield self._field
+
+    def _must_exist(self) -> Iterator[Attr[Any]]:
+        if self._path or self._field.fallback is None:
+            yield self._field
+
+    def _given(self, values: Mapping[str, Any]) -> Value[Any]:
+        field = self._field
+        if self._path or values.get(field.name) is None:
+            return self
+        value = values[field.name]
+        return Constant(field.encode(value), self._form(), value)
+
+    # Comparisons with other fields
+
+    def _node(self) -> nodes.Operand:
+        return self._path_node()
+
+    def _encode(self, value: Any) -> AttributeValue:
+        encoded: AttributeValue = self._field.encode_at(self._path, value)
+        return encoded
+
+    def _check_comparable(self, operator: str, other: Operand[Any] | None) -> None:
+        field = self._field
+        if other is None:
+            _check_stored_order(field, self._path)
+            return
+        both = f"{self._text()} and {other._text()}"
+        if isinstance(other, Size):
+            other._check_comparable(operator, self)
+            return
+        for each in (self, other):
+            if each._field.options.case is not None and not each._path:
+                raise UsageError(
+                    f"{both} cannot be compared: {each._field.name!r} has a case in keys, but is stored as it was "
+                    "given; store the texts in one case, in a computed() field, and compare those"
+                )
+        if self._text() == other._text():
+            raise UsageError(f"{self._text()} is compared with itself")
+        left, right = form_at(field, self._path), form_at(other._field, other._path)
+        check_comparable(left, right, both)
+
+    def _text(self) -> str:
+        return place_in(self._field, self._path)
 
     def _test(self, function: str, *operands: AttributeValue) -> Condition:
         return FunctionTest(self._field, function, operands, self._path)
@@ -322,8 +424,8 @@ class Attr(_Place[T]):
             raise UsageError(f"{place_in(self, path)}: {error}") from None
 
     def wire_at(self, path: PathElements) -> WireType:
-        """How values of a place inside the field are written."""
-        return self.place(path).wire
+        """How values of the field, or of a place inside it, are written."""
+        return self.place(path).wire if path else self.wire
 
     def place(self, path: PathElements) -> Place:
         """What a place inside the field may hold; raises `UsageError` if the type has no such place."""
@@ -344,6 +446,14 @@ class Attr(_Place[T]):
     def _places(self) -> dict[tuple[Any, ...], Place]:
         return {}
 
+    @cached_property
+    def fallback(self) -> AttributeValue | None:
+        """What a missing attribute means, in the form of the item; None if it is None or a new value each time."""
+        options = self.options
+        if not options.has_default or options.default is None:
+            return None
+        return self.encode(options.default)
+
     def path(self, *inner: str | int) -> nodes.Path:
         """The path to the field in an item, or to a place inside it."""
         return nodes.Path((self.attribute, *inner))
@@ -358,7 +468,8 @@ class Attr(_Place[T]):
             )
 
     def _compare(self, operator: str, *values: Any) -> Condition:
-        check_values(self, *values)
+        if compares_fields(self, values):
+            return compare_fields(self, operator, values)
         if operator in ORDERINGS and self.annotation is not None and self._orderless:
             raise UsageError(self._orderless)
         for value in values:
@@ -381,14 +492,21 @@ class Attr(_Place[T]):
 
     # Changes
 
-    def set(self, value: T) -> changes.Change:
-        """Set the field; None removes it."""
+    def set(self, value: T | Value[T]) -> changes.Change:
+        """Set the field; None removes it.
+
+        The value may be that of another field, or a sum of two: `Order.due.set(Order.total - Order.paid)`.
+        """
         if value is None:
             return changes.Remove(self)
+        if isinstance(value, Value):
+            return self._computed(value)
         return changes.Set(self, value)
 
-    def set_default(self, value: T) -> changes.Change:
+    def set_default(self, value: T | Value[T]) -> changes.Change:
         """Set the field if the item does not have it yet."""
+        if isinstance(value, Value):
+            return self._computed(self._or_else(value))
         return changes.SetDefault(self, value)
 
     def discard(self, value: T) -> changes.Change:
@@ -410,7 +528,28 @@ _MAINTAINED: Final[dict[Role, str]] = {
     "created": "it is set when the entity is first written",
     "updated": "each write sets it",
 }
-_UNORDERED: Final = frozenset({"L", "M", "SS", "NS", "BS"})
+_SETS: Final = frozenset({"SS", "NS", "BS"})
+_UNORDERED: Final = _SETS | {"L", "M"}
+
+
+def _check_stored_order(field: Attr[Any], path: PathElements) -> None:
+    """Raise `UsageError` if stored values do not sort as the values of a place do."""
+    if path:
+        field.check_order_at(path)
+        return
+    if field._orderless:
+        raise UsageError(field._orderless)
+    order = field.order
+    if order is None:
+        return
+    numbers = (
+        [Decimal(field.encode(value)["N"]) for value in order] if field.wire.code == "N" else None
+    )
+    if numbers is None or numbers != sorted(numbers):
+        raise UsageError(
+            f"the database compares two stored values, and does not know the order of {_listed(field.annotation)}: "
+            f"compare {field.name!r} with values, or read the entity"
+        )
 
 
 def _listed(annotation: Any) -> str:
@@ -422,17 +561,22 @@ class DecimalAttr(Attr[T]):
 
     if TYPE_CHECKING:
 
-        def __eq__(self, other: T | int) -> Condition: ...  # type: ignore[override] # makes a condition
-        def __ne__(self, other: T | int) -> Condition: ...  # type: ignore[override] # makes a condition
-        def __lt__(self, other: T | int) -> Condition: ...
-        def __le__(self, other: T | int) -> Condition: ...
-        def __gt__(self, other: T | int) -> Condition: ...
-        def __ge__(self, other: T | int) -> Condition: ...
-        def between(self, low: T | int, high: T | int) -> Condition: ...
-        def is_in(self, values: Iterable[T | int]) -> Condition: ...
-        def set(self, value: T | int) -> changes.Change: ...
-        def set_default(self, value: T | int) -> changes.Change: ...
-        def add(self, value: T | int) -> changes.Change: ...
+        def __eq__(self, other: T | int | Comparable[T | int | None]) -> Condition: ...  # type: ignore[override] # makes a condition
+        def __ne__(self, other: T | int | Comparable[T | int | None]) -> Condition: ...  # type: ignore[override] # makes a condition
+        def __lt__(self, other: T | int | Comparable[T | int | None]) -> Condition: ...
+        def __le__(self, other: T | int | Comparable[T | int | None]) -> Condition: ...
+        def __gt__(self, other: T | int | Comparable[T | int | None]) -> Condition: ...
+        def __ge__(self, other: T | int | Comparable[T | int | None]) -> Condition: ...
+        def between(
+            self,
+            low: T | int | Comparable[T | int | None],
+            high: T | int | Comparable[T | int | None],
+        ) -> Condition: ...
+        def is_in(self, values: Iterable[T | int | Comparable[T | int | None]]) -> Condition: ...
+        def set(self, value: T | int | Value[T | int]) -> changes.Change: ...
+        def set_default(self, value: T | int | Value[T | int]) -> changes.Change: ...
+        def add(self, value: T | int | Value[T | int]) -> changes.Change: ...
+        def or_else(self, value: Exact | Value[Exact]) -> Value[Decimal]: ...  # type: ignore[override] # narrower
 
 
 class Inner(_Place[Any]):
@@ -445,13 +589,17 @@ class Inner(_Place[Any]):
         self._path = path
 
     def _compare(self, operator: str, *values: Any) -> Condition:
-        comparison = Comparison(self._field, operator, check_values(self, *values), self._path)
+        if compares_fields(self, values):
+            return compare_fields(self, operator, values)
+        comparison = Comparison(self._field, operator, values, self._path)
         if self._field.annotation is not None:
             comparison.check()
         return comparison
 
     def set(self, value: Any) -> changes.Change:
         """Set this place; None is written as NULL."""
+        if isinstance(value, Value):
+            return self._computed(value)
         return changes.Set(self._field, value, self._path)
 
 
@@ -466,9 +614,27 @@ class Size(Operand[int]):
 
     def _compare(self, operator: str, *values: Any) -> Condition:
         (size,) = values
+        if compares_fields(self, values):
+            return compare_fields(self, operator, values)
         if type(size) is not int:
             raise UsageError(f"{self!r} is compared with an int, not with {size!r}")
         return SizeComparison(self._field, operator, size, self._path)
+
+    def _node(self) -> nodes.Operand:
+        return nodes.Call("size", (self._field.path(*self._path),))
+
+    def _encode(self, value: Any) -> AttributeValue:
+        return wire_type(int).encode(value)
+
+    def _check_comparable(self, operator: str, other: Operand[Any] | None) -> None:
+        if other is None or isinstance(other, Size):
+            return
+        form = form_at(other._field, other._path)
+        if form is not None and form.kind not in (int, float, Decimal):
+            raise UsageError(f"{self._text()} is a number, and {other._text()} is {form}")
+
+    def _text(self) -> str:
+        return f"{place_in(self._field, self._path)}.size"
 
     def __repr__(self) -> str:
         return f"<size of {place_in(self._field, self._path)}>"

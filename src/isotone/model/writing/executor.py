@@ -26,7 +26,7 @@ from isotone.errors import (
 from isotone.model.steps import CONTENTION, Call, Steps
 from isotone.model.writing import uniqueness
 from isotone.model.writing.derivation import Unknown
-from isotone.model.writing.write import Action, Write, key_in, place_of, read_item
+from isotone.model.writing.write import Action, Write, key_in, place_of, read_item, with_hint
 from isotone.values.types import Item
 
 R = TypeVar("R")
@@ -37,7 +37,6 @@ _PLAIN: Final[Mapping[str, tuple[str, str | None]]] = {
     "Update": ("UpdateItem", "ALL_NEW"),
     "Delete": ("DeleteItem", "ALL_OLD"),
 }
-_NO_PATH: Final = "The document path provided in the update expression is invalid"
 _RACES: Final = frozenset(
     {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
 )
@@ -67,7 +66,7 @@ def execute(write: Write[R], clock: Clock, *, is_prepared: bool = False) -> Step
         except TransactionConflictException:
             pass
         except ValidationException as error:
-            raise _with_hint(error) from None
+            raise with_hint(error) from None
         else:
             return write.finish(response.get("Attributes"))
         yield CONTENTION.pause(attempt)
@@ -224,7 +223,7 @@ def _send(actions: Sequence[Action]) -> Steps[Item | None]:
         except TransactionConflictException:
             raise _Refused([Reason(False, None)]) from None
         except ValidationException as error:
-            raise _with_hint(error) from None
+            raise with_hint(error) from None
         attributes: Item | None = response.get("Attributes")
         return attributes
     yield from _send_transaction(actions)
@@ -248,10 +247,10 @@ def _send_transaction(actions: Sequence[Action]) -> Steps[None]:
     except TransactionCanceledException as error:
         reasons = reasons_of(error)
         if len(reasons) != len(actions) or not any(reasons):
-            raise _with_hint(_with_reasons(error)) from None
+            raise with_hint(_with_reasons(error)) from None
         raise _Refused(reasons) from error
     except ValidationException as error:
-        raise _with_hint(error) from None
+        raise with_hint(error) from None
 
 
 def reasons_of(error: TransactionCanceledException) -> list[Reason | None]:
@@ -274,12 +273,3 @@ def _with_reasons(error: TransactionCanceledException) -> TransactionCanceledExc
         if reason.get("Message")
     ]
     return TransactionCanceledException("; ".join([error.message, *messages]), **error.members)
-
-
-E = TypeVar("E", ValidationException, TransactionCanceledException)
-
-
-def _with_hint(error: E) -> E:
-    if _NO_PATH in error.message:
-        error.hint = "a part of the path is missing; set the whole map or list first"
-    return error

@@ -17,12 +17,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
 
-from isotone.errors import AlreadyExists, NotFound, UsageError, WriteRefused
+from isotone.errors import (
+    AlreadyExists,
+    NotFound,
+    UsageError,
+    ValidationException,
+    WriteRefused,
+)
 from isotone.expressions import nodes
 from isotone.expressions.update import Update as CompiledUpdate
 from isotone.model.declaring.changes import (
     Add,
     Change,
+    Compute,
     Discard,
     Extend,
     Remove,
@@ -65,6 +72,7 @@ from isotone.model.writing.write import (
     schema_of,
     upgraded_satisfies,
     values_of,
+    with_hint,
 )
 from isotone.values.types import Item
 
@@ -81,6 +89,7 @@ class _Changing(Write[R]):
     """A write of changes to an entity, given as the entity or as its class and key."""
 
     may_move: ClassVar[bool] = False
+    _sources: frozenset[str] = frozenset()
     _now: float
     _after: Item | None = None
 
@@ -109,7 +118,12 @@ class _Changing(Write[R]):
 
     def prepare(self) -> None:
         given = self.schema.entity.before_update(self._given)
-        self._changes = validated(self.schema, given, may_move=self.may_move)
+        self._changes = changes = validated(self.schema, given, may_move=self.may_move)
+        for change in changes:
+            if change.__class__ is Compute:
+                self._changes = [_with_known(each, self._identity) for each in changes]
+                self._sources = _sources(self._changes)
+                break
 
     def _all_changes(self) -> list[Change]:
         """The given changes, and those of the version and the update time."""
@@ -175,7 +189,20 @@ class Update(_Changing[E]):
         further = equal(VERSION_ATTRIBUTE, {"N": str(version)}) if version > 1 else None
         if known.used:
             further = conjunction([further, *self._readable(changes, derived, known)])
+        if self._sources:
+            further = conjunction([further, *self._sources_stored()])
         return self._update(changes, derived, known, further)
+
+    def _sources_stored(self) -> list[nodes.ConditionNode]:
+        """The conditions that no key holds a value that the database computes with: else the item must be read."""
+        fields, keys_with = self.schema.fields, self.schema.keys_with
+        return [
+            nodes.Or((present(fields[name].attribute), nodes.And(tuple(map(absent, keys)))))
+            if len(keys := keys_with(name)) > 1
+            else nodes.Or((present(fields[name].attribute), absent(keys[0])))
+            for name in sorted(self._sources)
+            if keys_with(name)
+        ]
 
     def _readable(
         self, changes: Sequence[Change], derived: Derived, known: Known
@@ -210,7 +237,9 @@ class Update(_Changing[E]):
             known = {**as_read(self.entity), **known}  # guaranteed by the condition on its version
         for change in changes:
             name = change.field.name
-            if change.is_known:
+            if type(change) is Set and not change.path:  # without calls, as this is hot
+                known[name] = change.value
+            elif change.is_known:
                 known[name] = _new_value(self.schema, change)
             else:
                 known.pop(name, None)
@@ -240,6 +269,8 @@ class Update(_Changing[E]):
         used = current.keys() | after.keys()
         if not markers:
             used = self._used(known.used | lost, changes, current)
+            if self._sources:
+                used |= self._attributes_of_sources(current)
         return [self._update(*settled, known, pins(schema, current, used)), *markers]
 
     def _settled(
@@ -258,7 +289,11 @@ class Update(_Changing[E]):
             final = {name: value for name, value in item.items() if name not in removed}
             still = schema.held_by_keys({**final, **attributes}).keys()
             lost = held - still - _names(changes)
-            built_upon = held & {change.field.name for change in changes if not change.is_known}
+            built_upon = {
+                change.field.name
+                for change in changes
+                if not change.is_known and held & _built_upon(change)
+            }
             changes = [change for change in changes if change.field.name not in built_upon]
             names = {schema.fields[name].attribute for name in lost | built_upon}
             attributes = attributes | {name: after[name] for name in names & after.keys()}
@@ -276,6 +311,16 @@ class Update(_Changing[E]):
                 used.update(schema.keys_with(name))
         for name in names & self._absent_by_condition(changes):
             used.update(schema.keys_with(name))
+        return used
+
+    def _attributes_of_sources(self, current: Item) -> set[str]:
+        """The attributes that the database computes with, or the keys that hold their values."""
+        schema, used = self.schema, set[str]()
+        for name in self._sources:
+            attribute = schema.fields[name].attribute
+            used.update(
+                (attribute,) if attribute in current else (attribute, *schema.keys_with(name))
+            )
         return used
 
     # Requests
@@ -361,6 +406,12 @@ class Upsert(Update[E]):
                 f"an upsert of {schema.tag} may have to create one, which needs a value for "
                 f"{', '.join(names)}; set it, or give the field a default"
             )
+        for change in self._changes if self._sources else ():
+            for field in change.value._must_exist() if isinstance(change, Compute) else ():
+                raise UsageError(
+                    f"an upsert of {schema.tag} may have to create one, in which {field.name!r} has no value; "
+                    f"write {field.name}.or_else(…), or give the field a default"
+                )
 
     def plan(self, now: float) -> list[Action]:
         self._now = now
@@ -397,6 +448,7 @@ class Upsert(Update[E]):
                     alive(schema, self._now),
                     schema.no_newer,
                     *(self._readable(changes, derived, known) if known.used else ()),
+                    *self._sources_stored(),
                 ]
             ),
         )
@@ -547,6 +599,23 @@ def _names(changes: Sequence[Change]) -> set[str]:
     return {change.field.name for change in changes}
 
 
+def _with_known(change: Change, values: Mapping[str, Any]) -> Change:
+    """The change with the values of fields that no write changes, so that nothing else must be known of them."""
+    return change.given(values) if isinstance(change, Compute) else change
+
+
+def _sources(changes: Sequence[Change]) -> frozenset[str]:
+    """The fields that the database computes new values from."""
+    computing = [change for change in changes if isinstance(change, Compute)]
+    return frozenset(field.name for change in computing for field in change.sources())
+
+
+def _built_upon(change: Change) -> set[str]:
+    """The fields that a new value depends on."""
+    sources = {field.name for field in change.sources()} if isinstance(change, Compute) else set()
+    return {change.field.name, *sources}
+
+
 def _new_value(schema: EntitySchema, change: Change) -> Any:
     """The new value of a field, which does not depend on the stored one."""
     return schema.absent(change.field) if isinstance(change, Remove) else change.known
@@ -556,7 +625,10 @@ def _applied(changes: Sequence[Change], item: Item) -> Item:
     """The item after the changes, computed as the database would."""
     update = CompiledUpdate.from_node(update_of([change.action() for change in changes]))
     update.check({})
-    return update.apply(item, {})
+    try:
+        return update.apply(item, {})
+    except ValidationException as error:
+        raise with_hint(error) from None
 
 
 def _is_default(change: Change) -> bool:
@@ -654,6 +726,16 @@ def _set_inside(schema: EntitySchema, change: Set) -> Change:
     return replace(change, value=schema.validator.inside(name, place, change.value))
 
 
+def _compute(schema: EntitySchema, change: Compute) -> Change:
+    for field in change.sources():
+        if schema.fields.get(field.name) is not field:
+            raise UsageError(
+                f"{field.name!r} in the new value of {change.field.name!r} is not a field of {schema.tag}; the "
+                "database computes with the fields of one item"
+            )
+    return change
+
+
 def _set_default(schema: EntitySchema, change: SetDefault) -> Change:
     if change.path:
         return change
@@ -722,6 +804,7 @@ def _removal(schema: EntitySchema, field: Attr[Any]) -> Change:
 
 _VALIDATE: Final[Mapping[type[Change], Callable[[EntitySchema, Any], Change]]] = {
     Set: _set,
+    Compute: _compute,
     SetDefault: _set_default,
     Remove: _remove,
     Extend: _extend,

@@ -13,11 +13,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 import msgspec
 
-from isotone.errors import ConditionFailed, UsageError, VersionConflict, WriteRefused
+from isotone.errors import (
+    ConditionFailed,
+    TransactionCanceledException,
+    UsageError,
+    ValidationException,
+    VersionConflict,
+    WriteRefused,
+)
 from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
@@ -252,6 +259,28 @@ def _version_text(item: Item | None, stored: AttributeValue | None) -> str:
     if item is None:
         return "deleted"
     return "without a version" if stored is None else f"version {next(iter(stored.values()))}"
+
+
+# Errors of the database that need a hint
+
+
+F = TypeVar("F", ValidationException, TransactionCanceledException)
+_HINTS: Final = {
+    "The document path provided in the update expression is invalid": (
+        "a part of the path is missing; set the whole map or list first"
+    ),
+    "The provided expression refers to an attribute that does not exist in the item": (
+        "a field that the update computes with has no value in the item; write .or_else(…) of that field"
+    ),
+}
+
+
+def with_hint(error: F) -> F:
+    """The error with what to do about it, if AWS's message does not say it."""
+    for message, hint in _HINTS.items():
+        if message in error.message:
+            error.hint = hint
+    return error
 
 
 # Targets

@@ -1,0 +1,132 @@
+"""Stored forms: which places of an item the database can compare with each other, or copy to each other.
+
+DynamoDB compares and copies what is stored, and knows no Python types: a datetime may be a text in one field
+and a number in another. So both places must be stored alike. Where a type says nothing (`Any`), anything goes.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from isotone.errors import UsageError
+from isotone.model.declaring.wire import choices, is_optional, present_type, type_text
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.fields import Attr
+
+PathElements = tuple[str | int, ...]
+
+EPOCH: Final = "seconds since the epoch"
+EXPIRY: Final = "whole seconds since the epoch"
+_MOMENTS: Final = (EPOCH, EXPIRY)
+_NUMBERS: Final = (int, Decimal, float)
+"""Each can be written to those after it, but a float not to a Decimal, because it is not exact."""
+
+
+class Form(NamedTuple):
+    """The stored form of a place: what tells it from other forms, and whether it may be None."""
+
+    kind: Any
+    optional: bool = False
+
+    def __str__(self) -> str:
+        if isinstance(self.kind, tuple):
+            return f"a datetime of zone {self.kind[1]}"
+        name = self.kind if isinstance(self.kind, str) else type_text(self.kind)
+        return f"{'an' if name[0] in 'aeiou' else 'a'} {name}" if name not in _MOMENTS else name
+
+
+def form_at(field: Attr[Any], path: PathElements) -> Form | None:
+    """The form of a field or of a place inside it; None if its type says nothing."""
+    if path:
+        annotation = field.place(path).annotation
+        return (
+            None if annotation is Any else Form(present_type(annotation), is_optional(annotation))
+        )
+    options, optional = field.options, is_optional(field.annotation)
+    if options.role == "expires":
+        return Form(EXPIRY, optional)
+    if options.epoch:
+        return Form(EPOCH, optional)
+    if options.zone is not None:
+        return Form((datetime, options.zone), optional)
+    present = present_type(field.annotation)
+    return None if present in (Any, object) else Form(present, optional)
+
+
+def form_of(value: Any) -> Form:
+    """The form of a number or a span of time that is added."""
+    if type(value) in (*_NUMBERS, timedelta):
+        return Form(type(value))
+    raise UsageError(f"{value!r} cannot be added or subtracted: the database adds numbers")
+
+
+def check_comparable(left: Form | None, right: Form | None, both: str) -> None:
+    """Raise `UsageError` unless two forms have equal stored values for equal values."""
+    if left is None or right is None or _compared_as(left.kind) == _compared_as(right.kind):
+        return
+    raise UsageError(
+        f"{both} are stored differently, {left} and {right}, so the database cannot compare them; read the "
+        "entity and compare its values"
+    )
+
+
+def _compared_as(kind: Any) -> Any:
+    if kind in _MOMENTS:
+        return _MOMENTS
+    values = choices(kind)
+    types = {type(value) for value in values} if values else {kind}
+    if types <= {*_NUMBERS}:
+        return _NUMBERS
+    if all(isinstance(each, type) and issubclass(each, str) for each in types) and (
+        values is None or not isinstance(kind, type)
+    ):
+        return str  # texts, subclasses of str and Literals of texts; an enum only equals itself
+    return kind
+
+
+def check_assignable(target: Form | None, source: Form | None, both: str, source_name: str) -> None:
+    """Raise `UsageError` unless every value of the source is one of the target."""
+    if target is None or source is None:
+        return
+    if not _is_part_of(source.kind, target.kind):
+        raise UsageError(
+            f"{both}: {source} is not stored as {target}, so the database cannot copy it; read the entity and "
+            "set the value"
+        )
+    if source.optional and not target.optional:
+        raise UsageError(f"{both}: {source_name} may have no value; write {source_name}.or_else(…)")
+
+
+def _is_part_of(source: Any, target: Any) -> bool:
+    """Whether all values of one kind are values of another, stored alike."""
+    if source == target or (source == EXPIRY and target == EPOCH):
+        return True
+    if target in _NUMBERS:
+        values = choices(source)
+        kinds = {type(value) for value in values} if values else {source}
+        allowed = {int: (int,), Decimal: (int, Decimal), float: _NUMBERS}[target]
+        return kinds <= {*allowed}
+    if choices(target) is not None:
+        return False  # a text need not be one of them
+    return target is str and _compared_as(source) is str
+
+
+def sum_of(left: Form | None, right: Form | None, both: str) -> Form | None:
+    """The form of a sum or a difference; raises `UsageError` for what the database cannot add."""
+    if left is None or right is None:
+        return left or right
+    for each in (left, right):
+        if each.optional:
+            raise UsageError(f"{both} adds a field that may have no value; write .or_else(…) of it")
+    kinds = {left.kind, right.kind}
+    if kinds <= {*_NUMBERS}:
+        return Form(float if float in kinds else Decimal if Decimal in kinds else int)
+    if right.kind is timedelta and left.kind in (timedelta, *_MOMENTS):
+        return left
+    raise UsageError(
+        f"{both} adds {left} and {right}; the database adds numbers, and spans of time to each other and to a "
+        "datetime with epoch=True"
+    )
