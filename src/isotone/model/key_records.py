@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from isotone.errors import ConditionalCheckFailedException, KeysChanged
 from isotone.expressions import nodes
@@ -51,19 +51,19 @@ class KeyRecords:
     def __init__(self, *, is_checked: bool = True) -> None:
         self._is_checked = is_checked
         self._records: dict[Table, Item] = {}
-        self.known: set[object] = set()
-        """The keys, and the tuples of keys of a read, that are as recorded."""
+        self.checked: set[object] = set()
+        """The keys, and the tuples of keys of a read, that were compared with the record and agree with it."""
         self.recorded: set[EntitySchema] = set()
-        """The entities whose keys are recorded."""
+        """The entities whose keys are in the record: their next writes need not look at it."""
 
     def check(self, schemas: tuple[EntitySchema, ...], keys: tuple[BoundKey, ...]) -> Steps[None]:
         """Raise `KeysChanged` if a table's items have other keys. One read for each new table."""
         for schema, key in zip(schemas, keys, strict=True):
             for each in (schema.primary, key):
-                if each not in self.known:
+                if each not in self.checked:
                     yield from self._check(schema, each)
-                    self.known.add(each)
-        self.known.add(keys)
+                    self.checked.add(each)
+        self.checked.add(keys)
 
     def record(self, schema: EntitySchema) -> Steps[None]:
         """Check the primary key of an entity, and record all its keys. One write if they are new."""
@@ -84,7 +84,7 @@ class KeyRecords:
         if _can_be_recorded(schema.table):
             yield Call("UpdateItem", _update(schema, forms(schema)))
             self._records[schema.table] = yield from _read(schema.table)
-        self.known.update(schema.keys.values())
+        self.checked.update(schema.keys.values())
         self.recorded.add(schema)
 
     def record_all(self, table: Table) -> Steps[None]:
@@ -97,7 +97,7 @@ class KeyRecords:
                 if schema.tag in table.redeclared:
                     continue
                 yield Call("UpdateItem", _update(schema, forms(schema)))
-                self.known.update(schema.keys.values())
+                self.checked.update(schema.keys.values())
                 self.recorded.add(schema)
             self._records[table] = yield from _read(table)
 
@@ -106,7 +106,7 @@ class KeyRecords:
         self._records.pop(table, None)  # and compare all keys again: a read may be of several
         for schema in table.entities.values():
             self.recorded.discard(schema)
-        self.known.clear()
+        self.checked.clear()
 
     def _check(self, schema: EntitySchema, key: BoundKey) -> Steps[None]:
         table = schema.table
@@ -245,21 +245,37 @@ def _title(key: BoundKey) -> str:
     return "the primary key" if key.index is None else f"index {key.index!r}"
 
 
-_CHOICES: Final = re.compile(r"(?<=: )(Choice[^:{}]*): ((?:\S+ )+)(?=\})")
+# The values in the form of a `Choice`, each with a space after it: `{state: Choice digits=1: PLACED SHIPPED }`.
+_VALUES: Final = re.compile(r"(?<=: )(Choice[^:{}]*): ((?:\S+ )+)(?=\})")
+
+
+class _Parsed(NamedTuple):
+    """A form in two parts: the values of its enums, in order, and all the rest."""
+
+    rest: str
+    enums: list[list[str]]
+
+
+def _parsed(form: str) -> _Parsed:
+    enums = [values.split() for _, values in _VALUES.findall(form)]
+    return _Parsed(_VALUES.sub(r"\1", form), enums)
 
 
 def _grown(old: str, new: str) -> str | None:
     """The one of two forms that has values added at the end of enums; None if they differ otherwise."""
-    # Each value in a form ends in a space, so the beginning of a list is a list.
-    if _CHOICES.sub(r"\1", old) != _CHOICES.sub(r"\1", new):
+    before, after = _parsed(old), _parsed(new)
+    if before.rest != after.rest:
         return None
-    before = [values for _, values in _CHOICES.findall(old)]
-    after = [values for _, values in _CHOICES.findall(new)]
-    if all(grown.startswith(values) for values, grown in zip(before, after, strict=True)):
+    if all(map(_continues, after.enums, before.enums)):
         return new
-    if all(values.startswith(grown) for values, grown in zip(before, after, strict=True)):
+    if all(map(_continues, before.enums, after.enums)):
         return old
     return None
+
+
+def _continues(values: list[str], fewer: list[str]) -> bool:
+    """Whether values are others, and maybe more at the end."""
+    return values[: len(fewer)] == fewer
 
 
 def _merged(recorded: Form, declared: Form) -> Form | None:

@@ -6,7 +6,7 @@
 
 An event decodes its entities on first use, so skipping an event costs almost nothing. A shard is read page
 by page, starting at a position. To see the changes of each item in order, read a shard to its end before its
-children; `in_order` sorts shards this way.
+children; `parents_first` sorts shards this way.
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ def read(table: Table, shard: str, start: str, limit: int | None = None) -> Step
     return Records(events, response.get("NextShardIterator"))
 
 
-def in_order(shards: Iterable[Shard]) -> list[Shard]:
+def parents_first(shards: Iterable[Shard]) -> list[Shard]:
     """The shards sorted so that parents come before their children."""
     by_id = {shard.id: shard for shard in sorted(shards)}
     lineage = {each.id: {each.parent or ""} & by_id.keys() for each in by_id.values()}
@@ -359,7 +359,7 @@ class Changes:
             self._stream = yield from stream_of(self._table)
         if not self._left:
             known = yield from shards_of(self._stream)
-            self._left = [each for each in in_order(known) if each.id not in self._done]
+            self._left = [each for each in parents_first(known) if each.id not in self._done]
         while self._left:
             shard = self._left.pop(0)
             self._done.add(shard.id)

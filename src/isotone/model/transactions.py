@@ -292,7 +292,7 @@ def get_together(
     if len(gets) > _READS:
         raise UsageError(f"a transaction reads at most {_READS} items, not {len(gets)}")
     for schema, place in wanted:
-        if schema.primary not in records.known:
+        if schema.primary not in records.checked:
             yield from records.check((schema,), (schema.primary,))
         if is_migrating(schema):
             yield from migrate_key(schema, gets[place]["Get"]["Key"], clock)

@@ -266,7 +266,7 @@ def _check_keys(schema: EntitySchema) -> None:
             raise UsageError(f"{used[key.index]!r} and {key.name!r} both use index {key.index!r}")
         used[key.index] = key.name
         for component in key.components:
-            if component.form == "declared order":
+            if component.form == "in_order":
                 component.field.declare_order()
         for slot in key.slots:
             _check_attribute(schema, key, slot)

@@ -212,7 +212,7 @@ class NativeSlot:
                 f"key attribute {attribute.name!r} is of type {attribute.type}, but field "
                 f"{component.field.name!r} is written as {code or 'a map'}"
             )
-        if component.codec is not None or component.form == "declared order":
+        if component.codec is not None or component.form == "in_order":
             raise UsageError(
                 f"key attribute {attribute.name!r} holds {component.field.name!r} as it is, not in another "
                 "form; give the field another attribute: field(name=…)"
@@ -415,7 +415,7 @@ def _native(attribute: KeyAttribute, part: Part) -> Slot:
 # Components
 
 
-Form = Literal["value", "declared order", "raw"]
+Form = Literal["value", "in_order", "raw"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -445,7 +445,7 @@ def in_order(part: Attr[Any] | Component) -> Component:
 
     The field may be optional: like any field, None means that an index has no entry.
     """
-    return replace(component_of(part), form="declared order")
+    return replace(component_of(part), form="in_order")
 
 
 def raw(part: Attr[Any] | Component) -> Component:
@@ -512,7 +512,7 @@ def codec_of(component: Component, separator: str) -> readable.Codec[Any]:
         codec = component.codec(field)
     elif component.form == "raw":
         codec = _raw(field)
-    elif component.form == "declared order":
+    elif component.form == "in_order":
         codec = readable.Choice(tuple(map(str, _choices(field))))
     else:
         codec = _by_type(field)
@@ -650,7 +650,7 @@ def _converters(component: Component) -> tuple[Converter, Converter]:
             return str(member.value)
 
         return text_of, by_text.__getitem__
-    if component.form == "declared order":
+    if component.form == "in_order":
         by_text = {str(choice): choice for choice in _choices(component.field)}
         return str, by_text.__getitem__
     return None, None

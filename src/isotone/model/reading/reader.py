@@ -121,7 +121,7 @@ class Reader:
     ) -> Steps[E | None]:
         """The entity with this primary key; None if there is none, or it has expired."""
         schema = entity.__schema__
-        if schema.primary not in self.records.known:
+        if schema.primary not in self.records.checked:
             yield from self.records.check((schema,), (schema.primary,))
         request: dict[str, Any] = {
             "TableName": schema.table.name,
@@ -159,7 +159,7 @@ class Reader:
         at = START if cursor is None or cursor == "" else self._position(read, cursor)
         is_back = at.is_back
         meter = Meter(read.is_consistent, read.when_invalid)
-        if read.keys not in self.records.known:
+        if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
         # Backwards one more is read, which tells whether this is the first page.
         wanted = size + 1 if is_back else size
@@ -206,7 +206,7 @@ class Reader:
         _check(read)
         if read.when_invalid == "collect":
             raise _not_listed(read)
-        if read.keys not in self.records.known:
+        if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
         meter = Meter(read.is_consistent, read.when_invalid)
         found, end = yield from _collect(read, 1, None, meter, self.clock)
@@ -227,7 +227,7 @@ class Reader:
             raise UsageError(f"at_most={at_most} allows no result; give 0 or more")
         if at_most is not None and (wanted is None or wanted > at_most):
             wanted = at_most + 1
-        if read.keys not in self.records.known:
+        if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
         meter = Meter(read.is_consistent, read.when_invalid)
         found, end = yield from _collect(read, wanted, None, meter, self.clock)
@@ -253,7 +253,7 @@ class Reader:
             return len((yield from self.all(read)))
         if not can_be_counted(read):
             return len((yield from self.all(read.select())))
-        if read.keys not in self.records.known:
+        if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
         request = counting(read, self.clock.now())
         meter, start, most = Meter(read.is_consistent, read.when_invalid), None, read.most_results
@@ -291,7 +291,7 @@ class Reader:
             raise UsageError(
                 f"a family cannot have children={children}; give 0 or more, or None for all"
             )
-        if query.keys not in self.records.known:
+        if query.keys not in self.records.checked:
             yield from self.records.check(query.schemas, query.keys)
         wanted = None if children is None else children + 1
         meter = Meter(query.is_consistent, query.when_invalid)
@@ -325,7 +325,7 @@ class Reader:
         pauses; raises `BatchIncomplete` if it keeps leaving them out.
         """
         schema = entity.__schema__
-        if schema.primary not in self.records.known:
+        if schema.primary not in self.records.checked:
             yield from self.records.check((schema,), (schema.primary,))
         wanted = [schema.identify(key) for key in keys]
         items = yield from fetch(schema.table, wanted, consistent=consistent, progress=progress)
@@ -342,7 +342,7 @@ class Reader:
         places: dict[Table, list[int]] = {}
         for place, key in enumerate(keys):
             schema = key.__schema__
-            if schema.primary not in self.records.known:
+            if schema.primary not in self.records.checked:
                 yield from self.records.check((schema,), (schema.primary,))
             places.setdefault(schema.table, []).append(place)
         found: list[E | None] = [None] * len(keys)
@@ -360,7 +360,7 @@ class Reader:
         """
         _check(read)
         _check_unlimited(read, "a snapshot has the whole of a collection")
-        if read.keys not in self.records.known:
+        if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
         meter, size, start = Meter(read.is_consistent, read.when_invalid), 0, None
         found: list[Found] = []
@@ -570,7 +570,7 @@ class Traversal(Generic[E]):
         read, meter = self._read, self._meter
         if self._request is None or self.is_over:
             return []
-        if read.keys not in self._records.known:
+        if read.keys not in self._records.checked:
             yield from self._records.check(read.schemas, read.keys)
         if _is_spent(read, meter):
             raise _spent(read, meter)

@@ -179,7 +179,7 @@ def _rank(component: Component) -> Callable[[Any], Any]:
     field = component.field
     if field.wire.python in (set, frozenset):
         raise _orderless(field)  # Python would compare them by inclusion
-    order = declared_values(field) if component.form == "declared order" else field.order
+    order = declared_values(field) if component.form == "in_order" else field.order
     if order:
         return {choice: place for place, choice in enumerate(order)}.__getitem__
     if field.options.case is not None:
