@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
 import isotone
+from isotone.cli.live_line import LiveLine
 from isotone.cli.program import Command
 from isotone.errors import StorageCorrupt, UsageError
 
 # check
-
-_PROGRESS_EVERY: Final = 0.5  # seconds
 
 
 def _check_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +24,7 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     if not Path(arguments.file).exists():
         raise UsageError(f"the file {arguments.file} does not exist")
-    progress = _Progress(silent=arguments.quiet or not sys.stderr.isatty())
+    progress = _Progress(LiveLine(silent=arguments.quiet))
     try:
         problems = _problems(arguments.file, progress)
     except StorageCorrupt as error:
@@ -50,11 +48,10 @@ def _problems(path: str, progress: _Progress) -> list[str]:
 
 
 class _Progress:
-    """A line on a terminal that shows the progress of a check."""
+    """The progress of a check."""
 
-    def __init__(self, *, silent: bool) -> None:
-        self._silent = silent
-        self._shown = time.monotonic()
+    def __init__(self, line: LiveLine) -> None:
+        self._line = line
         self._tables: dict[str, int] = {}
 
     @property
@@ -63,15 +60,10 @@ class _Progress:
 
     def __call__(self, table: str, items: int) -> None:
         self._tables[table] = items
-        now = time.monotonic()
-        if not self._silent and now - self._shown >= _PROGRESS_EVERY:
-            self._shown = now
-            sys.stderr.write(f"\r\x1b[K{table}: {items:,} items")
-            sys.stderr.flush()
+        self._line.show(f"{table}: {items:,} items")
 
     def clear(self) -> None:
-        if not self._silent:
-            sys.stderr.write("\r\x1b[K")
+        self._line.clear()
 
 
 CHECK: Final = Command(

@@ -55,6 +55,7 @@ COMMANDS: Final = {
     "call": Entry("items", "send any request of the DynamoDB API", opens=True),
     "shell": Entry("shell", "type these commands at a prompt"),
     "worker": Entry("worker", "call handlers with each change of a table"),
+    "verify": Entry("verifying", "find items that are not what a program would write"),
     "check": Entry("checking", "verify a file: structure, indexes, counts"),
     "version": Entry("checking", "print versions"),
 }

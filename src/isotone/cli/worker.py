@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import logging
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 import isotone
+from isotone.cli import modules
 from isotone.cli.connection import MEMORY
 from isotone.errors import ResourceNotFoundException, UsageError
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 from isotone.cli.program import Command
 
 _OVER: Final = "\r\x1b[K"  # erases the current line
-_HIDDEN_FRAMES: Final = (__file__, importlib.__file__, "<frozen ")  # left out of tracebacks
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -141,21 +139,7 @@ def _found(text: str) -> Any:
         raise UsageError(
             f"{text!r} does not name a worker; write MODULE:NAME, such as feeds:fan_out"
         )
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        found: Any = importlib.import_module(module_name)
-    except Exception as error:  # noqa: BLE001 - whatever the user's own code raises
-        if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(
-            f"{error.name}."
-        ):
-            hint = f"; write {module_name[:-3]}:{name}" if module_name.endswith(".py") else ""
-            raise UsageError(f"there is no module {module_name!r} in {Path.cwd()}{hint}") from None
-        raise _failed(f"module {module_name!r} cannot be imported", error) from None
-    _check_is_meant(found, module_name)
-    for part in name.split("."):
-        if not hasattr(found, part):
-            raise UsageError(f"module {module_name!r} has no {name!r}")
-        found = getattr(found, part)
+    found = modules.member(modules.load(module_name, f":{name}"), name)
     return found if callable(found) else _checked(found, text)
 
 
@@ -164,7 +148,7 @@ def _worker_of(found: Any, text: str, store: isotone.Store) -> Worker:
         try:
             found = found(store)
         except Exception as error:  # noqa: BLE001 - whatever the user's own code raises
-            raise _failed(f"{text} cannot be called with a store", error) from None
+            raise modules.failed(f"{text} cannot be called with a store", error) from None
     return _checked(found, text)
 
 
@@ -174,25 +158,6 @@ def _checked(found: Any, text: str) -> Worker:
     if not isinstance(found, Worker):
         raise UsageError(f"{text} is {found!r}, not an isotone.structures.Worker")
     return found
-
-
-def _check_is_meant(found: Any, name: str) -> None:
-    """Refuse a module of Python, such as `site`, if the user has a file of the same name."""
-    here = Path(f"{name.replace('.', '/')}.py").resolve()
-    loaded = getattr(found, "__file__", None)
-    if here.exists() and (loaded is None or Path(loaded).resolve() != here):
-        raise UsageError(
-            f"Python has another module {name!r} ({loaded or 'built in'}); give {here.name} another name"
-        )
-
-
-def _failed(what: str, error: Exception) -> UsageError:
-    """The error to raise for an exception in the user's code; prints its traceback."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_HIDDEN_FRAMES):
-        trace = trace.tb_next
-    traceback.print_exception(type(error), error, trace)
-    return UsageError(f"{what}: {type(error).__name__}: {error}")
 
 
 # Running

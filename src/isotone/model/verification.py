@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final, get_args
 
 import msgspec
 
@@ -87,6 +87,9 @@ class FindingCount:
     name: str | None
     count: int
     examples: tuple[Example, ...] = ()
+
+    KINDS: ClassVar[tuple[Kind, ...]] = get_args(Kind)
+    """All kinds of findings."""
 
     @property
     def is_notice(self) -> bool:

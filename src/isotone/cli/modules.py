@@ -1,0 +1,106 @@
+"""What MODULE:NAME on a command line means: a module of the user's program, and what is in it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import isotone
+from isotone.errors import UsageError
+
+_HIDDEN_FRAMES: Final = (__file__, importlib.__file__, "<frozen ")  # left out of tracebacks
+
+
+def load(name: str, hint: str = "") -> ModuleType:
+    """A module, looked for in the current directory first; raises `UsageError` if it cannot be imported.
+
+    `hint` is what follows the module's name on the command line, for advice.
+    """
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = importlib.import_module(name)
+    except Exception as error:  # noqa: BLE001 - whatever the user's own code raises
+        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
+            instead = f"; write {name[:-3]}{hint}" if name.endswith(".py") else ""
+            raise UsageError(f"there is no module {name!r} in {Path.cwd()}{instead}") from None
+        raise failed(f"module {name!r} cannot be imported", error) from None
+    _check_is_meant(found, name)
+    return found
+
+
+def member(module: ModuleType, name: str) -> Any:
+    """What a module has under a name, which may have dots; raises `UsageError`."""
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise UsageError(f"module {module.__name__!r} has no {name!r}")
+        found = getattr(found, part)
+    return found
+
+
+def failed(what: str, error: Exception) -> UsageError:
+    """The error to raise for an exception in the user's code; prints its traceback."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_HIDDEN_FRAMES):
+        trace = trace.tb_next
+    traceback.print_exception(type(error), error, trace)
+    return UsageError(f"{what}: {type(error).__name__}: {error}")
+
+
+def _check_is_meant(found: ModuleType, name: str) -> None:
+    """Refuse a module of Python, such as `site`, if the user has a file of the same name."""
+    here = Path(f"{name.replace('.', '/')}.py").resolve()
+    loaded = getattr(found, "__file__", None)
+    if here.exists() and (loaded is None or Path(loaded).resolve() != here):
+        raise UsageError(
+            f"Python has another module {name!r} ({loaded or 'built in'}); give {here.name} another name"
+        )
+
+
+# Tables and entities
+
+
+def targets(text: str) -> list[isotone.Table | type[isotone.Entity]]:
+    """The tables and entities that MODULE or MODULE:NAME,NAME names: without names, all tables of a module.
+
+    Raises `UsageError` if there are none.
+    """
+    module_name, _, names = text.partition(":")
+    if not module_name or (":" in text and not names):
+        raise UsageError(
+            f"{text!r} does not name a module; write MODULE, or MODULE:NAME,NAME for some of its tables "
+            "and entities, such as shop:Order"
+        )
+    module = load(module_name, f":{names}" if names else "")
+    if names:
+        return [_target(module, name) for name in names.split(",")]
+    tables = dict.fromkeys(
+        table for each in vars(module).values() if (table := _table_of(each)) is not None
+    )
+    found: list[Any] = [table for table in tables if table.entities]
+    if not found:
+        raise UsageError(f"module {module_name!r} declares no entities")
+    return found
+
+
+def _target(module: ModuleType, name: str) -> isotone.Table | type[isotone.Entity]:
+    found = member(module, name)
+    if _table_of(found) is None:
+        raise UsageError(
+            f"{module.__name__}:{name} is {found!r}, neither an isotone.Table nor an entity of one"
+        )
+    target: isotone.Table | type[isotone.Entity] = found
+    return target
+
+
+def _table_of(found: object) -> isotone.Table | None:
+    """A table itself, or that of an entity; None for anything else."""
+    if isinstance(found, isotone.Table):
+        return found
+    is_entity = isinstance(found, type) and issubclass(found, isotone.Entity)
+    schema = getattr(found, "__schema__", None) if is_entity else None
+    return None if schema is None else schema.table

@@ -1,0 +1,175 @@
+"""`isotone verify`: find the items that are not what a program would write."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import isotone
+from isotone.cli import modules
+from isotone.cli.connection import MEMORY
+from isotone.cli.live_line import LiveLine
+from isotone.cli.program import INTERRUPTED, Command, complain, explanation
+from isotone.errors import IsotoneError, UsageError
+
+if TYPE_CHECKING:
+    from isotone import Verification
+
+_FOUND: Final = 1
+_NOT_VERIFIED: Final = 2  # a wrong command line, or a table that cannot be read
+_SAVE_EVERY: Final = 5.0  # seconds
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    names = "a module with entities; MODULE:NAME,NAME for some of its tables and entities"
+    add("module", metavar="MODULE", help=names)
+    add("address", metavar="ADDRESS", help="a file, http://…, https://… or dynamodb://region")
+    add(
+        "--segments",
+        metavar="N",
+        type=int,
+        default=1,
+        help="parts of a table that are read at the same time",
+    )
+    add(
+        "--units-per-second",
+        metavar="N",
+        type=float,
+        help="the read capacity units to use, at most",
+    )
+    add("--examples", metavar="N", type=int, default=3, help="items that are kept of each finding")
+    add("--json", action="store_true", help="print the verification as JSON")
+    add(
+        "--resume",
+        metavar="FILE",
+        help="save the position here, and continue there if the file exists",
+    )
+    fail = "the kinds of findings that exit with 1; all but headroom by default"
+    add("--fail-on", metavar="KIND,…", type=_kinds, help=fail)
+
+
+def _kinds(text: str) -> frozenset[str]:
+    kinds = frozenset(text.split(","))
+    unknown = sorted(kinds - set(isotone.FindingCount.KINDS))
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"{unknown[0]!r} is not a kind of finding; kinds are {', '.join(isotone.FindingCount.KINDS)}"
+        )
+    return kinds
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    try:
+        return _verify(arguments)
+    except IsotoneError as error:
+        complain(explanation(error))
+        return _NOT_VERIFIED
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    targets = modules.targets(arguments.module)
+    address = arguments.address
+    if address != MEMORY and "://" not in address and not Path(address).exists():
+        raise UsageError(f"there is no file {address}")
+    watching = _Watching(arguments.resume)
+    with isotone.connect(address) as store:
+        try:
+            found = store.verify(
+                *targets,
+                segments=arguments.segments,
+                units_per_second=arguments.units_per_second,
+                examples=arguments.examples,
+                progress=watching,
+                resume=watching.before,
+            )
+        except KeyboardInterrupt:
+            return watching.interrupted(is_json=arguments.json)
+        except IsotoneError:
+            watching.save()
+            raise
+        finally:
+            watching.line.clear()
+    watching.end()
+    print(found.to_json() if arguments.json else found)
+    return _FOUND if any(_fails(each, arguments.fail_on) for each in found.findings) else 0
+
+
+def _fails(finding: isotone.FindingCount, kinds: frozenset[str] | None) -> bool:
+    return not finding.is_notice if kinds is None else finding.kind in kinds
+
+
+class _Watching:
+    """Shows the progress of a verification, and saves where it is in a file, if one is given."""
+
+    def __init__(self, file: str | None) -> None:
+        self.line = LiveLine()
+        self.before: Verification | None = None
+        self._file = None if file is None else Path(file)
+        self._last: Verification | None = None
+        self._saved = -math.inf
+        if self._file is not None and self._file.exists():
+            self.before = isotone.Verification.from_json(self._file.read_bytes())
+
+    def __call__(self, verification: Verification) -> None:
+        self._last = verification
+        self.line.show(verification.progress)
+        if time.monotonic() - self._saved >= _SAVE_EVERY:
+            self.save()
+
+    def save(self) -> None:
+        """Save the last verification: the file has the previous one or this one, whole."""
+        if self._file is None or self._last is None:
+            return
+        self._saved = time.monotonic()
+        new = self._file.with_name(self._file.name + ".new")
+        new.write_text(self._last.to_json(), encoding="utf-8")
+        new.replace(self._file)
+
+    def interrupted(self, *, is_json: bool) -> int:
+        """Print what was found until then, and how to continue."""
+        self.line.clear()
+        self.save()
+        if self._last is not None:
+            print(self._last.to_json() if is_json else self._last)
+        complain(
+            "interrupted; --resume FILE would have saved where it was"
+            if self._file is None
+            else f"interrupted; the same command continues, from {self._file}"
+        )
+        return INTERRUPTED
+
+    def end(self) -> None:
+        """Remove the file of a verification that is complete."""
+        if self._file is not None:
+            with suppress(FileNotFoundError):
+                self._file.unlink()
+
+
+DEFINITIONS: Final = {
+    "verify": Command(
+        """\
+Read tables, and print which items are not what a program would write now: values of another type, missing or stale
+index keys, other primary keys, older versions, unknown attributes, markers of unique values without owners. Writes
+nothing.
+
+MODULE declares the entities, MODULE:NAME,NAME names some of its tables and entities. Modules are imported from
+the current directory first.
+
+Exits with 0 if all items are as declared, with 1 if there are findings, with 2 if the tables cannot be read, and with
+130 after Ctrl-C.""",
+        examples="""
+isotone verify shop shop.db                                  all tables of the entities in shop.py
+isotone verify shop:Order,Customer http://localhost:8000     two kinds of entities
+isotone verify shop dynamodb://eu-west-1 --segments 8 --units-per-second 500 --resume shop.json
+isotone verify shop shop.db --json > found.json
+isotone verify shop shop.db --fail-on invalid,missing,key    exit with 1 for these alone
+""",
+        add_arguments=_add_arguments,
+        run=_run,
+    )
+}
