@@ -146,7 +146,9 @@ def scripted(first: str) -> list[tuple[str, list[str]]]:
 
 @pytest.mark.parametrize(("page", "words"), scripted("isotone"))
 def test_command_lines_can_be_meant_as_written(page: str, words: list[str]) -> None:
-    assert words[1] in ONLY_PARSED, f"{page}: show {' '.join(words)} in a console block, where it runs"
+    assert words[1] in ONLY_PARSED, (
+        f"{page}: show {' '.join(words)} in a console block, where it runs"
+    )
     parser_of(words[1]).parse_args(words[2:])
 
 
