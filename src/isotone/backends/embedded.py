@@ -107,6 +107,16 @@ class Database(Native):
             self._wake_if_wanted()
         return answer
 
+    def read_json(
+        self, operation: str, request: Request, deadline: float | None = None
+    ) -> Response:
+        """Execute a Query or a Scan as `execute` does; its items stay in JSON, as they are stored."""
+        try:
+            return self._service.call(operation, request, json_items=True)
+        except BaseException as error:
+            self._roll_back_after(error)
+            raise
+
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         """Execute requests in one transaction; each is answered as if it were alone."""
         with self._unbroken():

@@ -9,6 +9,9 @@ Requests and responses are DynamoDB JSON as Python dicts and lists: attribute va
 requests elsewhere calls `as_text` first. A backend must not change the request. The caller may change the
 response. Errors of the API are raised as the `isotone.errors.ApiError` of their name.
 
+A backend that has items as JSON may also have a method `read_json`, with the parameters of `execute`: it leaves the
+items of a Query or a Scan as they are (`msgspec.Raw`). The model decodes them straight into entities.
+
 `AsyncBackend` is the same interface with an async method. `InThread` makes one from any `Backend`.
 """
 
@@ -173,15 +176,22 @@ class AsyncPlain(Native):
 class AtOnce(Native):
     """An `AsyncBackend` that calls a `Backend` directly, for backends that never block."""
 
-    __slots__ = ("_execute",)
+    __slots__ = ("_execute", "_read_json")
 
     def __init__(self, backend: Backend) -> None:
         self._execute = backend.execute
+        self._read_json = getattr(backend, "read_json", backend.execute)
 
     async def execute(
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
         return self._execute(operation, request)
+
+    async def read_json(
+        self, operation: str, request: Request, deadline: float | None = None
+    ) -> Response:
+        response: Response = self._read_json(operation, request)
+        return response
 
 
 class InThread(Native):
@@ -198,6 +208,14 @@ class InThread(Native):
         import asyncio  # not at the top: a tenth of the time that a program without it takes to start
 
         return await asyncio.to_thread(self._backend.execute, operation, request, deadline)
+
+    async def read_json(
+        self, operation: str, request: Request, deadline: float | None = None
+    ) -> Response:
+        import asyncio
+
+        read = getattr(self._backend, "read_json", self._backend.execute)
+        return await asyncio.to_thread(read, operation, request, deadline)
 
 
 class Tape(Native):

@@ -25,7 +25,7 @@ from isotone.errors import InvalidItem, NewerVersion, UsageError
 from isotone.model.declaring.fields import UNKNOWN, UNREADABLE
 from isotone.model.declaring.keys import BoundKey, Slot
 from isotone.model.declaring.previous import fits
-from isotone.model.declaring.schema import VERSION_ATTRIBUTE
+from isotone.model.declaring.table import VERSION_ATTRIBUTE
 from isotone.model.expiry import has_expired
 from isotone.model.writing import headroom, uniqueness
 from isotone.values.json import item_from_wire

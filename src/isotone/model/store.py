@@ -494,7 +494,10 @@ class Store(Operations[Waits], Waits):
                     step = steps.send({}) if late is None else steps.throw(late)
                     continue
                 try:
-                    response = send(step.operation, step.request, until)
+                    execute = send
+                    if step.json_items:
+                        execute = getattr(self.backend, "read_json", send)
+                    response = execute(step.operation, step.request, until)
                 except IsotoneError as error:
                     step = steps.throw(with_hint(error, step))
                 else:
@@ -586,7 +589,10 @@ class AsyncStore(Operations[Awaits], Awaits):
                     step = steps.send({}) if late is None else steps.throw(late)
                     continue
                 try:
-                    response = await send(step.operation, step.request, until)
+                    execute = send
+                    if step.json_items:
+                        execute = getattr(self.backend, "read_json", send)
+                    response = await execute(step.operation, step.request, until)
                 except IsotoneError as error:
                     step = steps.throw(with_hint(error, step))
                 else:

@@ -60,12 +60,14 @@ class Service:
             # The service validates a whole request before it reads any table.
             raise explain(action.request, body) or error from None
 
-    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def call(
+        self, operation: str, request: Mapping[str, Any], *, json_items: bool = False
+    ) -> dict[str, Any]:
         """Execute one request of a caller in this process: the same as `execute`, without JSON.
 
         Expressions may be trees (`isotone.expressions.nodes`) that carry their values as literals; then
         there are no ExpressionAttributeNames and no ExpressionAttributeValues. The caller owns the
-        response and may change it.
+        response and may change it. `json_items` leaves the Items of a response in JSON, as `msgspec.Raw`.
         """
         action = ACTIONS.get(operation)
         if action is None:
@@ -83,6 +85,10 @@ class Service:
         if not answer:
             return {}
         # A response shares nothing with the engine. Items are stored as JSON: one pass decodes them all.
+        if json_items and "Items" in answer:
+            others = {**answer}
+            del others["Items"]
+            return {**_decode(_encode(others)), "Items": answer["Items"]}
         own: dict[str, Any] = _decode(_encode(answer))
         if operation == "BatchGetItem":
             _restore_expressions(own["UnprocessedKeys"], request["RequestItems"])

@@ -12,8 +12,8 @@ from isotone.errors import UsageError
 from isotone.model.declaring import previous
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey, Key, Slot, StringSlot, bind_key, declared_values
-from isotone.model.declaring.schema import VERSION_ATTRIBUTE, EntitySchema, Unknown, Upgrade
-from isotone.model.declaring.table import Table
+from isotone.model.declaring.schema import EntitySchema, Unknown, Upgrade
+from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity

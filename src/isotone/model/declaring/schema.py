@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from isotone.errors import InvalidItem, MalformedKey, NewerVersion, UsageError
 from isotone.expressions import nodes
 from isotone.model.declaring.adapter import Adapter
+from isotone.model.declaring.decoding import DecodeItem, DecodeJson, item_decoder, json_decoder
 from isotone.model.declaring.fields import MISSING, UNKNOWN, UNREADABLE, Attr
 from isotone.model.declaring.keys import BoundKey, Slot
-from isotone.model.declaring.table import Table
+from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
 from isotone.model.declaring.validation import Validator, default_of
 from isotone.model.declaring.wire import NULL, WireType, type_text
 from isotone.values.json import from_wire, item_from_wire, item_to_wire
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from isotone.model.entity import Entity
     from isotone.model.reading.patterns import Pattern
 
-VERSION_ATTRIBUTE = "_v"
 _VERSION: Final = nodes.Path((VERSION_ATTRIBUTE,))
 _FIRST: Final[AttributeValue] = {"N": "1"}
 _EMPTY: Final[set[Any]] = set()
@@ -295,7 +295,7 @@ class EntitySchema:
         faults: dict[str, InvalidItem] = {}
         is_complete = True
         for name, attribute, code, read, decode in (
-            self._all_decoders if only is None else self._decoders(only)
+            self.decoders if only is None else self._decoders(only)
         ):
             if attribute not in item:
                 is_complete = False
@@ -323,66 +323,14 @@ class EntitySchema:
         return entity
 
     @cached_property
-    def decode_whole(self) -> Callable[[Item], Entity]:
-        """Decodes a whole item of the present version.
+    def decode_whole(self) -> DecodeItem:
+        """Decodes a whole item of the present version; raises an exception of any class for another one."""
+        return item_decoder(self)
 
-        Raises an exception of any class if the item lacks an attribute that has no fixed default, or whose
-        value a key holds, or has an invalid one: `from_item` then finds out which.
-
-        Reads spend most of their time here, so the function is generated, like `__init__` of a dataclass: it
-        takes half the time of a loop over the fields.
-        """
-        names: dict[str, Any] = {"new": _new, "entity_class": self.entity}
-        version = self.marks.get(VERSION_ATTRIBUTE)
-        is_other = f"{VERSION_ATTRIBUTE!r} in item"
-        if version is not None:
-            names["version"], is_other = version, f"item[{VERSION_ATTRIBUTE!r}] != version"
-        lines = [
-            "def decode(item):",
-            f"    if {is_other}:",
-            "        raise KeyError('version')",
-            "    entity = new(entity_class)",
-            "    values = entity.__dict__",
-        ]
-        for place, (name, attribute, code, read, decode) in enumerate(self._all_decoders):
-            names[f"decode_{place}"] = decode if code is None else read
-            content = f"item[{attribute!r}]" + ("" if code is None else f"[{code!r}]")
-            is_as_written = code is not None and read in (str, bool)
-            value = content if is_as_written else f"decode_{place}({content})"
-            choices = self.fields[name].wire.choices
-            if choices is not None:
-                names[f"choices_{place}"] = choices
-                value = f"choices_{place}[{content}]"
-            if self._has_fixed_absence(self.fields[name]):
-                names[f"absent_{place}"] = self.absent(self.fields[name])
-                absent = f"absent_{place}"
-                if held := " or ".join(f"{key!r} in item" for key in self.keys_with(name)):
-                    absent = f"item[{attribute!r}] if {held} else {absent}"
-                value = f"{value} if {attribute!r} in item else {absent}"
-            lines.append(f"    values[{name!r}] = {value}")
-        if self.unknown != "drop":
-            lines += self._unknown_lines(names)
-        exec("\n".join([*lines, "    return entity"]), names)
-        decode_whole: Callable[[Item], Entity] = names["decode"]
-        return decode_whole
-
-    def _unknown_lines(self, names: dict[str, Any]) -> list[str]:
-        """The lines of `decode_whole` that notice attributes which the entity does not declare.
-
-        To count an item's attributes takes less time than to look each of them up.
-        """
-        names["unknown"] = self.unknown_in
-        present = {slot.attribute.name for slot in self.primary.slots}
-        present |= {
-            field.attribute for field in self.fields.values() if not self._has_fixed_absence(field)
-        }
-        others = self.declared_attributes - present - {VERSION_ATTRIBUTE}
-        count = str(len(present) + (self.version > 1))
-        count = " + ".join([count, *(f"({name!r} in item)" for name in sorted(others))])
-        noted = f"values[{UNKNOWN!r}] = unknown(item)"
-        if self.unknown == "refuse":
-            noted = "raise KeyError('unknown')"
-        return [f"    if len(item) != {count}:", f"        {noted}"]
+    @cached_property
+    def decode_json(self) -> DecodeJson:
+        """Decodes a whole item in JSON, as `decode_whole`; it also refuses items of another entity."""
+        return json_decoder(self)
 
     @cached_property
     def declared_attributes(self) -> frozenset[str]:
@@ -403,19 +351,9 @@ class EntitySchema:
             "declare them, remove them with @upgrade, or declare the entity with unknown='keep'",
         )
 
-    @staticmethod
-    def _has_fixed_absence(field: Attr[Any]) -> bool:
-        """Whether absence of the attribute means the same object in every whole item."""
-        options = field.options
-        return (
-            not options.required
-            and options.default_factory is None
-            and options.compute is None
-            and field.wire.python not in (set, frozenset)
-        )
-
     @cached_property
-    def _all_decoders(self) -> _Decoders:
+    def decoders(self) -> _Decoders:
+        """For each field: its name, attribute, type code, how to read the content, and the whole value."""
         return self._decoders(None)
 
     def _fill_missing(

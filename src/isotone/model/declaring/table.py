@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from isotone.model.declaring.schema import EntitySchema
     from isotone.model.reading.collections import Collection
 
+VERSION_ATTRIBUTE: Final = "_v"
+"""The attribute with the version of the entity that wrote an item, if that is not the first."""
+
 KeyType = Literal["S", "N", "B"]
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]

@@ -11,10 +11,21 @@ another kind in the same collection, bounds that BETWEEN includes, and expired i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Never, NoReturn, Self, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    Never,
+    NoReturn,
+    Self,
+    TypeVar,
+)
 
 import msgspec
 
@@ -23,11 +34,12 @@ from isotone.errors import InvalidItem, UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import ORDERINGS, Condition
+from isotone.model.declaring.decoding import DecodeJson
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey, StringSlot
 from isotone.model.declaring.previous import fits
-from isotone.model.declaring.schema import VERSION_ATTRIBUTE, EntitySchema
-from isotone.model.declaring.table import Table
+from isotone.model.declaring.schema import EntitySchema
+from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
 from isotone.model.declaring.wire import type_text
 from isotone.model.expiry import has_expired, unexpired
 from isotone.model.reading.bounds import (
@@ -46,9 +58,14 @@ from isotone.values.types import Item
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
+_decode: Final = msgspec.json.Decoder().decode
+
 E_co = TypeVar("E_co", bound="Entity", covariant=True)
-Found = tuple["Entity", Item]
-"""An entity, and the item that it was read from."""
+Found = tuple["Entity", Item | msgspec.Raw]
+"""An entity, and the item that it was read from, possibly in JSON."""
+
+Note = Callable[[InvalidItem, int], None]
+"""Notes an invalid item, and how many results come before it."""
 
 OnInvalid = Literal["raise", "skip", "collect"] | Callable[[InvalidItem], object]
 """What a read does with an item that is not what its entity declares."""
@@ -365,9 +382,18 @@ class Scan(Read[E_co]):
         return request
 
 
-def position(read: Read[Any], item: Item) -> Item:
+def decoded(item: Item | msgspec.Raw) -> Item:
+    """The item of a response, which may be in JSON."""
+    if not isinstance(item, msgspec.Raw):
+        return item
+    whole: Item = _decode(item)
+    return whole
+
+
+def position(read: Read[Any], item: Item | msgspec.Raw) -> Item:
     """The key at which a read continues after an item."""
-    return {name: item[name] for name in read.position_attributes}
+    whole = decoded(item)
+    return {name: whole[name] for name in read.position_attributes}
 
 
 def packed(read: Read[Any], key: Item) -> list[str]:
@@ -453,15 +479,19 @@ class Selection:
             for schema in schemas
             if self._fields[schema.tag] is None
         }
+        self._decode_json: DecodeJson | None = None
+        is_one_kind = len(schemas) == len(self._decoders) == 1
+        if is_one_kind and not self._excluded and not self._expiry:  # which are looked up in a dict
+            self._decode_json = schemas[0].decode_json
+        self.json_items = self._decode_json is not None
 
-    def entities(
-        self,
-        items: Iterable[Item],
-        now: float,
-        found: list[Found],
-        note: Callable[[InvalidItem, int], None],
-    ) -> None:
-        """Add the entities to `found`, each with its item; `note` takes each error, and the entities before it."""
+    def entities(self, items: Sequence[Any], now: float, found: list[Found], note: Note) -> None:
+        """Add the entities to `found`, each with its item; `note` takes each error, and the entities before it.
+
+        The items are dicts or, if `json_items` allows it, all in JSON.
+        """
+        if self._decode_json is not None and items and type(items[0]) is msgspec.Raw:
+            items = _add_while_usual(items, self._decode_json, found)
         if self._excluded:
             items = [item for item in items if not self._is_excluded(item)]
         if self._expiry:
@@ -481,7 +511,7 @@ class Selection:
                 entity, item = unusual
             found += ((entity, item),)
 
-    def _unusual(self, item: Item) -> Found | None:
+    def _unusual(self, item: Item) -> tuple[Entity, Item] | None:
         """The entity of any item; None for another kind, or if a filter drops it. Raises `InvalidItem`."""
         schema = self._schema_of(item)
         if schema is None:
@@ -551,6 +581,22 @@ class Selection:
 
     def _has_expired(self, item: Item, now: float) -> bool:
         return any(has_expired(item.get(name), now) for name in self._expiry)
+
+
+def _add_while_usual(
+    items: Sequence[msgspec.Raw], decode: DecodeJson, found: list[Found]
+) -> list[Item]:
+    """Add the entities of items in JSON up to the first unusual one; return it and those after it as dicts.
+
+    Unusual items seldom come alone, and each would be parsed twice.
+    """
+    for place, item in enumerate(items):
+        try:
+            entity = decode(item)
+        except Exception:  # noqa: BLE001 - another kind or version, or an attribute is unknown, missing or invalid
+            return [_decode(each) for each in items[place:]]
+        found += ((entity, item),)
+    return []
 
 
 def _form_of(schema: EntitySchema) -> str:

@@ -44,6 +44,7 @@ from isotone.model.reading.queries import (
     Scan,
     can_be_counted,
     counting,
+    decoded,
     packed,
     position,
     unpacked,
@@ -173,12 +174,12 @@ class Reader:
         invalid = meter.settle() if meter.noted else []
         stats = self.stats(read, meter)
         after, before = _neighbours(read, found, at, end)
-        items = [entity for entity, _ in found]
+        items: list[Any] = [entity for entity, _ in found]  # no cast, as this is hot
         if is_back:
             items.reverse()
             invalid.reverse()
         return Page(
-            cast("list[E]", items),
+            items,
             self._cursor(read, after),
             self._cursor(read, before),
             stats,
@@ -242,7 +243,8 @@ class Reader:
             )
         if meter.exhausted and end is not None:
             raise _spent(read, meter)
-        return cast("list[E]", [entity for entity, _ in found])
+        entities: list[Any] = [entity for entity, _ in found]  # no cast, as this is hot
+        return entities
 
     def count(self, read: Read[E]) -> Steps[int]:
         """The number of results; costs as much as reading them."""
@@ -379,7 +381,8 @@ class Reader:
                 break
         invalid = meter.settle()
         meter.returned = len(found)
-        entities, items = [cast(E, entity) for entity, _ in found], [item for _, item in found]
+        entities = [cast(E, entity) for entity, _ in found]
+        items = [decoded(item) for _, item in found]
         return Snapshot(entities, items, size, is_whole=read.takes.is_whole, invalid=invalid)
 
     def _too_large(
@@ -500,7 +503,9 @@ def _collect(
     pace = _Pace(read, meter)
     while True:
         limit = pace.next(None if wanted is None else wanted - len(found), len(found))
-        response = yield Call(read.operation, _continued(request, start, limit))
+        response = yield Call(
+            read.operation, _continued(request, start, limit), read.takes.json_items
+        )
         meter.count(response)
         read.takes.entities(response["Items"], clock.now(), found, meter.note)
         start = response["LastEvaluatedKey"] if "LastEvaluatedKey" in response else None  # noqa: SIM401
@@ -576,7 +581,8 @@ class Traversal(Generic[E]):
             raise _spent(read, meter)
         missing = None if read.most_results is None else read.most_results - meter.returned
         limit = self._pace.next(missing, meter.returned)
-        response = yield Call(read.operation, _continued(self._request, self._start, limit))
+        request = _continued(self._request, self._start, limit)
+        response = yield Call(read.operation, request, read.takes.json_items)
         meter.count(response)
         found: list[Found] = []
         read.takes.entities(response["Items"], self._clock.now(), found, meter.note)

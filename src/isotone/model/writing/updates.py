@@ -38,7 +38,7 @@ from isotone.model.declaring.changes import (
 )
 from isotone.model.declaring.conditions import Condition, place_in
 from isotone.model.declaring.entity_key import EntityKey
-from isotone.model.declaring.schema import VERSION_ATTRIBUTE
+from isotone.model.declaring.table import VERSION_ATTRIBUTE
 from isotone.model.expiry import alive, is_missing
 from isotone.model.trees import absent, conjunction, equal, present, update_of
 from isotone.model.writing import headroom, uniqueness

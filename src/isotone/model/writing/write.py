@@ -29,7 +29,7 @@ from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey, unpacked
-from isotone.model.declaring.schema import VERSION_ATTRIBUTE
+from isotone.model.declaring.table import VERSION_ATTRIBUTE
 from isotone.model.expiry import is_missing, or_expired, unexpired
 from isotone.model.steps import Call, Steps
 from isotone.model.trees import absent, equal, unchanged
