@@ -70,6 +70,18 @@ def test_a_table_that_is_as_declared(site: str, isotone: Run) -> None:
     assert out.startswith("shop, other: all is as declared in 1,203 items (1 Note, 1,200 Order), ")
 
 
+def test_tables_have_a_prefix(site: str, isotone: Run) -> None:
+    with package.connect("shop.db", table_prefix="eu-") as store:
+        store.create_tables(sys.modules[site].shop)
+        store.put(sys.modules[site].Order(number=7))
+    done = isotone("verify", f"{site}:Order", "shop.db", "--table-prefix", "eu-", "--json")
+    assert done.code == 0
+    assert "1200" not in done.out
+    missing = isotone("verify", f"{site}:Order", "shop.db", "--table-prefix", "us-")
+    assert missing.code == 2
+    assert "table 'shop' is 'us-shop' in this store" in missing.err
+
+
 def test_findings(site: str, isotone: Run) -> None:
     with package.connect("shop.db") as store:
         damage(store, 3)

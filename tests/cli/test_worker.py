@@ -115,6 +115,21 @@ def test_another_name_has_places_of_its_own(filled: str, isotone: Run) -> None:
     assert listed.out.count("ValueError") == 1
 
 
+def test_tables_have_another_prefix(site: str, isotone: Run) -> None:
+    words = ("worker", f"{site}:notes", "site.db", "--table-prefix", "staging-", "--once")
+    assert isotone(*words, "--create").code == 0
+    with package.connect("site.db", table_prefix="staging-") as store:
+        store.put(sys.modules[site].Post(number=1))
+    assert isotone(*words).code == 0
+    with package.connect("site.db", table_prefix="staging-") as store:
+        assert store.get(sys.modules[site].Seen, number=1) is not None
+    missing = isotone("worker", f"{site}:notes", "site.db", "--once")
+    assert missing.code == 1
+    assert "there is no table 'site'" in missing.err
+    other = isotone(*words[:3], "--table-prefix", "b-", "--once")
+    assert "there is no table 'b-site'" in other.err
+
+
 @pytest.mark.parametrize(
     ("worker", "said"),
     [

@@ -156,9 +156,10 @@ def _guarded(action: Callable[[], int]) -> int:
 
 def explanation(error: IsotoneError) -> str:
     """An error in one line."""
+    text = str(error)
     if isinstance(error, ApiError):
-        return f"{error.code}: {error}" if error.message else error.code
-    return str(error)
+        text = f"{error.code}: {error}" if error.message else error.code
+    return "; ".join((text, *getattr(error, "__notes__", ())))
 
 
 def complain(sentence: str) -> None:

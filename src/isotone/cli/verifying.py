@@ -29,6 +29,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     names = "a module with entities; MODULE:NAME,NAME for some of its tables and entities"
     add("module", metavar="MODULE", help=names)
     add("address", metavar="ADDRESS", help="a file, http://…, https://… or dynamodb://region")
+    add("--table-prefix", metavar="TEXT", default="", help="what the names of all tables begin with")
     add(
         "--segments",
         metavar="N",
@@ -77,7 +78,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     if address != MEMORY and "://" not in address and not Path(address).exists():
         raise UsageError(f"there is no file {address}")
     watching = _Watching(arguments.resume)
-    with isotone.connect(address) as store:
+    with isotone.connect(address, table_prefix=arguments.table_prefix) as store:
         try:
             found = store.verify(
                 *targets,

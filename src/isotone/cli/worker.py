@@ -34,6 +34,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("worker", metavar="MODULE:NAME", help="the worker, or a function that returns it")
     add("address", metavar="ADDRESS", help="a file, http://…, https://… or dynamodb://region")
     add("--workers", metavar="N", type=int, default=1, help="threads that share the shards")
+    add(
+        "--table-prefix", metavar="TEXT", default="", help="what the names of all tables begin with"
+    )
     add("--name", help="use another name, with separate positions in the stream")
     add("--create", action="store_true", help="create the worker's tables if they are missing")
     add(
@@ -73,7 +76,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise UsageError(
             f"there is no file {address}; --create creates it, with the worker's tables"
         )
-    with isotone.connect(address) as store:
+    with isotone.connect(address, table_prefix=arguments.table_prefix) as store:
         worker = _worker_of(found, arguments.worker, store)
         if arguments.name:
             worker = worker.named(arguments.name)
@@ -85,8 +88,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _work(worker: Worker, store: isotone.Store, arguments: argparse.Namespace) -> int:
-    table = worker.table.name
-    if f"table {table!r} does not exist" in map(str, store.differences(worker.table)):
+    table = store.table_name(worker.table)
+    found = store.differences(worker.table)
+    if any(each.index is None and each.what == "does not exist" for each in found):
         raise UsageError(f"there is no table {table!r} in {arguments.address}; --create creates it")
     showing = _Showing(worker.name, metrics=arguments.metrics, quiet=arguments.quiet)
     if not arguments.until_idle:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Unpack, cast
@@ -23,6 +23,7 @@ from isotone.model.reading.cost import Report, warn
 from isotone.model.reading.cursors import CursorCipher
 from isotone.model.reading.reader import Reader
 from isotone.model.store import AsyncStore, Store
+from isotone.model.table_names import AsyncRenamed, Naming, Renamed, TableNames
 
 _SECRET_SIZE: Final = 32  # bytes
 _DEADLINE: Final = 60.0  # seconds
@@ -36,6 +37,8 @@ class StoreOptions(opening.Options, total=False):
     `deadline`: seconds after which a call stops retrying; 60 by default.
     `capabilities`: the features of the engine; by default those of DynamoDB.
     `check_keys=False` neither reads nor writes the record of each table's keys (`_keys`).
+    `table_prefix` is put before the name of each table. `table_names`: the names of tables, by the declared ones, or
+    a function that returns them; the prefix is not put before these.
     `report` is called with wasteful reads; the default emits a Python warning, None disables reports.
     `observe`: observers of every request (`isotone.to_log()`, `isotone.to_spans()`).
     `tape`: a file that answers requests if it exists, and records them otherwise.
@@ -48,6 +51,8 @@ class StoreOptions(opening.Options, total=False):
     cursor_lifetime: float
     report: Report | None
     observe: Sequence[Observer]
+    table_names: Naming
+    table_prefix: str
     tape: str | PathLike[str]
 
 
@@ -69,6 +74,9 @@ def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
     backend, close = _taped(target, options)
     if observers := options.get("observe", ()):
         backend = Observed(backend, observers)
+    names = _names(options)
+    if names is not None:
+        backend = Renamed(backend, names)
     clock = _clock(target, options)
     return Store(
         backend,
@@ -77,6 +85,7 @@ def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
         close,
         options.get("deadline", _DEADLINE),
         options.get("capabilities", DYNAMODB),
+        names,
     )
 
 
@@ -89,6 +98,9 @@ def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncS
     backend, close = _taped_async(target, options)
     if observers := options.get("observe", ()):
         backend = AsyncObserved(backend, observers)
+    names = _names(options)
+    if names is not None:
+        backend = AsyncRenamed(backend, names)
     clock = _clock(target, options)
     return AsyncStore(
         backend,
@@ -97,6 +109,7 @@ def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncS
         close,
         options.get("deadline", _DEADLINE),
         options.get("capabilities", DYNAMODB),
+        names,
     )
 
 
@@ -104,6 +117,12 @@ def _clock(target: Target, options: StoreOptions) -> Clock:
     """The given clock, the clock of a given database, or the system clock."""
     given = options.get("clock") or getattr(getattr(target, "engine", None), "clock", None)
     return given or SystemClock()
+
+
+def _names(options: StoreOptions) -> TableNames | None:
+    """The names that tables have in this deployment; None for those that are declared."""
+    prefix, names = options.get("table_prefix", ""), options.get("table_names")
+    return TableNames(prefix, names) if prefix or names else None
 
 
 def _reader(options: StoreOptions, clock: Clock) -> Reader:
@@ -179,6 +198,11 @@ _WANTED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "region": (_is(str), "a text"),
     "report": (callable, "a function that takes an isotone.WastefulRead, or None"),
     "retries": (_is_retries, "isotone.Retries(…)"),
+    "table_names": (
+        lambda given: callable(given) or isinstance(given, Mapping),
+        "a dict, such as {'shop': 'shop-eu'}, or a function from a declared name to another",
+    ),
+    "table_prefix": (_is(str), "a text"),
     "tape": (_is(str, PathLike), "a path"),
     "timeouts": (_is_timeouts, "isotone.Timeouts(…)"),
 }

@@ -50,6 +50,7 @@ from isotone.model.reading.snapshot import Snapshot
 from isotone.model.steps import Batches, Call, Deadline, Steps, Together, with_hint
 from isotone.model.streams import Changes, Event
 from isotone.model.table_admin import Difference, Throughput
+from isotone.model.table_names import TableNames
 from isotone.model.transactions import Transaction, get_together
 from isotone.model.verification import Verification
 from isotone.model.verifying import VerificationProgress
@@ -67,6 +68,8 @@ R = TypeVar("R")
 
 class Operations(Host[M_co]):
     """The operations of every store, each defined once."""
+
+    _names: TableNames | None = None
 
     def __init__(self, reader: Reader, clock: Clock, capabilities: Capabilities = DYNAMODB) -> None:
         self._reader = reader
@@ -88,6 +91,10 @@ class Operations(Host[M_co]):
         return (yield from execute(write, self.clock, is_prepared=True))
 
     # Tables
+
+    def table_name(self, table: Table) -> str:
+        """The name of a table in this store, with the `table_prefix` that the store was given."""
+        return table.name if self._names is None else self._names.actual(table.name)
 
     @operation
     def create_tables(
@@ -463,9 +470,11 @@ class Store(Operations[Waits], Waits):
         close: Callable[[], None],
         deadline: float = 60.0,
         capabilities: Capabilities = DYNAMODB,
+        names: TableNames | None = None,
     ) -> None:
         super().__init__(reader, clock, capabilities)
         self.backend = backend
+        self._names = names
         self.calls = Calls(reader, clock, capabilities)
         self.deadline = deadline
         self._close = close
@@ -505,6 +514,10 @@ class Store(Operations[Waits], Waits):
         except StopIteration as end:
             result: R = end.value
             return result
+        except IsotoneError as error:
+            if self._names is not None:
+                self._names.explain(error)
+            raise
 
     def _run_together(self, together: Together) -> BaseException | None:
         """Run operations in threads until all have ended; return the first error."""
@@ -561,9 +574,11 @@ class AsyncStore(Operations[Awaits], Awaits):
         close: Callable[[], None],
         deadline: float = 60.0,
         capabilities: Capabilities = DYNAMODB,
+        names: TableNames | None = None,
     ) -> None:
         super().__init__(reader, clock, capabilities)
         self.backend = backend
+        self._names = names
         self.calls = Calls(reader, clock, capabilities)
         self.deadline = deadline
         self._close = close
@@ -600,6 +615,10 @@ class AsyncStore(Operations[Awaits], Awaits):
         except StopIteration as end:
             result: R = end.value
             return result
+        except IsotoneError as error:
+            if self._names is not None:
+                self._names.explain(error)
+            raise
 
     async def _run_together(self, together: Together) -> BaseException | None:
         """Run operations as tasks until all have ended; return the first error."""

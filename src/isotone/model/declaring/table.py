@@ -106,7 +106,8 @@ def _attributes(names: KeyNames) -> tuple[KeyAttribute, ...]:
 _NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 
 
-def _check_name(what: str, name: str) -> None:
+def check_name(what: str, name: str) -> None:
+    """Raise `UsageError` for a name that no table or index can have."""
     if _NAME.fullmatch(name) is None and not name.startswith("arn:"):
         raise UsageError(
             f"{name!r} cannot name {what}: DynamoDB's names have 3 to 255 letters (a-z, A-Z), "
@@ -133,13 +134,13 @@ class Table:
     stream: StreamView | None = None
 
     def __post_init__(self) -> None:
-        _check_name("a table", self.name)
+        check_name("a table", self.name)
         if self.stream is not None and self.stream not in get_args(StreamView):
             raise UsageError(
                 f"stream={self.stream!r} is not a view of a stream; use one of {', '.join(get_args(StreamView))}"
             )
         for name in self.indexes:
-            _check_name("an index", name)
+            check_name("an index", name)
         self.keys = KeyLayout(_attributes(self.partition), _attributes(self.sort))
         self.entities: dict[str, EntitySchema] = {}
         """The entities that are defined on this table, by tag."""
