@@ -29,7 +29,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     names = "a module with entities; MODULE:NAME,NAME for some of its tables and entities"
     add("module", metavar="MODULE", help=names)
     add("address", metavar="ADDRESS", help="a file, http://…, https://… or dynamodb://region")
-    add("--table-prefix", metavar="TEXT", default="", help="what the names of all tables begin with")
+    add(
+        "--table-prefix", metavar="TEXT", default="", help="what the names of all tables begin with"
+    )
     add(
         "--segments",
         metavar="N",
