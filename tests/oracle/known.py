@@ -1,7 +1,9 @@
 """Where DynamoDB Local is not the service, and which of the two we follow.
 
 An entry is about pairs of errors: a pattern of what DynamoDB Local says, and one of what we say, both
-written `Code: message`. We follow the service, as AWS documents it or as it is known to answer.
+written `Code: message`. We follow the service. `source` is the page of AWS's documentation about the rule that was
+broken. It documents the rule, and seldom the text of the error; that is written as users of the service know it, and
+has not been compared with the service.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ API = "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One difference: why, who says so, and how both answers look."""
+    """One difference: why, where AWS documents the rule, and how both answers look."""
 
     why: str
     source: str

@@ -115,7 +115,7 @@ class Entity:
 
         Raises `Unanswerable` if no key does; it never scans instead.
 
-        >>> Order.find(Order.customer_id == "36ab", Order.status == "SHIPPED")  # doctest: +SKIP
+        >>> query = Order.find(Order.customer_id == "36ab", Order.status == "SHIPPED")
         """
         check_unnamed("find", cls.__schema__, named)
         return find(cls, conditions)
@@ -142,7 +142,7 @@ class Entity:
         `InvalidEntity` that lists all faults: unknown names, values of other types, parts of the primary key, and
         fields that the library maintains.
 
-        >>> store.update(order, *Order.changes(status="SHIPPED"))  # doctest: +SKIP
+        >>> shipped = store.update(order, *Order.changes(status="SHIPPED"))
         """
         given = {} if patch is None else given_by(patch)
         return Patch(cls, {**given, **values}).changes()

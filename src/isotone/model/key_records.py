@@ -194,8 +194,8 @@ def _stored_forms(schema: EntitySchema, record: Item) -> Forms | None:
 def forms(schema: EntitySchema) -> Forms:
     """What determines the keys of an entity, for each of them: texts for people, equal if the keys are.
 
-    >>> forms(Order.__schema__)["primary"]  # doctest: +SKIP
-    {'PK': 'CUSTOMER#{customer: Text}', 'SK': 'ORDER#{number: Natural width=5}'}
+    >>> forms(Order.__schema__)["primary"]
+    {'PK': 'CUSTOMER#{customer_id: Text}', 'SK': 'ORDER#{number: Natural width=5}'}
     """
     return {_name(key): _form(key) for key in schema.keys.values()}
 

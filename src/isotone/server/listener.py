@@ -238,8 +238,8 @@ def running_server(
 
     The service stays open; the caller closes it.
 
-    >>> with running_server(service) as url:          # doctest: +SKIP
-    ...     boto3.client("dynamodb", endpoint_url=url)
+    >>> with running_server(service) as url:
+    ...     client = boto3.client("dynamodb", endpoint_url=url)
     """
     loop = new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="isotone-server", daemon=True)

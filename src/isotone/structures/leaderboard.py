@@ -289,7 +289,7 @@ class Leaderboard(Structure[S]):
     def queries(self, *, at: datetime | None = None) -> list[Query[Entry]]:
         """The queries of `top` in the window of `at` (now), one for each shard, for `isotone.show`.
 
-        >>> board.queries()[0].request()  # doctest: +SKIP
+        >>> request = board.queries()[0].request()
         """
         label = self._window(at).label
         return [self.board.query(shard, label) for shard in range(self.board.shards)]

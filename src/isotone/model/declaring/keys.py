@@ -434,7 +434,7 @@ Part = str | Attr[Any] | Component
 def desc(part: Attr[Any] | Component) -> Component:
     """The field in descending order: the greatest value comes first.
 
-    >>> Key("ORDER").sort(desc(number))  # doctest: +SKIP
+    >>> primary = Key("ORDER").sort(desc(number))
     """
     component = component_of(part)
     return replace(component, descending=not component.descending)
@@ -455,7 +455,7 @@ def raw(part: Attr[Any] | Component) -> Component:
     number, nor by such a text if another part follows: conditions on them may use `==`, and on texts
     `begins_with`.
 
-    >>> Key("USER", raw(name)).sort("ORDER", raw(number))  # doctest: +SKIP
+    >>> primary = Key("USER", raw(name)).sort("ORDER", raw(number))
     """
     return replace(component_of(part), form="raw")
 
@@ -465,7 +465,7 @@ def written(part: Attr[Any] | Component, pattern: str) -> Component:
 
     Its parts must come in the order of their significance, or keys would not sort by them.
 
-    >>> Key("DAY", written(day, "%Y%m%d")).sort(written(at, "%Y-%m-%d %H:%M:%S"))  # doctest: +SKIP
+    >>> primary = Key("DAY", written(day, "%Y%m%d")).sort(written(at, "%Y-%m-%d %H:%M:%S"))
     """
     return replace(
         component_of(part),
@@ -484,7 +484,7 @@ def since_epoch(
     It is padded to `digits`; by default to those of the years 2001 to 2286: 10 for seconds, 13 for
     milliseconds, 16 for microseconds.
 
-    >>> Key("SENSOR", sensor).sort(since_epoch(at, "milliseconds"))  # doctest: +SKIP
+    >>> primary = Key("SENSOR", sensor).sort(since_epoch(at, "milliseconds"))
     """
     return replace(component_of(part), codec=lambda field: _epoch_instant(field, unit, digits))
 

@@ -25,8 +25,8 @@ class Patch(Mapping[str, Any], Generic[E]):
 
     As a type of pydantic and FastAPI, it takes any of the fields, but none of the primary key:
 
-    >>> def change(number: int, patch: Patch[Order]): ...  # doctest: +SKIP
-    >>> store.update(order, *patch.changes())  # doctest: +SKIP
+    >>> def change(order: Order, patch: Patch[Order]) -> Order:
+    ...     return store.update(order, *patch.changes())
     """
 
     __slots__ = ("_values", "entity")

@@ -63,7 +63,7 @@ def merge(*queries: Query[E]) -> Merge[E]:
     Each query must be ordered by a field of the same type, in the same direction; with equal values, the results
     of an earlier query come first. A page costs about as many items as it has, and a few more of each query.
 
-    >>> store.page(isotone.merge(posts_of("ann"), posts_of("bob")), size=25)  # doctest: +SKIP
+    >>> page = store.page(isotone.merge(posts_of("ann"), posts_of("bob")), size=25)
     """
     for query in queries:
         _check(query)

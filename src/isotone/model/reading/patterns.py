@@ -61,7 +61,7 @@ class Pattern(Generic[E]):
 
         Raises `UsageError` for a missing, unknown or wrong field.
 
-        >>> store.get(Order.primary.at(customer_id="2b5a41c0", number=157))  # doctest: +SKIP
+        >>> order = store.get(Order.primary.at(customer_id="2b5a41c0", number=157))
         """
         if self.key.index is not None:
             raise UsageError(
@@ -75,7 +75,7 @@ class Pattern(Generic[E]):
 
         `fields` are the child's own; they take the places of the fields that group this entity's items.
 
-        >>> primary = Organization.primary.children(organization).after("USER", name)  # doctest: +SKIP
+        >>> primary = Organization.primary.children(organization).after("USER", name)
         """
         return Children(self, fields)
 

@@ -180,7 +180,7 @@ class Read(Generic[E_co]):
         them in `stats.invalid`. "collect" also lists the errors: `page.invalid`, `family.invalid`,
         `snapshot.invalid`. A function is called with each error, in any read; by several threads in `scan`.
 
-        >>> store.all(query.on_invalid(errors.append))  # doctest: +SKIP
+        >>> orders = store.all(query.on_invalid(errors.append))
         """
         if action not in ("raise", "skip", "collect") and not callable(action):
             raise UsageError(
