@@ -19,7 +19,7 @@ import pytest
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CASES = sorted((HERE / "cases").glob("*.py"))
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 
 _EXPECTED = re.compile(r"# E(?P<by>\(pyright\))?(?:: (?P<words>.*))?$")
 _FOUND = re.compile(r"^(?P<path>.+?):(?P<line>\d+): error: (?P<message>.*)$")
