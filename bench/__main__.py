@@ -3,7 +3,7 @@
     python -m bench [--quick] [--rounds N] [--json FILE] [WORKLOAD…]
 
 Workloads: calls, over_http, in_process, with_boto3, model, at_scale, leaderboard, sorted_set, structures, feed,
-startup. The machine should have nothing else to do; only `calls` does not mind. `--quick` proves that everything runs; its figures mean nothing.
+startup, verifying. The machine should have nothing else to do; only `calls` does not mind. `--quick` proves that everything runs; its figures mean nothing.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ WORKLOADS = (
     "sorted_set",
     "structures",
     "feed",
+    "verifying",
     "over_http",
 )
 

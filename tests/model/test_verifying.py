@@ -502,3 +502,28 @@ def test_a_server_that_forgets_the_table_midway() -> None:
 
         with pytest.raises(ResourceNotFoundException, match="create_tables"):
             store.verify(shop, progress=progress)
+
+
+def test_on_dynamodb_local(dynamodb_local: str) -> None:
+    with isotone.connect(dynamodb_local, region="us-east-1") as store:
+        store.create_tables(shop)
+        try:
+            for n in range(12):
+                store.put(Customer(name=f"c{n}", mail=f"{n}@x"))
+            store.put_many(Order(name="c", number=n, state="NEW") for n in range(200))
+            expected: Counter[Any] = Counter()
+            for number, damage in enumerate(DAMAGES):
+                key = {"PK": {"S": "CUSTOMER#c"}, "SK": {"S": f"ORDER#{number:03}"}}
+                item = store.backend.execute("GetItem", {"TableName": "shop", "Key": key})["Item"]
+                expected.update(damage(item))
+                put(store, item)
+            for number, how in enumerate(MARKERS):
+                item = next(
+                    each for each in items_of(store) if each["PK"]["S"] == f"CUSTOMER#c{number}"
+                )
+                expected.update(damage_marker(store, item, how))
+            verification = verified(store, 4, [1, 1])
+            assert counted(verification) == expected
+            assert verification.units > 0
+        finally:
+            store.drop_tables(shop)

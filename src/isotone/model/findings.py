@@ -171,7 +171,7 @@ class Inspector:
                     "wrong_tag", schema.tag, None, key, f"the key is one of {other.tag}"
                 )
                 return Inspection(schema, [*findings, wrong], _NO_CLAIMS)
-        if present is item:
+        if present is item and not comparison.is_as_written:
             own = [*own, *self._undeclared(schema, item)]
         return Inspection(schema, [*findings, *own], comparison.claims)
 
@@ -234,13 +234,14 @@ class _Comparison:
         self._faults: dict[str, InvalidItem] = self._values.pop(UNREADABLE, {})
         self._faulty = set(self._faults)  # fields without a value to compare
         self._fresh: Item = {}  # the attributes of fields that a put would write
-        if not self._is_as_written(entity):
+        self.is_as_written = self._would_be_written(entity)
+        if not self.is_as_written:
             self._compare(entity)
         self._note_headroom()
         if schema.unique:
             self._note_claims()
 
-    def _is_as_written(self, entity: Entity) -> bool:
+    def _would_be_written(self, entity: Entity) -> bool:
         """Whether the item is the one that a put would write: true for nearly all, and quickly found out."""
         schema, values = self._schema, self._values
         if self._is_older or self._faults or UNKNOWN in values:
