@@ -209,6 +209,23 @@ def test_items_are_left_in_json_for_the_store_alone(database: isotone.Database) 
     assert msgspec.json.decode(left) == item == Thing.__schema__.to_item(WHOLE.__dict__)
 
 
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", "it's", "ä", "{x}", ""])
+def test_attributes_have_any_names(name: str) -> None:
+    shelf = Table("shelf", partition=name + "PK", tag=name + "kind")
+
+    class Named(Entity, table=shelf):
+        key: Attr[str] = field()
+        value: Attr[int] = field(default=1, name=name)
+
+        primary = Key("NAMED", key).sort("HERE")
+
+    with isotone.open(":memory:") as database:
+        store = isotone.connect(database)
+        store.create_tables(shelf)
+        store.put(Named(key="x", value=5))
+        assert [each.value for each in store.all(Named.primary.where(Named.key == "x"))] == [5]
+
+
 def test_a_read_goes_on_after_an_item_in_json() -> None:
     with isotone.open(":memory:") as database:
         store = isotone.connect(database)

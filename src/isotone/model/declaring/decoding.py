@@ -12,6 +12,7 @@ then finds out which.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from threading import Lock
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 DecodeItem = Callable[[Item], "Entity"]
 DecodeJson = Callable[["bytes | msgspec.Raw"], "Entity"]
+
+_has_escapes: Final = re.compile(r'["\\\x00-\x1f]').search
 
 _CONTENTS: Final[dict[str, Any]] = {
     "S": str,
@@ -57,11 +60,14 @@ def item_decoder(schema: EntitySchema) -> DecodeItem:
     return writer.function()
 
 
-def json_decoder(schema: EntitySchema) -> DecodeJson:
+def json_decoder(schema: EntitySchema) -> DecodeJson | None:
     """The function that makes an entity of an item in JSON; it also refuses items of other entities.
 
-    An item with attributes that the entity does not declare is refused, except with `unknown="drop"`.
+    An item with attributes that the entity does not declare is refused, except with `unknown="drop"`. None if
+    an attribute's name is written with escapes in JSON, which msgspec's structures do not support.
     """
+    if any(map(_has_escapes, schema.declared_attributes)):
+        return None
     form = _InStructure(schema)
     writer = _Writer(schema, form)
     writer.names["parse"] = form.parser()

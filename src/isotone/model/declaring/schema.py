@@ -328,8 +328,11 @@ class EntitySchema:
         return item_decoder(self)
 
     @cached_property
-    def decode_json(self) -> DecodeJson:
-        """Decodes a whole item in JSON, as `decode_whole`; it also refuses items of another entity."""
+    def decode_json(self) -> DecodeJson | None:
+        """Decodes a whole item in JSON, as `decode_whole`; it also refuses items of another entity.
+
+        None if the entity's items must be dicts.
+        """
         return json_decoder(self)
 
     @cached_property
