@@ -160,8 +160,10 @@ def get(
 ) -> Steps[E | None]:
     """`Reader.get` under either key."""
     found = yield from reader.get(entity, values, consistent=consistent)
+    schema = entity.__schema__
+    if values.keys() != schema.identity.keys():
+        return found  # it was found by a unique value, whose marker has the key
     if found is None:
-        schema = entity.__schema__
         item = yield from _get_previous(schema, schema.identify(values), consistent=consistent)
         found = reader.entity_of(entity, item)
     if found is None:  # it may have been migrated between the two reads

@@ -335,6 +335,11 @@ class Operations(Host[M_co]):
 
         store.get(Order, customer_id="2b5a41c0", number=157)
         store.get(Order.primary.at(customer_id="2b5a41c0", number=157))
+
+        Instead of the key, give the value of a unique field, with the fields that it is unique within. Cost: two
+        consistent reads.
+
+        store.get(User, mail="ann@example.com")
         """
         # `values` is there for get(order) and get(Order, "2b5a41c0"), to say what to write instead.
         entity: Any = target

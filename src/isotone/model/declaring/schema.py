@@ -208,9 +208,11 @@ class EntitySchema:
         foreign = ", ".join(sorted(values.keys() - self.identity.keys()))
         faults = [f"{missing} is missing"] if missing else []
         faults += [f"{foreign} is not a part of its key"] if foreign else []
+        unique = next((each.name for each in self.unique if each.name in values), None)
         return UsageError(
             f"{self.tag} is identified by {', '.join(self.identity) or 'no field at all'}: "
             + " and ".join(faults)
+            + (f"; only store.get finds an entity by the unique {unique}" if unique else "")
         )
 
     # From an item

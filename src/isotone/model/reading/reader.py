@@ -50,6 +50,7 @@ from isotone.model.reading.queries import (
     unpacked,
 )
 from isotone.model.reading.snapshot import Snapshot
+from isotone.model.reading.unique_values import get_by_unique_value, unique_field
 from isotone.model.steps import THROTTLING, Call, Steps
 from isotone.values.size import item_size
 from isotone.values.types import Item
@@ -120,14 +121,18 @@ class Reader:
     def get(
         self, entity: type[E], values: dict[str, Any], *, consistent: bool = False
     ) -> Steps[E | None]:
-        """The entity with this primary key; None if there is none, or it has expired."""
+        """The entity with this primary key or unique value; None if there is none, or it has expired."""
         schema = entity.__schema__
         if schema.primary not in self.records.checked:
             yield from self.records.check((schema,), (schema.primary,))
-        request: dict[str, Any] = {
-            "TableName": schema.table.name,
-            "Key": schema.identify(values),
-        }
+        try:
+            key = schema.identify(values)
+        except UsageError:
+            unique = unique_field(schema, frozenset(values))
+            if unique is None:
+                raise
+            return (yield from get_by_unique_value(entity, unique, values, self.entity_of))
+        request: dict[str, Any] = {"TableName": schema.table.name, "Key": key}
         if consistent:
             request["ConsistentRead"] = True
         response = yield Call("GetItem", request)

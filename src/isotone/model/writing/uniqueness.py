@@ -38,12 +38,20 @@ def claims(schema: EntitySchema, values: Mapping[str, Any]) -> dict[str, Attr[An
     """The markers of an entity with these values, each with its field."""
     found = {}
     for field in schema.unique:
-        path = [_text(each, values.get(each.name)) for each in (*field.unique_within, field)]
-        if None not in path:
-            text = "#".join((MARK, schema.tag, field.name, *map(str, path)))
-            _check_size(schema, field, text)
+        text = claim(schema, field, values)
+        if text is not None:
             found[text] = field
     return found
+
+
+def claim(schema: EntitySchema, field: Attr[Any], values: Mapping[str, Any]) -> str | None:
+    """The marker of one unique field; None if a value that it needs is None."""
+    path = [_text(each, values.get(each.name)) for each in (*field.unique_within, field)]
+    if None in path:
+        return None
+    text = "#".join((MARK, schema.tag, field.name, *map(str, path)))
+    _check_size(schema, field, text)
+    return text
 
 
 def changes(
@@ -78,6 +86,12 @@ def claimed_by(table: Table, marker: Item) -> tuple[EntitySchema, str, str] | No
         if text.startswith(before):
             return table.entities[tag], text[len(before) :].partition("#")[0], text
     return None
+
+
+def owner_in(marker: Item | None) -> Item | None:
+    """The primary key of the entity that a marker belongs to; None for an item that is not a marker."""
+    owner: Item | None = (marker or {}).get(OWNER_ATTRIBUTE, {}).get("M")
+    return owner
 
 
 def is_marker(key: Item) -> bool:
