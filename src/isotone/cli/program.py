@@ -53,6 +53,7 @@ COMMANDS: Final = {
     "scan": Entry("reading", "read a whole table, item by item", opens=True),
     "delete": Entry("items", "delete one item by its key", opens=True),
     "call": Entry("items", "send any request of the DynamoDB API", opens=True),
+    "model": Entry("modelling", "write the Python module that models a table", opens=True),
     "shell": Entry("shell", "type these commands at a prompt"),
     "worker": Entry("worker", "call handlers with each change of a table"),
     "verify": Entry("verifying", "find items that are not what a program would write"),

@@ -43,6 +43,8 @@ class Source:
     kind: str
     values: list[Any]
     is_virtual: bool = False
+    fixed: dict[str, str | None] = field(default_factory=dict)
+    """The options that its places in keys demand."""
     hint: str = ""
     """For a virtual source: what its name is made of."""
     note: str = ""
@@ -97,6 +99,7 @@ class _Alignment:
         self._gives_up = gives_up
         self._parts: list[str | Place] = []
         self._new: list[Source] = []
+        self._fixed = {source.name: dict(source.fixed) for source in sources}
 
     def run(self) -> Aligned | None:
         while any(self._rests):
@@ -116,7 +119,7 @@ class _Alignment:
         if self._parts or not self._is_primary:
             return False
         word = self._common_word()
-        if word is None or not word.isupper():
+        if word is None or not (word.isupper() and word[0].isalpha()):
             return False
         if any(len(rest) == len(word) for rest in self._rests):
             return False
@@ -182,6 +185,7 @@ class _Alignment:
         if found.lead:
             self._parts.append(found.lead)
         self._parts.append(Place(found.source.name, found.style))
+        self._fixed.setdefault(found.source.name, {}).update(found.style.demands)
         self._rests = found.rests
         return True
 
@@ -210,7 +214,11 @@ class _Alignment:
             styles = list(styles_of(source.kind, values[place], rest))
             if self._escapes:
                 styles.sort(key=lambda style: style.expression == RAW.expression)
+            fixed = self._fixed.get(source.name, {})
             for style in styles:
+                demands = style.demands
+                if any(fixed.get(name, value) != value for name, value in demands.items()):
+                    continue  # a field has one maximum, one case and one precision in all keys
                 rests = self._after(style, values, lead)
                 if rests is not None:
                     return self._scored(source, style, lead, rests, values)
@@ -319,6 +327,7 @@ class _Alignment:
         hint = self._label().strip(STRONG + "_-.$ ").rpartition("#")[2]
         source = Source(name, style.kind, values, is_virtual=True, hint=hint, note=style.note)
         self._new.append(source)
+        self._fixed[name] = dict(style.demands)
         self._parts.append(Place(name, style))
         self._rests = [rest[len(text) :] for rest, text in zip(self._rests, texts, strict=True)]
 

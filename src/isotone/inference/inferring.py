@@ -9,22 +9,24 @@ simpler way, and the module is made again, until all of it fits or nothing can b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final, overload
 
 from isotone.errors import UsageError
-from isotone.inference.checking import Misfit, load, misfits
+from isotone.inference.checking import Misfit, load, misfits, table_of
 from isotone.inference.fields import FieldType
 from isotone.inference.grouping import Grouping, groupings
 from isotone.inference.planning import VERSION, EntityPlan, FieldPlan, Planner
 from isotone.inference.sampling import Progress, Sample, read_sample
-from isotone.inference.writing import Module, write_module
-from isotone.model import AsyncStore, Calls, Steps, Store
+from isotone.inference.writing import EntityNames, Module, write_module
+from isotone.model import AsyncStore, Calls, FindingCount, Steps, Store, Verification
 
 SAMPLE: Final = 10_000
 _MOST_ROUNDS: Final = 12
+_FEW: Final = 0.05  # of all items, which a model may leave out
+_EXPLAINED: Final = ("implied", "other_form")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ class Inferred:
 
     `notes` say what was guessed or could not be known. `items` counts the items that were read, `unmodelled`
     those of them that the module does not read, or would write in another form. `is_whole` tells whether these
-    are all items of the table.
+    are all items of the table. `verification` is what `store.verify` found in the table, if it was asked for:
+    `unexpected` lists the findings that the notes do not explain.
     """
 
     table: str
@@ -66,7 +69,14 @@ class Inferred:
     items: int = 0
     unmodelled: int = 0
     is_whole: bool = True
+    verification: Verification | None = None
+    unexpected: tuple[FindingCount, ...] = ()
     _loaded: list[ModuleType] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the module models all items that were looked at."""
+        return not self.unmodelled and not self.unexpected
 
     def load(self) -> ModuleType:
         """The module, imported: `inferred.load().Order`."""
@@ -77,23 +87,44 @@ class Inferred:
 
 @overload
 def infer(
-    store: Store, table: str, *, sample: int | None = SAMPLE, progress: Progress | None = None
+    store: Store,
+    table: str,
+    *,
+    sample: int | None = SAMPLE,
+    verify: bool = False,
+    progress: Progress | None = None,
 ) -> Inferred: ...
 @overload
 def infer(
-    store: AsyncStore, table: str, *, sample: int | None = SAMPLE, progress: Progress | None = None
+    store: AsyncStore,
+    table: str,
+    *,
+    sample: int | None = SAMPLE,
+    verify: bool = False,
+    progress: Progress | None = None,
 ) -> Awaitable[Inferred]: ...
 @overload
 def infer(
-    store: Calls, table: str, *, sample: int | None = SAMPLE, progress: Progress | None = None
+    store: Calls,
+    table: str,
+    *,
+    sample: int | None = SAMPLE,
+    verify: bool = False,
+    progress: Progress | None = None,
 ) -> Steps[Inferred]: ...
 def infer(
-    store: Any, table: str, *, sample: int | None = SAMPLE, progress: Progress | None = None
+    store: Any,
+    table: str,
+    *,
+    sample: int | None = SAMPLE,
+    verify: bool = False,
+    progress: Progress | None = None,
 ) -> Any:
     """Infer the model of an existing table from its items; writes nothing.
 
-    Reads up to `sample` items, all of them if it is None. `progress` is called with the number of items read so
-    far. Cost: a scan of the sample. With an `AsyncStore`, await the result.
+    Reads up to `sample` items, all of them if it is None. With `verify`, `store.verify` then compares all items of
+    the table with the model. `progress` is called with "reading" or "verifying" and the number of items read so far.
+    Cost: a scan of the sample, and one of the table to verify. With an `AsyncStore`, await the result.
 
         inferred = isotone.infer(store, "orders")
         Path("orders.py").write_text(inferred.source)
@@ -104,26 +135,35 @@ def infer(
         )
     if not isinstance(table, str):
         raise UsageError(f"infer takes the name of a table, not {table!r}")
-    return store.run(_infer(table, sample, progress))
+    calls: Calls = getattr(store, "calls", store)
+    return store.run(_infer(calls, table, sample, verify, progress))
 
 
-def _infer(table: str, most: int | None, progress: Progress | None) -> Steps[Inferred]:
+def _infer(
+    calls: Calls, table: str, most: int | None, verify: bool, progress: Progress | None
+) -> Steps[Inferred]:
     sample = yield from read_sample(table, most, progress)
-    return model_of(sample)
+    best = _best(sample)
+    inferred = best.result()
+    if not verify or best.is_refused or not inferred.entities:
+        return inferred
+    tell = None if progress is None else lambda state: progress("verifying", state.items)
+    verification = yield from calls.verify(table_of(inferred.load()), progress=tell)
+    return best.result(verification)
 
 
-def model_of(sample: Sample) -> Inferred:
-    """The model of a sample: that of the grouping which leaves the fewest items out."""
+def _best(sample: Sample) -> _Attempt:
+    """The way to divide the items that leaves the fewest out."""
     best: _Attempt | None = None
     for grouping in groupings(sample):
         attempt = _Attempt(sample, grouping)
         attempt.run()
         if best is None or attempt.unmodelled < best.unmodelled:
             best = attempt
-        if not best.unmodelled:
+        if best.unmodelled <= _FEW * len(sample.items):
             break
     assert best is not None  # there is always the grouping by keys
-    return best.result()
+    return best
 
 
 class _Attempt:
@@ -137,6 +177,12 @@ class _Attempt:
         self._misfits: list[Misfit] = []
         self._notes: list[Note] = []
         self._refusal = ""
+        self._refused: list[str] = []
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the model refuses the declarations."""
+        return bool(self._refusal)
 
     @property
     def unmodelled(self) -> int:
@@ -149,7 +195,10 @@ class _Attempt:
         """Write the module and check it, in a simpler form each time, until it fits."""
         for _ in range(_MOST_ROUNDS):
             self._write()
-            if self._refusal or not self._misfits or not self._simplify():
+            if self._refusal:
+                if not self._drop_refused():
+                    return
+            elif not self._misfits or not self._simplify():
                 return
 
     def _write(self) -> None:
@@ -163,6 +212,21 @@ class _Attempt:
         self._misfits = list(misfits(module, self._sample.items))
 
     # Simpler declarations
+
+    def _drop_refused(self) -> bool:
+        """Declare the entity that the model refuses without forms of its index keys, or leave it out."""
+        for names, entity in zip(self._module.names, self._plan.entities, strict=True):
+            if self._refusal.startswith(f"{names.name}: "):
+                primary = {part.name for part in self._sample.table.key.parts}
+                for attribute in entity.forms.keys() - primary:
+                    self._simplified(entity, attribute)
+                    return True
+                self._plan.entities.remove(entity)
+                self._refused.append(
+                    f"{len(entity.items)} items are not modelled, because {self._refusal}"
+                )
+                return True
+        return False
 
     def _simplify(self) -> bool:
         """Declare what does not fit in a simpler way; return whether that changed anything."""
@@ -213,8 +277,10 @@ class _Attempt:
 
     # The result
 
-    def result(self) -> Inferred:
-        self._notes = self._noted()
+    def result(self, verification: Verification | None = None) -> Inferred:
+        """The module with its notes, among them what a verification found and the notes do not explain."""
+        unexpected = self._unexpected(verification)
+        self._notes = self._noted(unexpected)
         introduction = self._introduction()
         module = write_module(self._sample, self._plan, introduction, self._planner.classes)
         entities = tuple(
@@ -234,7 +300,33 @@ class _Attempt:
             len(self._sample.items),
             self.unmodelled,
             self._sample.is_whole,
+            verification,
+            unexpected,
         )
+
+    def _unexpected(self, verification: Verification | None) -> tuple[FindingCount, ...]:
+        """The findings that the notes do not explain.
+
+        These are items without a tag, fields that are only in keys, and NULL where None is left out.
+        """
+        if verification is None:
+            return ()
+        explained: set[tuple[str | None, str | None]] = set()
+        for names, entity in zip(self._module.names, self._plan.entities, strict=True):
+            tag = self._tag_of(names, entity)
+            for plan in entity.fields.values():
+                if plan.only_in_key or plan.is_null or plan.present < len(entity.items):
+                    explained.add((tag, names.fields[plan.source]))
+        return tuple(
+            finding
+            for finding in verification.findings
+            if not finding.is_notice
+            and finding.kind != "untagged"
+            and not (finding.kind in _EXPLAINED and (finding.entity, finding.name) in explained)
+        )
+
+    def _tag_of(self, names: EntityNames, entity: EntityPlan) -> str:
+        return entity.tag if self._plan.tag and entity.tag else names.name
 
     def _introduction(self) -> list[str]:
         sample = self._sample
@@ -246,8 +338,12 @@ class _Attempt:
             intro += ["What is not certain:", "\n".join(general)]
         return intro
 
-    def _noted(self) -> list[Note]:
+    def _noted(self, unexpected: Sequence[FindingCount]) -> list[Note]:
         notes = [Note(what) for what in self._general()]
+        notes += [] if unexpected else [Note(what) for what in self._unfit()]
+        for finding in unexpected:
+            example = f", such as {finding.examples[0]}" if finding.examples else ""
+            notes.append(Note(f"verified: {finding}{example}"))
         for names, entity in zip(self._module.names, self._plan.entities, strict=True):
             notes += [Note(what, names.name) for what in entity.notes]
             if len(entity.items) == 1:
@@ -274,6 +370,7 @@ class _Attempt:
         untagged = sum(self._module.tag not in item for item in sample.items)
         if untagged:
             count = "no item has" if untagged == len(sample.items) else f"{untagged} items lack"
+            count = "1 item lacks" if untagged == 1 < len(sample.items) else count
             found.append(
                 f"{count} a tag, so Isotone adds {self._module.tag!r} to each item that it puts"
             )
@@ -295,7 +392,7 @@ class _Attempt:
             found.append(
                 "fields that are only in keys are written as attributes, too, when an item is put"
             )
-        return found + self._unfit()
+        return found + self._refused
 
     def _unfit(self) -> list[str]:
         """What the module does not fit: the reasons, with their counts and an example each."""

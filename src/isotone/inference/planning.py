@@ -17,14 +17,14 @@ from isotone.inference.alignment import Aligned, Source, align, is_generic
 from isotone.inference.fields import FieldType, may_be_choice, quoted, type_of
 from isotone.inference.forms import Form, ambiguity
 from isotone.inference.grouping import Group, Grouping
-from isotone.inference.sampling import IndexShape, Sample
+from isotone.inference.sampling import IndexShape, KeyPart, Sample
 from isotone.inference.styles import is_reversed_time
 from isotone.values.types import AttributeValue, Item
 
 VERSION: Final = "_v"
 _ALIGNED: Final = 300  # keys that are aligned; all others are only compared with the form
 _MOST_OTHERS: Final = 0.05  # of the items of a kind that may have keys of another form
-_UNSORTED: Final = "not padded in keys, so they do not sort by it"
+_UNSORTED: Final = "not padded in a sort key, which does not sort by it"
 _MOST_CONDITION_VALUES: Final = 5
 
 
@@ -288,13 +288,25 @@ class _EntityPlanner:
         for place in aligned.form.places:
             plan = self._fields[place.source]
             plan.options |= place.style.options
-            if place.style.codec.sorts is False and _UNSORTED not in plan.notes:
+            self._sources[place.source].fixed |= place.style.demands
+            is_sort = any(part.name == name for part in self._sort_parts())
+            if is_sort and not place.style.codec.sorts and _UNSORTED not in plan.notes:
                 plan.notes.append(_UNSORTED)
+
+    def _sort_parts(self) -> Iterator[KeyPart]:
+        """The attributes by which the table or an index sorts."""
+        yield from self._table.key.sort
+        for index in self._table.indexes:
+            yield from index.key.sort
 
     def _aligned(self, name: str, texts: list[tuple[int, str]], is_primary: bool) -> Aligned | None:
         """The form that all keys have; with a few exceptions, which are left out of the model."""
         if not texts or any(not text for _, text in texts):
             return None
+        if is_primary and len({_shape(text) for _, text in texts}) > 1:
+            most = self._of_most(name, texts)
+            if most is not None:
+                return most
         sample = texts if len(texts) <= _ALIGNED else texts[:: -(-len(texts) // _ALIGNED)]
         for _ in range(2):
             aligned = self._align(name, sample, is_primary)
@@ -305,7 +317,7 @@ class _EntityPlanner:
                 self._complete(aligned, texts)
                 return aligned
             sample = [*sample[: _ALIGNED // 2], *others[: _ALIGNED // 2]]
-        return self._of_most(name, texts, is_primary)
+        return None
 
     def _align(self, name: str, texts: list[tuple[int, str]], is_primary: bool) -> Aligned | None:
         return align(
@@ -317,20 +329,18 @@ class _EntityPlanner:
             is_primary=is_primary,
         )
 
-    def _of_most(self, name: str, texts: list[tuple[int, str]], is_primary: bool) -> Aligned | None:
+    def _of_most(self, name: str, texts: list[tuple[int, str]]) -> Aligned | None:
         """The form of all keys but a few, if there is one; the items of these are left out."""
-        if not is_primary or len(texts) < 10:
-            return None
         shapes = Counter(_shape(text) for _, text in texts)
         shape, count = shapes.most_common(1)[0]
-        if count < (1 - _MOST_OTHERS) * len(texts):
+        if count == len(texts) or count < (1 - _MOST_OTHERS) * len(texts):
             return None
         usual = [(number, text) for number, text in texts if _shape(text) == shape]
-        aligned = self._align(name, usual[:_ALIGNED], is_primary)
-        if aligned is None:
+        aligned = self._align(name, usual[:_ALIGNED], True)
+        if aligned is None or len(aligned.form.parts) == 1:
             return None
         others = self._others(aligned, texts)
-        if len(others) > _MOST_OTHERS * len(texts):
+        if not others or len(others) > _MOST_OTHERS * len(texts):
             return None
         self._complete(aligned, texts)
         self._left_out += [self._group.items[number] for number, _ in others]
@@ -419,8 +429,10 @@ class _EntityPlanner:
                 for value, known in zip(source.values, other.values, strict=True)
                 if value is not None and known is not None
             ]
+            if pairs and all(own.lower() == known.lower() for own, known in pairs):
+                return f"{other.name} in another case: set both"
             if pairs and all(len(own) > 3 and known.startswith(own) for own, known in pairs):
-                return f"the beginning of {other.name}: keep both alike"
+                return f"the beginning of {other.name}: set both"
         return ""
 
     # Indexes

@@ -7,6 +7,7 @@ are shortened, so that a sample of huge items fits into memory.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
@@ -22,8 +23,8 @@ _MOST_MEMBERS: Final = 40  # of a list, a set or a map
 _OWN: Final = ("_keys", "_widening", "_rewriting", "_unique")
 _OWN_OF_KIND: Final = tuple(f"{mark}#" for mark in _OWN)
 
-Progress = Callable[[int], None]
-"""Called after each request with the number of items read so far."""
+Progress = Callable[[str, int], None]
+"""Called after each request with what is done, such as "reading", and the number of items read so far."""
 
 
 class KeyPart(NamedTuple):
@@ -87,44 +88,31 @@ class Sample:
 def read_sample(table: str, most: int | None, progress: Progress | None = None) -> Steps[Sample]:
     """Describe a table and read up to `most` of its items; all of them if it is None."""
     shape = yield from _describe(table)
-    segments = 1 if most is None or shape.item_count <= most else SEGMENTS
     found: list[Item] = []
-    is_whole = True
-    for segment in range(segments):
-        quota = None if most is None else (most * (segment + 1)) // segments - len(found)
-        read = yield from _read(table, segment, segments, quota, found, progress)
-        is_whole = is_whole and read
+    segments = deque(_segments(shape, most))
+    while segments and (most is None or len(found) < most):
+        request = segments.popleft()
+        share = _PAGE if most is None else -(-(most - len(found)) // (len(segments) + 1))
+        response = yield Call("Scan", {**request, "Limit": min(_PAGE, share)})
+        found += response["Items"]
+        if progress is not None:
+            progress("reading", len(found))
+        if "LastEvaluatedKey" in response:
+            segments.append({**request, "ExclusiveStartKey": response["LastEvaluatedKey"]})
     items = [item for item in found if not _is_own(shape, item)]
     short = [{name: _shortened(value) for name, value in item.items()} for item in items]
     changed = sum(one != other for one, other in zip(items, short, strict=True))
-    return Sample(shape, short, is_whole, len(found) - len(items), changed)
+    return Sample(shape, short, not segments, len(found) - len(items), changed)
 
 
-def _read(
-    table: str,
-    segment: int,
-    segments: int,
-    quota: int | None,
-    found: list[Item],
-    progress: Progress | None,
-) -> Steps[bool]:
-    """Add up to `quota` items of a segment to those found; return whether these are all of it."""
-    request: dict[str, Any] = {"TableName": table}
-    if segments > 1:
-        request |= {"Segment": segment, "TotalSegments": segments}
-    read = 0
-    while quota is None or read < quota:
-        limit = _PAGE if quota is None else min(_PAGE, quota - read)
-        response = yield Call("Scan", {**request, "Limit": limit})
-        found += response["Items"]
-        read += len(response["Items"])
-        if progress is not None:
-            progress(len(found))
-        position = response.get("LastEvaluatedKey")
-        if position is None:
-            return True
-        request["ExclusiveStartKey"] = position
-    return False
+def _segments(shape: TableShape, most: int | None) -> list[dict[str, Any]]:
+    """The requests of a scan: one if the table is small, else one for each segment."""
+    request = {"TableName": shape.name}
+    if most is None or shape.item_count <= most:
+        return [request]
+    return [
+        {**request, "Segment": segment, "TotalSegments": SEGMENTS} for segment in range(SEGMENTS)
+    ]
 
 
 def _is_own(shape: TableShape, item: Item) -> bool:

@@ -53,12 +53,22 @@ class Style:
         except (MalformedKey, UsageError, ValueError):
             return None
 
-    def bound(self, stop: str) -> Style:
-        """The style of a text that ends where `stop` begins."""
-        if isinstance(self.codec, readable.RawText):
-            return replace(self, codec=replace(self.codec, until=stop))
-        return self
+    @property
+    def demands(self) -> Mapping[str, str | None]:
+        """The options that the field must have, and those that it must not have: for these None."""
+        if isinstance(self.codec, readable.Unpadded):
+            return {"min": "-1" if self.codec.signed else None}
+        if isinstance(self.codec, readable.EpochInstant | readable.Written):
+            return {}
+        return {name: self.options.get(name) for name in _OPTIONS.get(self.kind, ())}
 
+
+_OPTIONS: Final = {
+    "str": ("case",),
+    "int": ("min", "max"),
+    "Decimal": ("max", "scale"),
+    "datetime": ("precision",),
+}
 
 RAW: Final = Style("str", readable.RawText(), "raw({})")
 ESCAPED: Final = Style("str", readable.Text())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -63,8 +64,8 @@ def write_module(
     tag = plan.tag or _free_tag(sample)
     taken = {*classes, table}
     names = []
-    for entity in plan.entities:
-        names.append(_names(entity, sample, taken, len(plan.entities)))
+    for entity, title in zip(plan.entities, _titles(plan.entities, sample), strict=True):
+        names.append(_names(entity, sample, taken, title))
         taken.add(names[-1].name)
     blocks = [_table(sample, plan, table, tag)]
     for entity, own in zip(plan.entities, names, strict=True):
@@ -85,8 +86,8 @@ def _free_tag(sample: Sample) -> str:
 # Names
 
 
-def _names(entity: EntityPlan, sample: Sample, taken: set[str], kinds: int) -> EntityNames:
-    name = class_name(_title(entity, sample, kinds), taken)
+def _names(entity: EntityPlan, sample: Sample, taken: set[str], title: str) -> EntityNames:
+    name = class_name(title, taken)
     attributes = {plan.source for plan in entity.fields.values() if not plan.only_in_key}
     attributes |= sample.table.key_attributes.keys()
     fields: dict[str, str] = {}
@@ -109,35 +110,48 @@ def _names(entity: EntityPlan, sample: Sample, taken: set[str], kinds: int) -> E
     return EntityNames(name, fields, keys)
 
 
-def _title(entity: EntityPlan, sample: Sample, kinds: int) -> str:
-    """What the class is named after: the tag, the literals of its keys, or the table."""
-    if entity.tag and words(entity.tag):
-        return entity.tag
-    if kinds == 1 and not entity.forms:
-        return _singular(sample.table.name)
-    literals = []
-    for part in reversed(sample.table.key.parts):
-        form = entity.forms.get(part.name)
-        if form is not None:
-            literals += [
-                word for text in form.parts if isinstance(text, str) for word in words(text)[:1]
-            ]
-    named = [word for word in literals if any(map(str.isalpha, word))]
-    return _joined(named) if named else _singular(sample.table.name)
+def _titles(entities: Sequence[EntityPlan], sample: Sample) -> list[str]:
+    """What the classes are named after: tags, literals of keys, or the table.
+
+    The last key literal of an entity is enough, unless several have the same, or it means little.
+    """
+    literals = [_literals_of(entity, sample) for entity in entities]
+    last = Counter(each[-1].lower() for each in literals if each)
+    titles = []
+    for entity, own in zip(entities, literals, strict=True):
+        if entity.tag and words(entity.tag):
+            titles.append(entity.tag)
+        elif not own:
+            titles.append(_singular(sample.table.name))
+        elif last[own[-1].lower()] > 1 or own[-1].lower() in _MEANINGLESS:
+            others = [word for word in own[:-1] if word.lower() not in _MEANINGLESS]
+            chosen = dict.fromkeys([*others, own[-1]]) if last[own[-1].lower()] > 1 else others
+            titles.append("_".join(chosen) or own[-1])
+        else:
+            titles.append(own[-1])
+    common = Counter(title.lower() for title in titles)
+    return [
+        "_".join(dict.fromkeys(own))
+        if own and not entity.tag and common[title.lower()] > 1
+        else title
+        for entity, own, title in zip(entities, literals, titles, strict=True)
+    ]
 
 
 _MEANINGLESS: Final = frozenset(
-    {"metadata", "meta", "info", "details", "detail", "root", "self", "a"}
+    {"metadata", "meta", "info", "details", "detail", "root", "self", "a", "profile", "data"}
 )
 
 
-def _joined(literals: Sequence[str]) -> str:
-    """The literal of the sort key; that of the partition key as well, if it says little alone."""
-    first = literals[0]
-    if first.lower() not in _MEANINGLESS:
-        return first
-    others = [word for word in literals[1:] if word.lower() not in _MEANINGLESS]
-    return others[0] if others else first
+def _literals_of(entity: EntityPlan, sample: Sample) -> list[str]:
+    """The words of the literals in the primary key, in their order; at most one of each attribute."""
+    found = []
+    for part in sample.table.key.parts:
+        form = entity.forms.get(part.name)
+        texts = [text for text in form.parts if isinstance(text, str)] if form is not None else []
+        own = [word for text in texts for word in words(text)[:1] if any(map(str.isalpha, word))]
+        found += own[:1]
+    return found
 
 
 def _singular(name: str) -> str:
@@ -157,7 +171,7 @@ def _virtual_name(plan: FieldPlan, taken: set[str]) -> str:
     if plan.type.text in ("datetime", "date"):
         return field_name(typical, taken)
     if hint and hint.isidentifier():
-        return field_name(hint if hint not in taken else f"{hint}_id", taken)
+        return field_name(hint if hint not in taken else f"{hint}_key", taken)
     attribute = plan.source.split("\0")[1]
     return field_name(typical or f"{attribute}_part", taken)
 

@@ -28,6 +28,7 @@ from isotone.model.store import AsyncStore, Calls, Store
 from isotone.model.streams import Event, EventKind
 from isotone.model.table_admin import Throughput
 from isotone.model.transactions import Transaction
+from isotone.model.verification import FindingCount, Verification
 
 __all__ = [
     "CONTENTION",
@@ -48,6 +49,7 @@ __all__ = [
     "Event",
     "EventKind",
     "Family",
+    "FindingCount",
     "Global",
     "Host",
     "Index",
@@ -70,6 +72,7 @@ __all__ = [
     "Throughput",
     "Transaction",
     "Traversal",
+    "Verification",
     "Waits",
     "aconnect",
     "all_of",

@@ -1,0 +1,143 @@
+"""`isotone model`: write the Python module that models a table which is already there."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import isotone
+from isotone.cli.program import Command
+from isotone.inference import Inferred
+
+_SAMPLE: Final = 10_000
+_EVERY: Final = 0.2  # seconds between two lines of progress
+_OVER: Final = "\r\x1b[K"  # erases the current line
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("table", metavar="TABLE", help="the table")
+    many = parser.add_mutually_exclusive_group()
+    many.add_argument(
+        "--sample",
+        metavar="N",
+        type=_count,
+        default=_SAMPLE,
+        help=f"how many items decide on the model, by default {_SAMPLE:,}",
+    )
+    many.add_argument("--all", action="store_true", help="let all items decide")
+    add("--output", metavar="FILE", help="write the module to a file")
+    add("--no-verify", action="store_true", help="do not compare all items of the table with it")
+    add("--json", action="store_true", help="print the module, its entities and notes as JSON")
+
+
+def _count(text: str) -> int:
+    number = int(text) if text.isdigit() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of items")
+    return number
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    progress = _Progress(silent=not sys.stderr.isatty())
+    with isotone.connect(arguments.connection, check_keys=False) as store:
+        try:
+            inferred = isotone.infer(
+                store,
+                arguments.table,
+                sample=None if arguments.all else arguments.sample,
+                verify=not arguments.no_verify,
+                progress=progress,
+            )
+        finally:
+            progress.clear()
+    text = json.dumps(_as_json(inferred), indent=2) + "\n" if arguments.json else inferred.source
+    if arguments.output:
+        Path(arguments.output).write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
+    for line in _summary(inferred):
+        sys.stderr.write(line + "\n")
+    return 0 if inferred.is_complete else 1
+
+
+def _summary(inferred: Inferred) -> list[str]:
+    of = "all" if inferred.is_whole else "a sample of"
+    count = f"{inferred.items:,} item{'' if inferred.items == 1 else 's'}"
+    kinds = f"{len(inferred.entities)} entit{'y' if len(inferred.entities) == 1 else 'ies'}"
+    left = "every item is" if inferred.is_complete else "some items are not"
+    result = f"{left} modelled"
+    if inferred.verification is not None:
+        result += f", verified with {inferred.verification.items:,} items"
+    return [
+        *(f"note: {note}" for note in inferred.notes),
+        f"{inferred.table}: {kinds} from {of} {count}; {result}",
+    ]
+
+
+def _as_json(inferred: Inferred) -> dict[str, Any]:
+    return {
+        "table": inferred.table,
+        "source": inferred.source,
+        "entities": [
+            {
+                "name": entity.name,
+                "tag": entity.tag,
+                "items": entity.items,
+                "fields": list(entity.fields),
+            }
+            for entity in inferred.entities
+        ],
+        "notes": [
+            {"entity": note.entity, "field": note.field, "what": note.what}
+            for note in inferred.notes
+        ],
+        "items": inferred.items,
+        "is_whole": inferred.is_whole,
+        "is_complete": inferred.is_complete,
+    }
+
+
+class _Progress:
+    """A line on a terminal that shows what is done."""
+
+    def __init__(self, *, silent: bool) -> None:
+        self._silent = silent
+        self._shown = 0.0
+
+    def __call__(self, doing: str, items: int) -> None:
+        now = time.monotonic()
+        if not self._silent and now - self._shown >= _EVERY:
+            self._shown = now
+            sys.stderr.write(f"{_OVER}{doing}: {items:,} items")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        if not self._silent:
+            sys.stderr.write(_OVER)
+
+
+MODEL: Final = Command(
+    """\
+Write the Python module that models a table which is already there: an entity for each kind of item, with the types
+of its fields, the forms of its keys, indexes and expiry. Comments say where it guessed.
+
+Writes nothing to the table. Notes and progress are on standard error. At the end, all items of the table are
+compared with the module; what it does not model is listed at its top.
+
+Exits with 0 if every item is modelled, and with 1 if some are not.""",
+    examples="""
+isotone model shop.db Orders > orders.py
+isotone model dynamodb://eu-west-1 shop --sample 50000 --output shop_model.py
+isotone model http://localhost:8000 shop --no-verify --json
+""",
+    add_arguments=_add_arguments,
+    run=_run,
+)
+
+
+DEFINITIONS: Final = {"model": MODEL}
