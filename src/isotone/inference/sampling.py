@@ -162,7 +162,7 @@ def _describe(table: str) -> Steps[TableShape]:
     ]
     stream = described.get("StreamSpecification") or {}
     return TableShape(
-        name=described["TableName"],
+        name=table,  # as it is declared: the store may put a prefix before it
         key=_key(described["KeySchema"], types),
         indexes=tuple(sorted(indexes, key=lambda index: index.name)),
         ttl=(yield from _ttl(table)),
