@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from isotone.cli.keys import Table, table_names, table_of
-from isotone.cli.output import rows_text
 from isotone.cli.program import Command
+from isotone.columns import aligned
 from isotone.errors import UsageError
 
 # tables
@@ -33,7 +33,7 @@ def _tables(arguments: argparse.Namespace) -> int:
     else:
         tables = [table_of(connection, name) for name in names]
         rows = [_row(table, of) for table, of in zip(tables, described, strict=True)]
-        print(rows_text(_LIST_HEADER, rows, right={3, 4}))
+        print(aligned(_LIST_HEADER, rows, right={3, 4}))
     return 0
 
 
@@ -86,7 +86,7 @@ def _describe(arguments: argparse.Namespace) -> int:
         print(json.dumps(described, indent=2, ensure_ascii=False))
         return 0
     ttl = connection.execute("DescribeTimeToLive", {"TableName": table.name})
-    print(rows_text(_TABLE_HEADER, list(_rows(table, described)), right={3, 4}))
+    print(aligned(_TABLE_HEADER, list(_rows(table, described)), right={3, 4}))
     for name, value in _settings(described, ttl["TimeToLiveDescription"]):
         print(f"{name}: {value}")
     return 0

@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Final, get_args
 
 import msgspec
 
+from isotone.columns import aligned, cell
 from isotone.errors import UsageError
 from isotone.model.findings import NOTICES, Finding, Kind
-from isotone.model.reading.showing import aligned, cell
 from isotone.model.walking import WalkProgress
 from isotone.values.json import from_wire, item_from_wire
 from isotone.values.types import AttributeValue, Item
@@ -204,12 +204,12 @@ class Verification:
                 f"{finding.count:,}",
                 cell(finding.entity or _NO_ENTITY),
                 finding.kind,
-                cell(finding.name),
-                cell(finding.examples[0], _WIDEST) if finding.examples else "",
+                cell(finding.name or ""),
+                cell(str(finding.examples[0]), _WIDEST) if finding.examples else "",
             )
             for finding in self.findings
         ]
-        return aligned(header, rows, (True, False, False, False, False))
+        return aligned(header, rows, right={0})
 
     def _advice(self) -> Iterator[str]:
         """A line for each kind of finding in each entity."""

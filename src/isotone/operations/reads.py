@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
 from msgspec import Meta
@@ -112,10 +112,7 @@ def query(engine: Engine, request: Query) -> Answer:
     """Read the items of one partition key, in the order of their sort key."""
     _check_query(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
-    filters = binding.condition(request.filter_expression, "FilterExpression")
-    if request.query_filter is not None:
-        filters = legacy.filter_condition(request.query_filter, request.conditional_operator)
-    projection = _projection_of(request, binding)
+    filters, projection = _filter_and_projection(request, request.query_filter, binding)
     keys = binding.key_condition(request.key_condition_expression)
     binding.check()
     if keys is None:
@@ -144,10 +141,7 @@ def scan(engine: Engine, request: Scan) -> Answer:
     """Read all items of a table or an index in the order of their hashes, or one segment of them."""
     _check_scan(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
-    filters = binding.condition(request.filter_expression, "FilterExpression")
-    if request.scan_filter is not None:
-        filters = legacy.filter_condition(request.scan_filter, request.conditional_operator)
-    projection = _projection_of(request, binding)
+    filters, projection = _filter_and_projection(request, request.scan_filter, binding)
     binding.check()
     _check_choice(request)
     _check_segment(request.segment, request.total_segments)
@@ -240,14 +234,21 @@ def _refuse_key_filter(source: Source, attributes: frozenset[str], request: Quer
             )
 
 
-def _projection_of(request: Query | Scan, binding: Binding) -> Projection | None:
-    """The projection of the request; None for whole items."""
+def _filter_and_projection(
+    request: Query | Scan,
+    legacy_filter: Mapping[str, LegacyCondition] | None,
+    binding: Binding,
+) -> tuple[Condition | None, Projection | None]:
+    """The filter of the request, and its projection: None for all items, and for whole ones."""
+    filters = binding.condition(request.filter_expression, "FilterExpression")
+    if legacy_filter is not None:
+        filters = legacy.filter_condition(legacy_filter, request.conditional_operator)
     if request.projection_expression is not None:
-        return binding.projection(request.projection_expression)
+        return filters, binding.projection(request.projection_expression)
     if request.attributes_to_get is not None:
         refuse_repeated_names(request.attributes_to_get)
-        return legacy.projection_of(request.attributes_to_get)
-    return None
+        return filters, legacy.projection_of(request.attributes_to_get)
+    return filters, None
 
 
 class Selection:

@@ -8,13 +8,13 @@ CUSTOMER#2b5a41c0  CANCELLED#00157  2b5a41c0        157  CANCELLED
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Context, Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from isotone.columns import WIDEST, aligned, cell
 from isotone.errors import UsageError
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.schema import EntitySchema
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from isotone.model.entity import Entity
     from isotone.model.reading.patterns import Pattern
 
-_WIDEST: Final = 48  # cells of a column; what is longer is cut
 _EXACT: Final = Context(prec=38)
-_WIDE: Final = frozenset("WF")
 
 
 def show(
@@ -80,8 +78,9 @@ def table_text(
     numbers = {
         name for name in names if all(_is_number(row.get(name)) for row in rows if name in row)
     }
-    cells = [[cell(row.get(name)) for name in names] for row in rows]
-    return aligned(names, cells, [name in numbers for name in names])
+    cells = [[cell(_text(row.get(name))) for name in names] for row in rows]
+    right = {place for place, name in enumerate(names) if name in numbers}
+    return aligned(names, cells, right=right)
 
 
 def _of_fields(entity: Entity, names: Sequence[str]) -> dict[str, Any]:
@@ -126,17 +125,6 @@ def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float | Decimal) and value is not True)
 
 
-def cell(value: Any, widest: int = _WIDEST) -> str:
-    """A value in a table: printable, and cut if it is long."""
-    text = _text(value)
-    shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
-    if _width(shown) <= widest:
-        return shown
-    while _width(shown) > widest - 1:
-        shown = shown[: min(len(shown) - 1, widest - 1)]
-    return shown + "…"
-
-
 def _text(value: Any) -> str:
     if value is None:
         return ""
@@ -146,34 +134,7 @@ def _text(value: Any) -> str:
         return str(value.value)
     if isinstance(value, Decimal):
         plain = format(value, "f")
-        return plain if len(plain) <= _WIDEST else str(value.normalize(_EXACT))
+        return plain if len(plain) <= WIDEST else str(value.normalize(_EXACT))
     if isinstance(value, bytes):
         return value.hex()
     return str(value)
-
-
-def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
-    """Columns under a header; `right` says which are aligned to the right."""
-    widths = [max(map(_width, column)) for column in zip(header, *rows, strict=True)]
-    rule = ["─" * width for width in widths]
-    return "\n".join(_line(row, widths, right) for row in (header, rule, *rows))
-
-
-def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    padded = []
-    for cell, width, to_the_right in zip(cells, widths, right, strict=True):
-        padding = " " * (width - _width(cell))
-        padded.append(padding + cell if to_the_right else cell + padding)
-    return "  ".join(padded).rstrip()
-
-
-def _width(text: str) -> int:
-    """The number of cells that a text takes on a terminal."""
-    return sum(
-        0
-        if unicodedata.combining(each)
-        else 2
-        if unicodedata.east_asian_width(each) in _WIDE
-        else 1
-        for each in text
-    )

@@ -1,0 +1,66 @@
+"""Text in columns for a terminal: the width of a text, cells that are cut if they are long, and aligned rows.
+
+>>> print(aligned(["table", "items"], [["orders", "1200"], ["tags", "7"]], right={1}))
+table   items
+──────  ─────
+orders   1200
+tags        7
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Sequence
+from typing import Final
+
+WIDEST: Final = 48
+"""Columns of the terminal that a cell takes at most."""
+
+_WIDE: Final = frozenset("WF")
+
+
+def width(text: str) -> int:
+    """The number of columns of the terminal that a text takes."""
+    return sum(
+        0
+        if unicodedata.combining(char)
+        else 2
+        if unicodedata.east_asian_width(char) in _WIDE
+        else 1
+        for char in text
+    )
+
+
+def printable(text: str) -> str:
+    """The text with control characters escaped."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+
+
+def cell(text: str, widest: int = WIDEST) -> str:
+    """A text in a table: printable, and cut if it is long."""
+    shown = printable(text)
+    if width(shown) <= widest:
+        return shown
+    shown = shown[: widest - 1]
+    while width(shown) > widest - 1:
+        shown = shown[:-1]
+    return shown + "…"
+
+
+def aligned(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Collection[int] = ()
+) -> str:
+    """Columns under a header; `right` has the numbers of those that are aligned to the right."""
+    widths = [max(map(width, column)) for column in zip(header, *rows, strict=True)]
+    rule = ["─" * each for each in widths]
+    return "\n".join(_line(row, widths, right) for row in (header, rule, *rows))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Collection[int]) -> str:
+    padded = []
+    for place, (text, wide) in enumerate(zip(cells, widths, strict=True)):
+        padding = " " * (wide - width(text))
+        padded.append(padding + text if place in right else text + padding)
+    return "  ".join(padded).rstrip()
