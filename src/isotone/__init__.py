@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from isotone.codec.ids import uuid7 as uuid7
     from isotone.inference import Inferred as Inferred
     from isotone.inference import infer as infer
+    from isotone.model.bulk import BulkProgress as BulkProgress
     from isotone.model.connecting import aconnect as aconnect
     from isotone.model.connecting import connect as connect
     from isotone.model.declaring.changes import Change as Change
@@ -89,6 +90,7 @@ _HOMES = {
     "AsyncStore": "isotone.model.store",
     "Attr": "isotone.model.declaring.fields",
     "Binary": "isotone.model.declaring.table",
+    "BulkProgress": "isotone.model.bulk",
     "Capabilities": "isotone.backends.interface",
     "Change": "isotone.model.declaring.changes",
     "Client": "isotone.client",
@@ -163,6 +165,7 @@ __all__ = [
     "AsyncStore",
     "Attr",
     "Binary",
+    "BulkProgress",
     "Capabilities",
     "Change",
     "Client",

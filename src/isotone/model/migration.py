@@ -171,6 +171,13 @@ def get(
     return found
 
 
+def exists(
+    reader: Reader, entity: type[Entity], values: dict[str, Any], *, consistent: bool
+) -> Steps[bool]:
+    """`Reader.exists` under either key."""
+    return (yield from get(reader, entity, values, consistent=consistent)) is not None
+
+
 def get_many(
     reader: Reader,
     entity: type[E],

@@ -25,8 +25,9 @@ from typing import Any, Never, Self, TypeVar
 from isotone import limits
 from isotone.backends.interface import DYNAMODB, AsyncBackend, Backend, Capabilities
 from isotone.clock import Clock
-from isotone.errors import IsotoneError
-from isotone.model import migration, table_admin, verifying
+from isotone.errors import IsotoneError, NotFound
+from isotone.model import bulk, migration, table_admin, verifying
+from isotone.model.bulk import BulkProgress, BulkReport
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
@@ -57,8 +58,14 @@ from isotone.model.verifying import VerificationProgress
 from isotone.model.writing.batches import WriteProgress, delete_many, put_many
 from isotone.model.writing.executor import execute
 from isotone.model.writing.saving import Delete, Put
-from isotone.model.writing.updates import Move, Update, Upsert
-from isotone.model.writing.write import Write, class_and_key, schema_of
+from isotone.model.writing.updates import Move, Touch, Update, Upsert
+from isotone.model.writing.write import (
+    Write,
+    class_and_key,
+    described,
+    schema_of,
+    schema_of_instance,
+)
 
 E = TypeVar("E", bound=Entity)
 P = TypeVar("P", bound=Entity)
@@ -257,6 +264,57 @@ class Operations(Host[M_co]):
         """
         return delete_many(targets, keys, self._reader.records, progress)
 
+    @operation
+    def touch(self, target: type[E] | EntityKey[E] | E, /, **key: Any) -> Steps[E]:
+        """Write only what every write sets, the `updated()` time and the version; return the changed entity.
+
+        Index keys with that time follow. It does not prolong the life of an entity that expires: `update` it, such
+        as by `Session.until.set(…)`. Cost: as `update`. Raises `NotFound`, and `UsageError` if there is
+        neither such a time nor a version.
+        """
+        return self._write(Touch(target, key))
+
+    @operation
+    def update_all(
+        self,
+        read: Read[E],
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        parallel: int = 1,
+        progress: BulkReport | None = None,
+    ) -> Steps[BulkProgress]:
+        """Update every entity that a query finds, each by itself; return how many were updated.
+
+        An entity that was changed meanwhile, so that the query would not find it any more, is skipped and
+        counted. If it was interrupted, call it again. `parallel` writes are made at the same time. Cost: the
+        read, and one update for each entity. Raises what `update` raises, except `NotFound` and `ConditionFailed`.
+
+            store.update_all(Order.by_status.where(…), Order.status.set("SHIPPED"))
+        """
+        check_one_width(read)
+        return bulk.update_all(self._reader, read, changes, when, self._write, parallel, progress)
+
+    @operation
+    def delete_all(
+        self,
+        read: Read[E],
+        /,
+        *,
+        when: Condition | None = None,
+        parallel: int = 1,
+        progress: BulkReport | None = None,
+    ) -> Steps[BulkProgress]:
+        """Delete every entity that a query finds, each by itself; return how many were deleted.
+
+        Conditions, interruption, `parallel` and `progress` are as for `update_all`. Cost: the read, and one write
+        for each entity.
+
+            store.delete_all(Order.primary.where(Order.customer_id == "2b5a41c0"))
+        """
+        check_one_width(read)
+        return bulk.delete_all(self._reader, read, when, self._write, parallel, progress)
+
     def transaction(self) -> Transaction[M_co]:
         """Collect writes to several entities; the end of the block sends all or none.
 
@@ -383,6 +441,40 @@ class Operations(Host[M_co]):
         return get_together(targets, self.clock, self._reader.records)
 
     @operation
+    def exists(
+        self, target: type[E] | EntityKey[E], /, *, consistent: bool = False, **key: Any
+    ) -> Steps[bool]:
+        """Whether there is an entity with this primary key. Transfers only its key.
+
+        Cost: one read of its size, as for `get`.
+
+            store.exists(Order, customer_id="2b5a41c0", number=157)
+        """
+        entity: Any = target
+        if not isinstance(target, type):
+            entity, key = class_and_key("exists", target, (), key)
+        schema = schema_of(entity)
+        if is_migrating(schema):
+            return migration.exists(self._reader, entity, key, consistent=consistent)
+        return self._reader.exists(schema, key, consistent=consistent)
+
+    @operation
+    def refresh(self, entity: E, *, consistent: bool = True) -> Steps[E]:
+        """Read an entity again, and give it the stored values; return the same entity.
+
+        Values that were not written are lost. Cost: one consistent read. Raises `NotFound` if it is gone.
+        """
+        schema = schema_of_instance(entity)
+        key = schema.identity_of(entity.__dict__)
+        get = migration.get if is_migrating(schema) else Reader.get
+        stored = yield from get(self._reader, type(entity), key, consistent=consistent)
+        if stored is None:
+            raise NotFound(f"{described(schema, schema.identify(key))} does not exist any more")
+        entity.__dict__.clear()
+        entity.__dict__.update(stored.__dict__)
+        return entity
+
+    @operation
     def page(
         self, read: Read[E] | Merge[E], *, size: int, cursor: str | None = None
     ) -> Steps[Page[E]]:
@@ -390,10 +482,33 @@ class Operations(Host[M_co]):
 
         It has fewer only at the end of the data, or at the query's own limits.
         """
+        return self._page(read, size, cursor)
+
+    def _page(self, read: Read[E] | Merge[E], size: int, cursor: str | None) -> Steps[Page[E]]:
         if isinstance(read, Merge):
             return merging.page(self._reader, read, size, cursor)
         check_one_width(read)
         return self._reader.page(read, size=size, cursor=cursor)
+
+    @iteration
+    def pages(
+        self, read: Read[E] | Merge[E], *, size: int, cursor: str | None = None
+    ) -> Batches[Page[E]]:
+        """Iterate over the pages of all results, or of those after a cursor; no empty page follows the last one.
+
+        for page in store.pages(query, size=100):
+            save(page.items)
+        """
+        is_over = False
+
+        def step() -> Steps[list[Page[E]]]:
+            nonlocal cursor, is_over
+            page = yield from self._page(read, size, cursor)
+            cursor, is_over = page.cursor, page.cursor is None
+            return [page] if page.items or page.invalid or not is_over else []
+
+        while not is_over:
+            yield step()
 
     @iteration
     def iterate(self, read: Read[E] | Merge[E]) -> Batches[E]:

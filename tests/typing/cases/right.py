@@ -14,6 +14,7 @@ from shop import Customer, Order, shop
 import isotone
 from isotone import (
     Attr,
+    BulkProgress,
     Change,
     Condition,
     Entity,
@@ -93,6 +94,12 @@ assert_type(Old(name="a", number=1, at=datetime.now(UTC)).at, datetime)
 
 store = isotone.connect(":memory:")
 store.create_tables(shop)
+assert_type(store.pages(query, size=3), Iterator[Page[Order]])
+assert_type(store.exists(Order, customer_id="a", number=1), bool)
+assert_type(store.refresh(order), Order)
+assert_type(store.touch(Order, customer_id="a", number=1), Order)
+assert_type(store.update_all(query, Order.number.add(1)).written, int)
+assert_type(store.delete_all(Order.primary.scan()), BulkProgress)
 assert_type(store.put(order), Order)
 assert_type(store.get(Order, customer_id="a", number=1), Order | None)
 assert_type(store.get_many(Order, [{"customer_id": "a", "number": 1}]), list[Order | None])

@@ -191,6 +191,12 @@ class EntitySchema:
             raise self._without_key(values)
         return key
 
+    def identity_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of the primary key; raises `UsageError` if one was not read."""
+        if not self._identifying <= values.keys():
+            raise self.partial(values)
+        return {name: values[name] for name in self.identity}
+
     def _without_key(self, values: Mapping[str, Any]) -> UsageError:
         missing = dict.fromkeys(
             component.field.name

@@ -28,10 +28,11 @@ from isotone.errors import (
     TooMany,
     UsageError,
 )
+from isotone.expressions import nodes
 from isotone.model.declaring.adapter import page_core_schema, page_json_schema
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.table import Table
-from isotone.model.expiry import has_expired
+from isotone.model.expiry import has_expired, is_missing
 from isotone.model.key_records import KeyRecords
 from isotone.model.reading.bounds import side_of
 from isotone.model.reading.collections import Family, FamilyQuery
@@ -56,6 +57,7 @@ from isotone.values.size import item_size
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
+    from isotone.model.declaring.schema import EntitySchema
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")
@@ -153,6 +155,27 @@ class Reader:
             return None
         found: Any = schema.from_item(item, require_all_fields=True)
         return found  # type: ignore[no-any-return] # no cast, as this is hot
+
+    def exists(
+        self, schema: EntitySchema, values: Mapping[str, Any], *, consistent: bool
+    ) -> Steps[bool]:
+        """Whether there is an entity with this primary key that has not expired; reads its key alone."""
+        yield from self.records.check((schema,), (schema.primary,))
+        key, tag = schema.identify(values), schema.table.tag
+        needed = [*key, tag]
+        if "expires" in schema.by_role:
+            needed.append(schema.by_role["expires"].attribute)
+        paths = tuple([nodes.Path((name,)) for name in dict.fromkeys(needed)])
+        request = {
+            "TableName": schema.table.name,
+            "Key": key,
+            "ProjectionExpression": nodes.ProjectionNode(paths),
+            "ConsistentRead": consistent,
+        }
+        item: Item | None = (yield Call("GetItem", request)).get("Item")
+        if is_missing(schema, item, self.clock.now()):
+            return False
+        return (item or {}).get(tag, schema.marks[tag]) == schema.marks[tag]
 
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
         """Exactly `size` results; fewer only at the end, or at the query's own limits."""
@@ -577,6 +600,10 @@ class Traversal(Generic[E]):
 
     def step(self) -> Steps[list[E]]:
         """The next results, possibly none; raises `BudgetSpent` if the query's bounds allow no more."""
+        return cast("list[E]", [entity for entity, _ in (yield from self.found())])
+
+    def found(self) -> Steps[list[Found]]:
+        """The next results as `step` returns them, each with its item."""
         read, meter = self._read, self._meter
         if self._request is None or self.is_over:
             return []
@@ -596,13 +623,12 @@ class Traversal(Generic[E]):
             meter.cut(missing)
         if meter.noted:
             meter.settle()
-        entities = cast("list[E]", [entity for entity, _ in found])
-        meter.returned += len(entities)
+        meter.returned += len(found)
         self._start = response.get("LastEvaluatedKey")
         self.is_over = self._start is None or meter.returned == read.most_results
         if self.is_over:
             self._at_end(read, meter)
-        return entities
+        return found
 
 
 def _continued(request: Any, start: Item | None, limit: int | None) -> dict[str, Any]:

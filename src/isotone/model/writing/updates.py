@@ -393,6 +393,22 @@ class Update(_Changing[E]):
         return changed
 
 
+class Touch(Update[E]):
+    """Write what every write sets: the time of the last write, and the version."""
+
+    def __init__(
+        self, target: type[Entity] | EntityKey[Any] | Entity, key: Mapping[str, Any]
+    ) -> None:
+        super().__init__(target, (), key)
+
+    def prepare(self) -> None:
+        if not self.schema.by_role.keys() & {"updated", "version"}:
+            raise UsageError(
+                f"{self.schema.tag} has neither an updated() nor a version() field, so that touch would change "
+                "nothing; declare one, or set a field by update"
+            )
+
+
 class Upsert(Update[E]):
     """Change some fields of an entity, or create it."""
 
