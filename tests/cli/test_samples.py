@@ -8,7 +8,6 @@ import shlex
 import pytest
 
 import isotone as package
-from isotone.cli.connection import embedded_connection
 from isotone.cli.samples import SAMPLES
 from isotone.cli.serving import load
 
@@ -19,9 +18,9 @@ QUESTIONS = {sample.table: sample.question for sample in SAMPLES}
 def samples(tmp_path):
     file = tmp_path / "samples.db"
     with package.open(file, durability="none") as database:
-        load(embedded_connection(database))
+        load(database)
         assert database.check() == []
-        load(embedded_connection(database))  # a second time changes nothing
+        load(database)  # a second time changes nothing
     return file
 
 

@@ -5,23 +5,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from isotone.backends.interface import Backend
 from isotone.errors import UsageError
-
-if TYPE_CHECKING:
-    from isotone.backends.embedded import Database
 
 MEMORY: Final = ":memory:"
 
 _ATTEMPTS: Final = 4  # of a request to a server; few, because a user is waiting at a terminal
 
-Connection = Backend
-
 
 @contextlib.contextmanager
-def connect(source: str, *, create: bool = False) -> Iterator[Connection]:
+def connect(source: str, *, create: bool = False) -> Iterator[Backend]:
     """Open a file, or a server's address, for the length of the block.
 
     A missing file is created only with `create`. Raises `UsageError` for a source that does not exist, and
@@ -44,9 +39,4 @@ def connect(source: str, *, create: bool = False) -> Iterator[Connection]:
     from isotone.backends import embedded
 
     with embedded.open(source) as database:
-        yield embedded_connection(database)
-
-
-def embedded_connection(database: Database) -> Connection:
-    """A connection to a database that is open in this process."""
-    return database
+        yield database

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from isotone.cli.connection import Connection
+from isotone.backends.interface import Backend
 from isotone.cli.keys import table_of
 from isotone.cli.notation import item_text, parse_json, read_item
 from isotone.cli.program import Command, complain
@@ -51,7 +51,7 @@ def _put(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def put_all(connection: Connection, table: str, items: Iterator[Item]) -> int:
+def put_all(connection: Backend, table: str, items: Iterator[Item]) -> int:
     """Write items in batches; returns their number."""
     count = 0
     batch: list[Item] = []
@@ -66,7 +66,7 @@ def put_all(connection: Connection, table: str, items: Iterator[Item]) -> int:
     return count
 
 
-def _put_batch(connection: Connection, table: str, items: list[Item]) -> None:
+def _put_batch(connection: Backend, table: str, items: list[Item]) -> None:
     requests: dict[str, Any] = {table: [{"PutRequest": {"Item": item}} for item in items]}
     while requests:
         answer = connection.execute("BatchWriteItem", {"RequestItems": requests})

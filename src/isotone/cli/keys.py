@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from isotone.cli.connection import Connection
+from isotone.backends.interface import Backend
 from isotone.cli.notation import scalar
 from isotone.errors import UsageError
 from isotone.values.types import AttributeValue, Item
@@ -64,7 +64,7 @@ class Table(NamedTuple):
         return {name: self.keys.value(name, word) for name, word in zip(names, words, strict=True)}
 
 
-def table_of(connection: Connection, name: str) -> Table:
+def table_of(connection: Backend, name: str) -> Table:
     """A table's keys. Raises `UsageError` with a list of all tables if it does not exist."""
     from isotone.errors import ResourceNotFoundException
 
@@ -85,7 +85,7 @@ def table_of(connection: Connection, name: str) -> Table:
     )
 
 
-def table_names(connection: Connection) -> list[str]:
+def table_names(connection: Backend) -> list[str]:
     """The names of all tables, in order."""
     names: list[str] = []
     request: dict[str, Any] = {}

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
+from isotone.backends.interface import Backend
 from isotone.cli.conditions import Plan, parse_conditions, plan_query, plan_scan
-from isotone.cli.connection import Connection
 from isotone.cli.keys import Table, table_of
 from isotone.cli.output import add_format, write_items
 from isotone.cli.program import Command
@@ -36,7 +36,7 @@ def _reading_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(
-    connection: Connection,
+    connection: Backend,
     operation: str,
     table: Table,
     plan: Plan,
@@ -64,7 +64,7 @@ class _Reading:
     """The pages of one request, and their totals."""
 
     def __init__(
-        self, connection: Connection, operation: str, request: dict[str, Any], limit: int | None
+        self, connection: Backend, operation: str, request: dict[str, Any], limit: int | None
     ) -> None:
         self._connection = connection
         self._operation = operation

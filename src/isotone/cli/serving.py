@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from isotone.cli.connection import MEMORY, Connection, embedded_connection
+from isotone.backends.interface import Backend
+from isotone.cli.connection import MEMORY
 from isotone.cli.items import put_all
 from isotone.cli.keys import table_names
 from isotone.cli.program import Command, complain
@@ -159,12 +160,12 @@ def _demo(arguments: argparse.Namespace) -> int:
             print(welcome(what, url), flush=True)
 
     with contextlib.closing(embedded.open(arguments.file)) as database:
-        load(embedded_connection(database))
+        load(database)
         serve(database, arguments.host, arguments.port, ready=ready)
     return 0
 
 
-def load(connection: Connection) -> None:
+def load(connection: Backend) -> None:
     """Create the sample tables that do not exist yet."""
     existing = set(table_names(connection))
     for sample in SAMPLES:

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from isotone.cli.connection import MEMORY, Connection, connect
+from isotone.backends.interface import Backend
+from isotone.cli.connection import MEMORY, connect
 from isotone.cli.keys import table_names
 from isotone.cli.program import COMMANDS, Command, command_of, complain, explanation, parser_of
 from isotone.errors import IsotoneError, UsageError
@@ -58,7 +59,7 @@ def _run(arguments: argparse.Namespace) -> int:
 class Shell:
     """Commands on one connection, and the table in use."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Backend) -> None:
         self._connection = connection
         self._table: str | None = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from isotone.backends.retry import full_jitter, is_transient
 from isotone.codec.ids import uuid7
+from isotone.codec.readable import escape, number_of, ordered_number, unescape
 from isotone.model import streams
 from isotone.model.connecting import aconnect, connect
 from isotone.model.declaring.changes import Change
@@ -15,7 +16,6 @@ from isotone.model.declaring.table import Binary, Global, Local, Number, Table
 from isotone.model.declaring.wire import resolve_alias
 from isotone.model.entity import Entity, upgrade
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
-from isotone.model.ordering import escape, number_of, ordered_number, unescape
 from isotone.model.reading.collections import Family
 from isotone.model.reading.cost import Stats
 from isotone.model.reading.merging import Merge, merge

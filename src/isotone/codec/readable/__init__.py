@@ -8,7 +8,15 @@ exact range of keys for a condition on values. docs/design/format.md describes t
 from isotone.codec.readable.choice import Choice, Flag
 from isotone.codec.readable.identifiers import Ksuid, Ulid, Uuid
 from isotone.codec.readable.interface import SEPARATOR, Codec, HasPrefixes, Measured
-from isotone.codec.readable.numbers import FixedPoint, Float, Integer, Natural, Unpadded
+from isotone.codec.readable.numbers import (
+    FixedPoint,
+    Float,
+    Integer,
+    Natural,
+    Unpadded,
+    number_of,
+    ordered_number,
+)
 from isotone.codec.readable.selection import Operator, Selection, beyond
 from isotone.codec.readable.template import Part, Template
 from isotone.codec.readable.texts import Hex, RawText, Text, escape, unescape
@@ -53,5 +61,7 @@ __all__ = [
     "Written",
     "beyond",
     "escape",
+    "number_of",
+    "ordered_number",
     "unescape",
 ]

@@ -6,10 +6,15 @@
     FixedPoint(99_999, 2, signed=True)     12.5 is 000012.50    -12.5 is -99987.49
     Float()                                1.0 is bff0000000000000
     Unpadded()                             157 is 157, which does not sort
+    ordered_number(Decimal("12.5"))        12801964
 
 A signed number begins with `0`, or with `-` before the complement of its magnitude: `-` sorts below the
 digits, and a greater magnitude has the smaller complement. A descending signed number is written as its
 negative.
+
+`ordered_number` is for keys that a program builds itself, from numbers without a declared width, such as scores. It
+writes DynamoDB's whole range exactly, in the form of the engine's own keys (docs/design/format.md), in hexadecimal. No
+such text is a prefix of another, so any text may follow.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact, InvalidOperation
 from typing import Any, ClassVar, Final, Never, TypeVar
 
+from isotone.codec.keys import decode_number, encode_number
 from isotone.codec.readable.interface import (
     Directed,
     complement,
@@ -28,7 +34,8 @@ from isotone.codec.readable.interface import (
     malformed,
     wrong_type,
 )
-from isotone.errors import OutOfRange, UsageError
+from isotone.errors import MalformedKey, OutOfRange, UsageError
+from isotone.values.number import canonical_number
 
 V = TypeVar("V")
 
@@ -431,3 +438,27 @@ def _clamped(value: V, low: V, high: V) -> tuple[V | None, V | None]:
         None if number < low else min(number, high),
         None if number > high else max(number, low),
     )
+
+
+# Any number
+
+
+def ordered_number(number: Decimal | int) -> str:
+    """The number as text that sorts by value; raises `ValidationException` beyond DynamoDB's range.
+
+    >>> ordered_number(Decimal("-1234.5")) < ordered_number(5) < ordered_number(10)
+    True
+    """
+    return encode_number(canonical_number(str(number))).hex()
+
+
+def number_of(text: str) -> Decimal:
+    """The number in a text from `ordered_number`; raises `MalformedKey` for any other text.
+
+    >>> number_of(ordered_number(Decimal("1234.5")))
+    Decimal('1234.5')
+    """
+    try:
+        return Decimal(decode_number(bytes.fromhex(text)))
+    except (MalformedKey, ValueError):
+        raise MalformedKey(f"{text!r} is not a number as ordered_number writes it") from None
