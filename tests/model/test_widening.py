@@ -115,12 +115,16 @@ def test_queries_see_both_widths_in_one_order(repos: Any) -> None:
     assert [each.number for each in repos.store.all(stars)] == everything
 
 
-def test_what_cannot_be_read_in_order_piece_by_piece_is_refused(repos: Any) -> None:
+def test_pages_have_both_widths(repos: Any) -> None:
+    for number in (5, 1000, 100_000):
+        repos.store.put(Issue(repo="r", number=number, title=f"t{number}"))
     query = Issue.primary.where(Issue.repo == "r")
-    with pytest.raises(UsageError, match="is being widened"):
-        repos.store.page(query, size=2)
-    with pytest.raises(UsageError, match="is being widened"):
-        next(repos.store.iterate(query))
+    first = repos.store.page(query, size=3)
+    assert [each.number for each in first] == [100_000, 1000, 999]
+    second = repos.store.page(query, size=3, cursor=first.cursor)
+    assert [each.number for each in second] == [157, 10, 5]
+    assert repos.store.page(query, size=3, cursor=second.previous).items == first.items
+    assert [each.number for each in repos.store.iterate(query)][-2:] == [2, 1]
 
 
 def test_writes_bring_the_item_first(repos: Any) -> None:

@@ -77,7 +77,7 @@ class Entity:
 
     `unknown` says what happens to attributes of an item that the class does not declare: an entity that was
     read keeps them, and `put` writes them back ("keep"); `put` drops them ("drop"); such an item is not read,
-    but raises `InvalidItem` ("refuse").
+    but raises `InvalidItem` ("refuse"). `was_tag` is a previous `tag`, which items may still have.
     """
 
     __schema__: ClassVar[EntitySchema]
@@ -89,6 +89,7 @@ class Entity:
         tag: str | None = None,
         version: int | None = None,
         unknown: Unknown = "keep",
+        was_tag: str | None = None,
         **more: Any,
     ) -> None:
         super().__init_subclass__(**more)
@@ -96,7 +97,7 @@ class Entity:
         if table is None:
             declaration.check_base(cls)
         else:
-            schema = declaration.declare(cls, table, tag or cls.__name__, version, unknown)
+            schema = declaration.declare(cls, table, tag or cls.__name__, version, unknown, was_tag)
             schema.patterns = {name: Pattern(cls, schema, key) for name, key in schema.keys.items()}
             cls.__schema__ = schema
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from isotone.errors import ConditionalCheckFailedException, KeysChanged
 from isotone.expressions import nodes
 from isotone.model.declaring.keys import BoundKey, StringSlot
-from isotone.model.declaring.previous import previous_bound_key
+from isotone.model.declaring.previous import previous_form
 from isotone.model.declaring.table import Table
 from isotone.model.steps import Call, Steps
 from isotone.model.trees import equal, update_of
@@ -82,7 +82,7 @@ class KeyRecords:
     def accept(self, schema: EntitySchema) -> Steps[None]:
         """Record the keys of an entity as they are declared."""
         if _can_be_recorded(schema.table):
-            yield Call("UpdateItem", _update(schema, forms(schema)))
+            yield Call("UpdateItem", _update(schema, forms(schema), without_previous=True))
             self._records[schema.table] = yield from _read(schema.table)
         self.checked.update(schema.keys.values())
         self.recorded.add(schema)
@@ -161,11 +161,21 @@ def _read(table: Table) -> Steps[Item]:
     return item
 
 
-def _update(schema: EntitySchema, declared: Forms, before: Any = _WHATEVER) -> dict[str, Any]:
-    """The request that records keys, if those `before` are still recorded."""
+def _update(
+    schema: EntitySchema,
+    declared: Forms,
+    before: Any = _WHATEVER,
+    *,
+    without_previous: bool = False,
+) -> dict[str, Any]:
+    """The request that records keys, if those `before` are still recorded, instead of those of a previous tag."""
     table, attribute = schema.table, _attribute(schema)
     members = {table.tag: {"S": MARK}, attribute: to_wire(declared)}
-    sets = [nodes.Set(nodes.Path((name,)), nodes.Literal(each)) for name, each in members.items()]
+    sets: list[nodes.Action] = [
+        nodes.Set(nodes.Path((name,)), nodes.Literal(each)) for name, each in members.items()
+    ]
+    if without_previous:
+        sets += [nodes.Remove(nodes.Path((_PREFIX + tag,))) for tag in schema.tags[1:]]
     request = {"TableName": table.name, "Key": _key(table), "UpdateExpression": update_of(sets)}
     return (
         request
@@ -177,15 +187,15 @@ def _update(schema: EntitySchema, declared: Forms, before: Any = _WHATEVER) -> d
 def _undeclared(table: Table, record: Item) -> list[str]:
     """The entities that are recorded, and that this program does not declare."""
     tags = [name.removeprefix(_PREFIX) for name in record if name.startswith(_PREFIX)]
-    return [tag for tag in tags if tag not in table.entities]
+    return [tag for tag in tags if table.entity_of(tag) is None]
 
 
 def _stored_forms(schema: EntitySchema, record: Item) -> Forms | None:
-    attribute = _attribute(schema)
-    if attribute not in record:
-        return None
-    recorded: Forms = from_wire(record[attribute])
-    return recorded
+    for tag in schema.tags:
+        if _PREFIX + tag in record:
+            recorded: Forms = from_wire(record[_PREFIX + tag])
+            return recorded
+    return None
 
 
 # Forms
@@ -222,14 +232,15 @@ def key_differences(schema: EntitySchema, key: BoundKey, record: Item) -> list[s
     if recorded is None:
         return [
             f"{tag}, which this program does not declare, has the same primary key, so if {schema.tag} is "
-            f"its new name, declare class {schema.entity.__name__}(…, tag={tag!r})"
+            f"its new name, declare class {schema.entity.__name__}(…, tag={tag!r}), or was_tag={tag!r} and run "
+            "store.rewrite"
             for tag in _undeclared(schema.table, record)
             if key.index is None and from_wire(record[_PREFIX + tag]).get("primary") == _form(key)
         ]
     before = recorded.get(_name(key))
     if before is None:
         return [f"{_title(key)} is new, and items written before have no entry in it"]
-    previous = previous_bound_key(key)
+    previous = previous_form(schema, key)
     if previous is not None and _merged(before, _form(previous)) is not None:
         return []  # `was` is declared, so both are read
     declared = _form(key)

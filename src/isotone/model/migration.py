@@ -18,19 +18,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from isotone.clock import Clock
-from isotone.errors import AlreadyExists, TooMany, UsageError, WriteRefused
-from isotone.expressions import Condition as CompiledCondition
+from isotone.errors import AlreadyExists, UsageError, WriteRefused
 from isotone.expressions import nodes
-from isotone.model.declaring.conditions import Condition, all_of
 from isotone.model.declaring.entity_key import EntityKey
-from isotone.model.declaring.previous import previous_bound_key, previous_key, previous_schema
+from isotone.model.declaring.previous import previous_key
 from isotone.model.key_records import KeyRecords
-from isotone.model.reading.bounds import bounds
-from isotone.model.reading.cost import Stats
-from isotone.model.reading.queries import Query, Read
 from isotone.model.reading.reader import FetchProgress, Reader
 from isotone.model.steps import Call, Steps
 from isotone.model.trees import absent
@@ -43,11 +38,10 @@ from isotone.model.writing.write import (
     action,
     key_in,
     pins,
-    place_of,
     read_item,
     schema_of,
 )
-from isotone.values.types import Item, sort_key
+from isotone.values.types import Item
 
 if TYPE_CHECKING:
     from isotone.model.declaring.schema import EntitySchema
@@ -55,7 +49,6 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="Entity")
 R = TypeVar("R")
-Q = TypeVar("Q", bound=Read[Any])
 
 MARK: Final = "_widening"
 _COUNTS: Final = ("seen", "rewritten", "conflicts")
@@ -79,11 +72,6 @@ class Rewritten:
 RewritingProgress = Callable[[Rewritten], None]
 
 
-def is_migrating(schema: EntitySchema) -> bool:
-    """Whether items of the entity may be stored under a previous key."""
-    return previous_schema(schema) is not None
-
-
 # Writing
 
 
@@ -97,7 +85,7 @@ def migrate_and_execute(write: Write[R], clock: Clock) -> Steps[R]:
 def migrate_keys(writes: Sequence[Write[Any]], clock: Clock) -> Steps[None]:
     """Migrate the items of writes to their current keys."""
     for write in writes:
-        if is_migrating(write.schema):
+        if write.schema.previous is not None:
             for key in (write.key, write.target):
                 if key is not None:
                     yield from migrate_key(write.schema, key, clock)
@@ -206,7 +194,7 @@ def get_by_keys(
     wanted = _keys_in(keys)
     found = yield from reader.get_by_keys(wanted, consistent=consistent, progress=progress)
     for place, key in enumerate(wanted):
-        if found[place] is None and is_migrating(key.__schema__):
+        if found[place] is None and key.__schema__.previous is not None:
             fields = dict(key.fields)
             found[place] = yield from get(reader, key.entity, fields, consistent=consistent)
     return found
@@ -234,85 +222,6 @@ def _get_previous(schema: EntitySchema, key: Item, *, consistent: bool) -> Steps
     return item
 
 
-def has_two_widths(read: Read[E]) -> TypeGuard[Query[E]]:
-    """Whether a read covers keys of two widths, which have no common order."""
-    return isinstance(read, Query) and any(map(previous_bound_key, read.keys))
-
-
-def check_one_width(read: Read[Any]) -> None:
-    """Refuse a read page by page while keys have two widths."""
-    if has_two_widths(read):
-        raise UsageError(
-            f"{read.name} is being widened, so its keys have two widths and no common order; until "
-            "store.widen(…) is complete and `was` is removed, read it with all, first or count"
-        )
-
-
-def read_all(reader: Reader, read: Query[E], at_most: int | None = None) -> Steps[list[E]]:
-    """`Reader.all` under either key, in the order of the current one."""
-    if len(read.keys) != 1:
-        check_one_width(read)
-    previous = yield from reader.all(_previous_query(read))
-    present = yield from reader.all(_whole(read))
-    both = _merged(read, previous, present)
-    if at_most is not None and len(both) > at_most:
-        raise TooMany(f"{read.name} has {len(both)} results, more than {at_most}", Stats())
-    return both
-
-
-def read_first(reader: Reader, read: Query[E]) -> Steps[E | None]:
-    """`Reader.first` under either key."""
-    results = yield from read_all(reader, read)
-    return results[0] if results else None
-
-
-def count(reader: Reader, read: Query[Any]) -> Steps[int]:
-    """`Reader.count` under either key."""
-    return len((yield from read_all(reader, read)))
-
-
-def _previous_query(read: Query[E]) -> Query[E]:
-    """The same query of the previous key."""
-    key = previous_bound_key(read.keys[0])
-    assert key is not None
-    return replace(_whole(read), keys=(key,), bounds=bounds(key, read.asked))
-
-
-def _whole(read: Q) -> Q:
-    """All that a read covers: keys of two widths have no common order, so there is no first of them."""
-    return replace(read, selected=None, most_results=None)
-
-
-def _merged(read: Query[E], previous: Iterable[E], present: Iterable[E]) -> list[E]:
-    """The entities under either key, each once, in the order of the current key.
-
-    The previous key must be read first, so that entities migrated in between are not missed.
-    """
-    (schema,) = read.schemas
-    by_place = {
-        place_of(schema, schema.primary_key(entity.__dict__)): entity
-        for group in (previous, present)
-        for entity in group
-    }
-    entities = list(by_place.values())
-    conditions = all_of(tuple(each for each in read.asked if _is_on_widened(each)))
-    if conditions is not None:
-        matches = CompiledCondition.from_node(conditions.node()).matches
-        entities = [each for each in entities if matches(schema.to_item(each.__dict__), {})]
-    slots = read.keys[0].sort
-
-    def order(entity: E) -> list[Any]:
-        """The sort key that the entity has when it is rewritten, as something that compares."""
-        return [sort_key(slot.encode(entity.__dict__) or {}) for slot in slots]
-
-    entities.sort(key=order, reverse=read.backward)
-    return entities if read.most_results is None else entities[: read.most_results]
-
-
-def _is_on_widened(condition: Condition) -> bool:
-    return any(field.options.was is not None for field in condition.fields())
-
-
 # Rewriting a whole table
 
 
@@ -324,7 +233,7 @@ def widen(
 ) -> Steps[Rewritten]:
     """See `Operations.widen`."""
     schema = schema_of(entity)
-    if not is_migrating(schema):
+    if schema.previous is None:
         raise UsageError(
             f"no key of {schema.tag} is being widened; declare field(max=<new>, was=<previous>) first"
         )

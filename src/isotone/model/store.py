@@ -33,13 +33,7 @@ from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.table import Table
 from isotone.model.entity import Entity
-from isotone.model.migration import (
-    check_one_width,
-    has_two_widths,
-    is_migrating,
-    migrate_and_execute,
-    migrate_keys,
-)
+from isotone.model.migration import migrate_and_execute, migrate_keys
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.reading import merging, scanning
 from isotone.model.reading.collections import Family, FamilyQuery
@@ -86,7 +80,7 @@ class Operations(Host[M_co]):
     def _write(self, write: Write[R]) -> Steps[R]:
         if write.schema not in self._reader.records.recorded:
             return self._first_write(write)
-        if is_migrating(write.schema):
+        if write.schema.previous is not None:
             return migrate_and_execute(write, self.clock)
         return execute(write, self.clock)
 
@@ -292,7 +286,6 @@ class Operations(Host[M_co]):
 
             store.update_all(Order.by_status.where(…), Order.status.set("SHIPPED"))
         """
-        check_one_width(read)
         return bulk.update_all(self._reader, read, changes, when, self._write, parallel, progress)
 
     @operation
@@ -312,7 +305,6 @@ class Operations(Host[M_co]):
 
             store.delete_all(Order.primary.where(Order.customer_id == "2b5a41c0"))
         """
-        check_one_width(read)
         return bulk.delete_all(self._reader, read, when, self._write, parallel, progress)
 
     def transaction(self) -> Transaction[M_co]:
@@ -377,8 +369,6 @@ class Operations(Host[M_co]):
         )
 
     # Reading
-    #
-    # While keys have two widths, only complete results can be merged, so reads by pages are refused.
 
     @operation
     def get(
@@ -403,7 +393,7 @@ class Operations(Host[M_co]):
         entity: Any = target
         if values or not isinstance(target, type):
             entity, key = class_and_key("get", target, values, key)
-        if is_migrating(schema_of(entity)):
+        if schema_of(entity).previous is not None:
             return migration.get(self._reader, entity, key, consistent=consistent)
         return self._reader.get(entity, key, consistent=consistent)
 
@@ -424,7 +414,7 @@ class Operations(Host[M_co]):
         of: Any = targets
         if keys is None:
             return migration.get_by_keys(self._reader, of, consistent=consistent, progress=progress)
-        if is_migrating(schema_of(of)):
+        if schema_of(of).previous is not None:
             return migration.get_many(
                 self._reader, of, keys, consistent=consistent, progress=progress
             )
@@ -454,7 +444,7 @@ class Operations(Host[M_co]):
         if not isinstance(target, type):
             entity, key = class_and_key("exists", target, (), key)
         schema = schema_of(entity)
-        if is_migrating(schema):
+        if schema.previous is not None:
             return migration.exists(self._reader, entity, key, consistent=consistent)
         return self._reader.exists(schema, key, consistent=consistent)
 
@@ -466,7 +456,7 @@ class Operations(Host[M_co]):
         """
         schema = schema_of_instance(entity)
         key = schema.identity_of(entity.__dict__)
-        get = migration.get if is_migrating(schema) else Reader.get
+        get = migration.get if schema.previous is not None else Reader.get
         stored = yield from get(self._reader, type(entity), key, consistent=consistent)
         if stored is None:
             raise NotFound(f"{described(schema, schema.identify(key))} does not exist any more")
@@ -487,7 +477,6 @@ class Operations(Host[M_co]):
     def _page(self, read: Read[E] | Merge[E], size: int, cursor: str | None) -> Steps[Page[E]]:
         if isinstance(read, Merge):
             return merging.page(self._reader, read, size, cursor)
-        check_one_width(read)
         return self._reader.page(read, size=size, cursor=cursor)
 
     @iteration
@@ -517,7 +506,6 @@ class Operations(Host[M_co]):
         if isinstance(read, Merge):
             traversal = MergeTraversal(self._reader, read)
         else:
-            check_one_width(read)
             traversal = self._reader.traverse(read)
         while not traversal.is_over:
             yield traversal.step()
@@ -527,8 +515,6 @@ class Operations(Host[M_co]):
         """Return all results; raises `TooMany` if there are more than `at_most`."""
         if isinstance(read, Merge):
             return merging.read_all(self._reader, read, at_most)
-        if has_two_widths(read):
-            return migration.read_all(self._reader, read, at_most)
         return self._reader.all(read, at_most=at_most)
 
     @operation
@@ -536,8 +522,6 @@ class Operations(Host[M_co]):
         """Return the first result, or None."""
         if isinstance(read, Merge):
             return merging.read_first(self._reader, read)
-        if has_two_widths(read):
-            return migration.read_first(self._reader, read)
         return self._reader.first(read)
 
     @operation
@@ -545,8 +529,6 @@ class Operations(Host[M_co]):
         """Count the results. Cost: as much as reading them."""
         if isinstance(read, Merge):
             return merging.count(self._reader, read)
-        if has_two_widths(read):
-            return migration.count(self._reader, read)
         return self._reader.count(read)
 
     @operation
@@ -554,7 +536,6 @@ class Operations(Host[M_co]):
         self, query: FamilyQuery[P, C], *, children: int | None = None
     ) -> Steps[Family[P, C]]:
         """Return a parent and the children nearest to it, at most `children` of them, in one read."""
-        check_one_width(query)
         return self._reader.family(query, children=children)
 
     @operation
@@ -563,7 +544,6 @@ class Operations(Host[M_co]):
 
         Raises `TooLarge` with its size if it has more than `at_most` bytes.
         """
-        check_one_width(read)
         return self._reader.load(read, at_most=at_most)
 
     @iteration
@@ -806,7 +786,6 @@ class Calls(Operations[Composes], Composes):
 
     def traverse(self, read: Read[E]) -> Traversal[E]:
         """A traversal of all results of a read; each `step()` makes one request."""
-        check_one_width(read)
         return self._reader.traverse(read)
 
     def cursor_after(self, query: Query[Any], /, **values: Any) -> str:

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, cast
 from typing_extensions import TypeVar
 
 from isotone.backends.interface import Response
-from isotone.errors import MalformedKey, ResourceNotFoundException, UsageError
+from isotone.errors import ResourceNotFoundException, UsageError
+from isotone.model.declaring.previous import fits
 from isotone.model.declaring.table import Table
 from isotone.model.key_records import is_record
 from isotone.model.steps import Call, Steps, poll_pauses
@@ -135,13 +136,13 @@ class Event(Generic[E]):
             return self._schema_of_keys()
         tag = image.get(self.table.tag)
         if tag is not None:
-            return self.table.entities.get(tag.get("S", ""))
+            return self.table.entity_of(tag.get("S", ""))
         only = tuple(self.table.entities.values())
         return only[0] if len(only) == 1 else self._schema_of_keys()
 
     def _schema_of_keys(self) -> EntitySchema | None:
         known = self.table.entities.values()
-        fitting = [schema for schema in known if _fits(schema, self._change["Keys"])]
+        fitting = [schema for schema in known if fits(schema, self._change["Keys"])]
         return fitting[0] if len(fitting) == 1 else None
 
     def _entity(self, member: str) -> E | None:
@@ -167,16 +168,6 @@ def _repaired_value(value: Any) -> Any:
     if "L" in value:
         return {"L": [_repaired_value(each) for each in value["L"]]}
     return value
-
-
-def _fits(schema: EntitySchema, keys: Item) -> bool:
-    """Whether the entity writes keys of this form."""
-    try:
-        for slot in schema.primary.slots:
-            slot.parse(keys[slot.attribute.name])
-    except (MalformedKey, KeyError):
-        return False
-    return True
 
 
 _EMPTY_PAGES: Final = 3  # consecutive, after which an open shard counts as read

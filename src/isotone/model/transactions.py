@@ -28,7 +28,7 @@ from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey, unpacked
 from isotone.model.expiry import is_missing
 from isotone.model.key_records import KeyRecords
-from isotone.model.migration import is_migrating, migrate_key, migrate_keys
+from isotone.model.migration import migrate_key, migrate_keys
 from isotone.model.operation import Awaits, Host, Waits, operation
 from isotone.model.steps import CONTENTION, Call, Steps
 from isotone.model.trees import absent, unchanged
@@ -294,7 +294,7 @@ def get_together(
     for schema, place in wanted:
         if schema.primary not in records.checked:
             yield from records.check((schema,), (schema.primary,))
-        if is_migrating(schema):
+        if schema.previous is not None:
             yield from migrate_key(schema, gets[place]["Get"]["Key"], clock)
     responses = yield from _read_together(list(gets.values()))
     answers, now = dict(zip(gets, responses, strict=True)), clock.now()

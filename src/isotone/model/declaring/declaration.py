@@ -6,12 +6,14 @@ import inspect
 import sys
 import typing
 from collections.abc import Container
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from isotone.errors import UsageError
 from isotone.model.declaring import previous
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey, Key, Slot, StringSlot, bind_key, declared_values
+from isotone.model.declaring.previous import collision
 from isotone.model.declaring.schema import EntitySchema, Unknown, Upgrade
 from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
 
@@ -23,12 +25,18 @@ OWNER_ATTRIBUTE: Final = "_owner"
 
 
 def declare(
-    entity: type[Entity], table: Table, tag: str, version: int | None, unknown: Unknown = "keep"
+    entity: type[Entity],
+    table: Table,
+    tag: str,
+    version: int | None,
+    unknown: Unknown = "keep",
+    was_tag: str | None = None,
 ) -> EntitySchema:
     """The schema of an entity class; raises `UsageError` for an invalid declaration."""
     try:
         fields = _fields(entity, table)
-        keys = {key.name: bind_key(key, table, tag) for key in _members(entity, Key).values()}
+        declared: dict[str, Key] = _members(entity, Key)
+        keys = {key.name: bind_key(key, table, tag) for key in declared.values()}
         _check_primary(keys)
         if unknown not in get_args(Unknown):
             raise UsageError(
@@ -37,9 +45,9 @@ def declare(
         upgrades = _upgrades(entity, version or 1)
         schema = EntitySchema(entity, table, tag, fields, keys, version, upgrades, unknown)
         _check_keys(schema)
-        _check_neighbours(schema)
         _check_unique(schema)
-        previous.check(schema)
+        previous.bind(schema, declared, was_tag)
+        _check_neighbours(schema)
     except UsageError as error:
         raise UsageError(f"{entity.__name__}: {error}") from None
     _enter(schema)
@@ -112,17 +120,19 @@ def _check_primary(keys: dict[str, BoundKey]) -> None:
 def _enter(schema: EntitySchema) -> None:
     """Register the entity with its table; raises if its items would sort between a parent and its children."""
     entities = schema.table.entities
-    previous = entities.get(schema.tag)
-    if previous is not None:
+    replaced = entities.get(schema.tag)
+    if replaced is not None:
         schema.table.redeclared.add(schema.tag)
     entities[schema.tag] = schema
+    if schema.previous is not None and schema.previous.tag != schema.tag:
+        schema.table.previous_tags[schema.previous.tag] = schema
     try:
         for collection in schema.table.collections.values():
             collection.check_places()
     except UsageError as error:
         del entities[schema.tag]
-        if previous is not None:
-            entities[schema.tag] = previous
+        if replaced is not None:
+            entities[schema.tag] = replaced
         raise UsageError(f"{schema.entity.__name__}: {error}") from None
 
 
@@ -361,12 +371,13 @@ def _check_neighbours(schema: EntitySchema) -> None:
     for tag, other in tuple(schema.table.entities.items()):  # other threads define entities as well
         if tag == schema.tag:
             continue  # the class is defined again, in a notebook or a reloaded module
-        reason = _collision(schema.primary, other.primary)
-        if reason is not None:
-            raise UsageError(
-                f"its primary key could also be that of {tag}: {reason}; give one of them another literal "
-                "in the same place"
-            )
+        for one, its in product(_primary_keys(schema), _primary_keys(other)):
+            reason = collision(one, its)
+            if reason is not None:
+                raise UsageError(
+                    f"its primary key could also be that of {tag}: {reason}; give one of them another literal "
+                    "in the same place"
+                )
         _check_overloading(schema, other)
 
 
@@ -381,14 +392,9 @@ def _check_overloading(schema: EntitySchema, other: EntitySchema) -> None:
             )
 
 
-def _collision(one: BoundKey, other: BoundKey) -> str | None:
-    """Why two keys can be equal, or None if some slot distinguishes them."""
-    reasons = []
-    for slot, its in zip(one.slots, other.slots, strict=False):
-        if not (isinstance(slot, StringSlot) and isinstance(its, StringSlot)):
-            continue
-        reason = slot.template.is_ambiguous_with(its.template)
-        if reason is None:
-            return None
-        reasons.append(reason)
-    return "; ".join(reasons) or "nothing in the keys tells them apart"
+def _primary_keys(schema: EntitySchema) -> list[BoundKey]:
+    """The primary key of an entity, and the previous one."""
+    keys = [schema.primary]
+    if schema.previous is not None and schema.previous.primary is not schema.primary:
+        keys.append(schema.previous.primary)
+    return keys

@@ -51,6 +51,7 @@ class Key:
     """
 
     index: str | None = None
+    previous: tuple[Key, ...] = ()  # not a Key itself, which is a descriptor
 
     def __init__(self, *partition: Part, separator: str = readable.SEPARATOR) -> None:
         self.partition = partition
@@ -64,6 +65,18 @@ class Key:
         """The parts of the sort key, the most significant first; `separator` replaces the key's own."""
         self.sorted_by = parts
         self.sort_separator = self.separator if separator is None else separator
+        return self
+
+    def was(self, previous: Key) -> Self:
+        """Declare the previous form of the key, under which items may still be stored.
+
+        They are read under either key, and migrated when they are written; `store.rewrite` migrates all.
+
+        >>> Key("ORDERS", customer).sort(number).was(Key("CUSTOMER", customer).sort(number))  # doctest: +SKIP
+        """
+        if not isinstance(previous, Key):
+            raise UsageError(f"was({previous!r}) is not a key; write was(Key(…).sort(…))")
+        self.previous = (previous,)
         return self
 
     def __set_name__(self, owner: type, name: str) -> None:

@@ -1,94 +1,153 @@
-"""Previous keys, before they were widened: `field(max=9_999_999, was=99_999)`.
+"""Previous keys and tags of an entity, under which its items may still be stored.
 
-While `was` is declared, items may have keys of either width. A previous key is the current key with the
-previous maximum.
+    class Order(Entity, table=shop, was_tag="Purchase"):
+        customer: Attr[str] = field()
+        number: Attr[int] = field(max=9_999_999, was=99_999)
+
+        primary = Key("ORDERS", customer).sort("ORDER", number).was(
+            Key("CUSTOMER", customer).sort("ORDER", number)
+        )
+
+What `was` declares makes a second schema of the entity, `schema.previous`: the same fields with the previous
+keys. Reads look under both keys; writes migrate an item to the current one first; `store.rewrite` migrates all.
+
+A previous primary key is made of the same fields, so that each key has one previous form. The two forms
+must differ, or be equal for the same values only; otherwise an item could take the place of another one.
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from isotone.codec import readable
 from isotone.codec.readable import Measured
 from isotone.errors import OutOfRange, UsageError
-from isotone.model.declaring.keys import BoundKey, Component, Slot, StringSlot
+from isotone.model.declaring.keys import (
+    BoundKey,
+    Component,
+    Key,
+    NativeSlot,
+    Slot,
+    StringSlot,
+    bind_key,
+)
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
     from isotone.model.declaring.schema import EntitySchema
 
 
-@lru_cache(maxsize=1024)
-def previous_schema(schema: EntitySchema) -> EntitySchema | None:
-    """The schema with its previous keys; None if none is being widened."""
-    keys = {name: previous_bound_key(key) for name, key in schema.keys.items()}
-    if not any(keys.values()):
-        return None
-    previous = copy.copy(schema)
-    previous.keys = {name: keys[name] or key for name, key in schema.keys.items()}
-    previous.primary = previous.keys[schema.primary.name]
-    previous.indexes = [previous.keys[key.name] for key in schema.indexes]
-    return previous
+def bind(schema: EntitySchema, declared: Mapping[str, Key], was_tag: str | None) -> None:
+    """Give a schema its previous one, if the class declares any; raises `UsageError`."""
+    _check_fields(schema)
+    keys = _previous_keys(schema, declared)
+    if was_tag is not None:
+        _check_tag(schema, was_tag)
+    elif all(keys[name] is key for name, key in schema.keys.items()):
+        return
+    previous = copy.copy(schema)  # before it has cached what depends on its keys
+    previous.keys = keys
+    previous.primary = keys[schema.primary.name]
+    previous.indexes = [keys[key.name] for key in schema.indexes]
+    if was_tag is not None:
+        previous.tag = was_tag
+        previous.marks = {**schema.marks, schema.table.tag: {"S": was_tag}}
+    if previous.primary is not schema.primary:
+        _check_primary(schema.primary, previous.primary)
+    for key, before in zip(schema.indexes, previous.indexes, strict=True):
+        _check_index(key, before)
+    schema.previous = previous
 
 
-@lru_cache(maxsize=4096)
-def previous_bound_key(key: BoundKey) -> BoundKey | None:
-    """The previous form of a key; None if it is not being widened."""
-    if not any(_is_widened(slot) for slot in key.slots):
+def previous_form(schema: EntitySchema, key: BoundKey) -> BoundKey | None:
+    """The previous form of a key; None if it has none."""
+    previous = schema.previous
+    if previous is None or key.name not in previous.keys:
         return None
-    return replace(
-        key,
-        partition=tuple(map(_previous_slot, key.partition)),
-        sort=tuple(map(_previous_slot, key.sort)),
-    )
+    before = previous.keys[key.name]
+    return None if before is key else before
 
 
 def previous_key(schema: EntitySchema, key: Item) -> Item | None:
     """The previous primary key under which an item may still be stored; None if there is none."""
-    previous = previous_schema(schema)
+    previous = schema.previous
     if previous is None or previous.primary is schema.primary:
         return None
+    before = converted(key, schema.primary, previous.primary)
+    return None if before == key else before
+
+
+def converted(item: Item, source: BoundKey, target: BoundKey) -> Item | None:
+    """The attributes of a key in another form; None if that form cannot have the values.
+
+    Raises `MalformedKey` if the item's attributes do not have the form of the source.
+    """
     values: dict[str, Any] = {}
-    for slot in schema.primary.slots:
-        values.update(slot.parse(key[slot.attribute.name]))
+    for slot in source.slots:
+        values.update(slot.parse(item[slot.attribute.name]))
     try:
-        return previous.primary_key(values)
+        return target.encode(values)
     except OutOfRange:
-        return None  # out of the previous range
+        return None
 
 
 def fits(schema: EntitySchema, item: Item) -> bool:
-    """Whether the item's primary key has the form of the entity's, also while that is widened."""
-    previous = previous_schema(schema)
+    """Whether the item's primary key has the form of the entity's, present or previous."""
     return schema.primary.has_form_of(item) or (
-        previous is not None and previous.primary.has_form_of(item)
+        schema.previous is not None and schema.previous.primary.has_form_of(item)
     )
 
 
-def check(schema: EntitySchema) -> None:
-    """Refuse a `was` without effect; called at definition."""
-    for field in schema.fields.values():
-        was = field.options.was
-        if was is None:
-            continue
-        if field.options.max is None or was >= field.options.max:
-            raise UsageError(
-                f"field {field.name!r} cannot be widened from {was} to {field.options.max}; "
-                "`was` is the previous maximum, `max` the new, larger one"
-            )
+# The previous keys
 
 
-def _is_widened(slot: Slot) -> bool:
-    return isinstance(slot, StringSlot) and any(
-        component.field.options.was is not None for component in slot.components
-    )
+def _previous_keys(schema: EntitySchema, declared: Mapping[str, Key]) -> dict[str, BoundKey]:
+    """Each key in its previous form; the key itself if it has none."""
+    bound = {name: _declared(schema, key) for name, key in declared.items()}
+    primary = bound[schema.primary.name]
+    # An index may have attributes of the primary key, such as the partition of a local index.
+    shared = {} if primary is None else {slot.attribute.name: slot for slot in primary.slots}
+    return {
+        name: _previous(bound[name] or key, {} if key is schema.primary else shared)
+        for name, key in schema.keys.items()
+    }
+
+
+def _declared(schema: EntitySchema, key: Key) -> BoundKey | None:
+    """The previous key that `Key.was` declares."""
+    if not key.previous:
+        return None
+    (before,) = key.previous
+    if before.index not in (None, key.index):
+        raise UsageError(
+            f"key {key.name!r} is on index {key.index!r} and was on {before.index!r}; declare both indexes "
+            "until all items are in the new one"
+        )
+    before = copy.copy(before)
+    before.index, before.name = key.index, key.name
+    before.when = key.when if before.when is None else before.when
+    if repr(before.when) != repr(key.when):
+        raise UsageError(
+            f"key {key.name!r} had another condition when=, so entries are missing that no read could find; leave "
+            "was(…) out, and run store.rewrite before the index is read"
+        )
+    return bind_key(before, schema.table, schema.tag)
+
+
+def _previous(key: BoundKey, shared: Mapping[str, Slot]) -> BoundKey:
+    """A key with the attributes of the previous primary key, and with previous widths."""
+    partition = tuple(_previous_slot(shared.get(s.attribute.name, s)) for s in key.partition)
+    sort = tuple(_previous_slot(shared.get(slot.attribute.name, slot)) for slot in key.sort)
+    if partition == key.partition and sort == key.sort:
+        return key
+    return replace(key, partition=partition, sort=sort)
 
 
 def _previous_slot(slot: Slot) -> Slot:
-    if not isinstance(slot, StringSlot):
+    if not isinstance(slot, StringSlot) or not any(map(_is_widened, slot.components)):
         return slot
     components = iter(slot.components)
     template = readable.Template(
@@ -102,9 +161,102 @@ def _previous_slot(slot: Slot) -> Slot:
 
 
 def _previous_codec(codec: readable.Codec[Any], component: Component) -> readable.Codec[Any]:
-    was = component.field.options.was
-    if was is None or not isinstance(codec, Measured):
+    if not _is_widened(component) or not isinstance(codec, Measured):
         return codec
     # Each codec that measures is a dataclass with a maximum, which its protocol cannot express.
-    narrower: readable.Codec[Any] = replace(codec, maximum=was)  # type: ignore[type-var]
+    narrower: readable.Codec[Any] = replace(  # type: ignore[type-var]
+        codec, maximum=component.field.options.was
+    )
     return narrower
+
+
+def _is_widened(component: Component) -> bool:
+    return component.field.options.was is not None
+
+
+# Checks, at definition
+
+
+def _check_fields(schema: EntitySchema) -> None:
+    """Refuse a `was` of a field without effect."""
+    for field in schema.fields.values():
+        was = field.options.was
+        if was is None:
+            continue
+        if field.options.max is None or was >= field.options.max:
+            raise UsageError(
+                f"field {field.name!r} cannot be widened from {was} to {field.options.max}; "
+                "`was` is the previous maximum, `max` the new, larger one"
+            )
+
+
+def _check_tag(schema: EntitySchema, was_tag: str) -> None:
+    if was_tag == schema.tag:
+        raise UsageError(f"was_tag={was_tag!r} is the present tag; give the previous one")
+    if was_tag in schema.table.entities:
+        raise UsageError(
+            f"was_tag={was_tag!r} is the tag of another entity of {schema.table!r}, whose items it would take"
+        )
+
+
+def _check_primary(key: BoundKey, before: BoundKey) -> None:
+    """Each value has one key of either form, and no key belongs to two values."""
+    if key.component_names != before.component_names:
+        others = ", ".join(sorted(key.component_names ^ before.component_names))
+        raise UsageError(
+            f"key {key.name!r} and the key that it was are not made of the same fields ({others}), so the one does "
+            "not tell the other; leave was(…) out, and run store.rewrite while no program uses the entity"
+        )
+    reason = collision(key, before)
+    if reason is not None and not all(map(_coincide, key.slots, before.slots)):
+        raise UsageError(
+            f"key {key.name!r} of one item could equal the previous key of another one: {reason}; begin the new "
+            "key with another literal"
+        )
+
+
+def _check_index(key: BoundKey, before: BoundKey) -> None:
+    """Each item that has an entry under the current key had one under the previous key."""
+    parts = [component.field for component in before.components]
+    optional = [f for f in parts if f.wire.optional and f.name not in key.component_names]
+    if optional:
+        raise UsageError(
+            f"key {key.name!r} had no entries without {optional[0].name}, which no read could find; leave was(…) out, "
+            "and run store.rewrite before the index is read"
+        )
+
+
+def collision(one: BoundKey, other: BoundKey) -> str | None:
+    """Why two keys can be equal, or None if some slot distinguishes them."""
+    reasons = []
+    for slot, its in zip(one.slots, other.slots, strict=False):
+        if not (isinstance(slot, StringSlot) and isinstance(its, StringSlot)):
+            continue
+        reason = slot.template.is_ambiguous_with(its.template)
+        if reason is None:
+            return None
+        reasons.append(reason)
+    return "; ".join(reasons) or "nothing in the keys tells them apart"
+
+
+def _coincide(slot: Slot, before: Slot) -> bool:
+    """Whether two slots that write the same text do so for the same values."""
+    if isinstance(slot, NativeSlot) or isinstance(before, NativeSlot):
+        return slot.components[0].field is before.components[0].field
+    ours = [component.field.name for component in slot.components]
+    theirs = [component.field.name for component in before.components]
+    return (
+        ours == theirs
+        and slot.template.literals == before.template.literals
+        and all(map(_is_same_number, slot.template.codecs, before.template.codecs))
+    )
+
+
+_DECIMAL = (readable.Natural, readable.Unpadded)
+
+
+def _is_same_number(codec: readable.Codec[Any], before: readable.Codec[Any]) -> bool:
+    if codec == before:
+        return True
+    both_decimal = isinstance(codec, _DECIMAL) and isinstance(before, _DECIMAL)
+    return both_decimal and codec.ascending and before.ascending

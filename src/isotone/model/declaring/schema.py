@@ -63,6 +63,8 @@ class EntitySchema:
         self.primary = next(key for key in keys.values() if key.index is None)
         self.identity = {field.name: field for field in self.primary.fields}
         self.indexes = [key for key in keys.values() if key.index is not None]
+        self.previous: EntitySchema | None = None
+        """The schema with the previous keys and tag, if the class declares any: see `previous`."""
         self.patterns: dict[str, Pattern[Any]] = {}
         """The class attribute of each key, by its name; `Entity` fills it."""
         self.by_role = {field.options.role: field for field in fields.values()}
@@ -76,6 +78,12 @@ class EntitySchema:
         if self.version > 1:
             self.marks[VERSION_ATTRIBUTE] = {"N": str(version)}
         self._decoders_of: dict[frozenset[str] | None, _Decoders] = {}
+
+    @cached_property
+    def tags(self) -> tuple[str, ...]:
+        """The tags that its items may have."""
+        previous = self.previous
+        return (self.tag,) if previous is None else tuple({self.tag: 0, previous.tag: 0})
 
     @cached_property
     def required(self) -> frozenset[str]:
@@ -439,11 +447,20 @@ class EntitySchema:
                 try:
                     parsed[slot] = slot.parse(value)
                 except MalformedKey as error:
+                    if self.previous is not None and self._was_of_form(slot.attribute.name, value):
+                        continue  # the slot in its previous form comes later
                     if is_whole and not options.required and slot not in self.primary.slots:
                         continue
                     raise _OtherForm(slot.attribute.name, value, error) from None
             return parsed[slot][name]
         return MISSING
+
+    def _was_of_form(self, attribute: str, value: AttributeValue) -> bool:
+        """Whether some declared form of a key attribute, present or previous, reads a value."""
+        slots = [slot for key in self.keys_of_both_forms for slot in key.slots]
+        return any(
+            _reads(slot, value) is not None for slot in slots if slot.attribute.name == attribute
+        )
 
     def held_by_keys(self, item: Item) -> dict[str, Any]:
         """The fields whose values a whole item has only in its keys; raises `InvalidItem`."""
@@ -491,11 +508,7 @@ class EntitySchema:
         missing = [field.name for field in fields if field.attribute not in item]
         if value is None or not missing or slot in self.primary.slots:
             return []
-        try:
-            slot.parse(value)
-        except MalformedKey:
-            return missing
-        return []
+        return [] if self._was_of_form(slot.attribute.name, value) else missing
 
     @cached_property
     def _primary_attributes(self) -> frozenset[str]:
@@ -570,19 +583,26 @@ class EntitySchema:
 
     @cached_property
     def _slots_with(self) -> dict[str, list[Slot]]:
-        """The key attributes that hold a field."""
+        """The key attributes that hold a field; those in their previous form come last."""
         slots: dict[str, list[Slot]] = {}
-        for key in self.keys.values():
+        for key in self.keys_of_both_forms:
             for slot in key.slots:
                 for component in slot.components:
                     slots.setdefault(component.field.name, []).append(slot)
         return slots
 
+    @cached_property
+    def keys_of_both_forms(self) -> list[BoundKey]:
+        """The keys, and those of them that have a previous form in that form."""
+        keys = list(self.keys.values())
+        previous = {} if self.previous is None else self.previous.keys
+        return keys + [key for name, key in previous.items() if key is not self.keys[name]]
+
     def keys_with(self, name: str) -> list[str]:
         """The key attributes, other than its own, that hold a field."""
         own = self.fields[name].attribute
         slots = self._slots_with.get(name, ())
-        return [slot.attribute.name for slot in slots if slot.attribute.name != own]
+        return list(dict.fromkeys(s.attribute.name for s in slots if s.attribute.name != own))
 
     def upgraded(self, item: Item) -> Item:
         """The item upgraded to the current version of the entity; the same object if it has that version.
@@ -723,6 +743,14 @@ class EntitySchema:
 
     def __repr__(self) -> str:
         return f"<schema of {self.tag} on {self.table.name}>"
+
+
+def _reads(slot: Slot, value: AttributeValue) -> dict[str, Any] | None:
+    """The fields in a value of a key attribute; None if it has another form."""
+    try:
+        return slot.parse(value)
+    except MalformedKey:
+        return None
 
 
 class _OtherForm(Exception):

@@ -144,11 +144,17 @@ class Table:
         self.keys = KeyLayout(_attributes(self.partition), _attributes(self.sort))
         self.entities: dict[str, EntitySchema] = {}
         """The entities that are defined on this table, by tag."""
+        self.previous_tags: dict[str, EntitySchema] = {}
+        """The entities by the tags that they had before: `was_tag`."""
         self.redeclared: set[str] = set()
         """The tags of which this program has several classes: the versions of an entity."""
         self.collections: dict[str, Collection[Any, Any]] = {}
         """Parents and children that are read together, by name."""
         self.layouts = {name: self._layout(index) for name, index in self.indexes.items()}
+
+    def entity_of(self, tag: str) -> EntitySchema | None:
+        """The entity with a tag, present or previous."""
+        return self.entities.get(tag) or self.previous_tags.get(tag)
 
     def _layout(self, index: IndexLayout) -> KeyLayout:
         if index.kind == "global":

@@ -427,6 +427,23 @@ def hull(one: Restriction, other: Restriction) -> Restriction | None:
     return _of_interval(one, other, Interval(low.low, high.high, low.low_open, high.high_open))
 
 
+def contains(range_: KeyBounds, key: Item) -> bool:
+    """Whether a key lies in the bounds."""
+    return not range_.is_empty and all(_admits(each, key) for each in range_.restrictions)
+
+
+def _admits(restriction: Restriction, key: Item) -> bool:
+    value = key.get(restriction.attribute)
+    if value is None or text_of(value) in restriction.excluded:
+        return False
+    low, high, low_open, high_open = interval_of(restriction)
+    place = sort_key(value)
+    return not (
+        (low is not None and (place < sort_key(low) or (low_open and low == value)))
+        or (high is not None and (place > sort_key(high) or (high_open and high == value)))
+    )
+
+
 def lies_before(one: Restriction, other: Restriction) -> bool:
     """Whether all values of one are below all values of the other."""
     below, above = interval_of(one), interval_of(other)

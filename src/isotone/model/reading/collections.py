@@ -135,6 +135,12 @@ class FamilyQuery(Query[Union[P_co, C_co]], Generic[P_co, C_co]):  # noqa: UP007
     parent: EntitySchema
     parent_is_last: bool | None
     """Whether the key's order has the parent after its children; None for children on both sides."""
+    asked_by_key: tuple[Sequence[Condition], ...] = ()
+
+    @property
+    def conditions_by_key(self) -> tuple[Sequence[Condition], ...]:
+        """The conditions on the parent, and on each kind of children with those on their parent."""
+        return self.asked_by_key
 
     @property
     def begins_with_parent(self) -> bool:
@@ -179,12 +185,14 @@ class Collection(Generic[P, C]):
         own = bounds(self._parent.key, of_parent)
         partition = own.restrictions[: len(self._parent.key.partition)]
         range_, free, is_empty = own.restrictions[-1], own.free, own.is_empty
+        asked: list[Sequence[Condition]] = [of_parent]
         for child in self._children:
             inherited = self._inherited(child, of_parent)
-            reach = bounds(child.key, [*inherited, *of_child[child.schema.tag]])
+            asked.append([*inherited, *of_child[child.schema.tag]])
+            reach = bounds(child.key, asked[-1])
             if is_empty or reach.is_empty:
                 is_empty = True
-                break
+                continue
             if of_child[child.schema.tag]:
                 self._check_reach(child, reach, bounds(child.key, inherited))
             range_, free = _joined(range_, reach.restrictions[-1]), reach.free
@@ -194,6 +202,7 @@ class Collection(Generic[P, C]):
             keys=(self._parent.key, *(child.key for child in self._children)),
             bounds=KeyBounds((*partition, range_), free, is_empty),
             asked=conditions,
+            asked_by_key=tuple(asked),
             backward=bool(self._parent_is_last),
             parent=self._parent.schema,
             parent_is_last=self._parent_is_last,

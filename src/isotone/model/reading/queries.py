@@ -252,6 +252,11 @@ class Read(Generic[E_co]):
         """The direction of a query, or the part of a scan."""
         return None
 
+    @property
+    def conditions_by_key(self) -> tuple[Sequence[Condition], ...]:
+        """For each key, the conditions that its bounds answer."""
+        return (self.asked,)
+
     @cached_property
     def takes(self) -> Selection:
         """Which of the items become entities, and of which fields."""
@@ -459,7 +464,7 @@ class Selection:
     ) -> None:
         table = schemas[0].table
         self._tag = table.tag
-        self._by_tag = {schema.tag: schema for schema in schemas}
+        self._by_tag = {tag: schema for schema in schemas for tag in schema.tags}
         self._keyed = tuple(zip(schemas, keys, strict=True))
         self.is_whole = _projected_attributes(table, keys[0].index) is None
         self._is_only_kind = is_only_kind
@@ -475,8 +480,8 @@ class Selection:
             schema.tag: _fields_to_read(selected, schema, key) for schema, key in self._keyed
         }
         self._decoders = {
-            schema.tag: schema.decode_whole
-            for schema in schemas
+            tag: schema.decode_whole
+            for tag, schema in self._by_tag.items()
             if self._fields[schema.tag] is None
         }
         self._decode_json: DecodeJson | None = None
@@ -563,12 +568,12 @@ class Selection:
             return self._by_tag.get(tag)
         if self._is_only_kind and not self._has_tags:
             return schema
-        for own in self._by_tag.values():
+        for own, _ in self._keyed:
             if fits(own, item):
                 return own
         if any(fits(other, item) for other in tuple(schema.table.entities.values())):
             return None
-        forms = " or ".join(map(_form_of, self._by_tag.values()))
+        forms = " or ".join(_form_of(own) for own, _ in self._keyed)
         raise schema.invalid(
             item,
             f"the item has no tag and its key has another form than {forms}; declare the entity that has such "
@@ -682,7 +687,7 @@ def _ranges_beside(
 def counting(read: Read[Any], now: float) -> Request:
     """The request that counts; the database decides which items count."""
     tag = nodes.Path((read.table.tag,))
-    tags = tuple(nodes.Literal({"S": schema.tag}) for schema in read.schemas)
+    tags = tuple(nodes.Literal({"S": tag}) for schema in read.schemas for tag in schema.tags)
     is_of_kind = nodes.Or((nodes.In(tag, tags), nodes.Call("attribute_not_exists", (tag,))))
     expiring = () if read.with_expired else _expiry_attributes(read.schemas)
     further = [is_of_kind, *(unexpired(attribute, now) for attribute in expiring)]
@@ -711,7 +716,8 @@ def _scoped(read: Read[Any], condition: Condition) -> nodes.ConditionNode:
     exempt: list[nodes.ConditionNode] = []
     if len(read.schemas) > 1:
         tag = nodes.Path((read.table.tag,))
-        exempt.append(nodes.Comparison("<>", tag, nodes.Literal({"S": owner.tag})))
+        others = [nodes.Comparison("<>", tag, nodes.Literal({"S": each})) for each in owner.tags]
+        exempt.append(others[0] if len(others) == 1 else nodes.And(tuple(others)))
     if owner.version > 1 and not _is_on_key(read.table, read.index, condition):
         present = nodes.Literal(owner.marks[VERSION_ATTRIBUTE])
         same = nodes.Comparison("=", nodes.Path((VERSION_ATTRIBUTE,)), present)

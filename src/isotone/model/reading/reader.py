@@ -21,6 +21,7 @@ from isotone.clock import Clock, SystemClock
 from isotone.errors import (
     BatchIncomplete,
     BudgetSpent,
+    InvalidCursor,
     InvalidItem,
     ProvisionedThroughputExceededException,
     RequestLimitExceeded,
@@ -48,9 +49,14 @@ from isotone.model.reading.queries import (
     decoded,
     packed,
     position,
-    unpacked,
 )
 from isotone.model.reading.snapshot import Snapshot
+from isotone.model.reading.two_forms import (
+    TwoForms,
+    has_two_forms,
+    position_in,
+    with_previous_tags,
+)
 from isotone.model.reading.unique_values import get_by_unique_value, unique_field
 from isotone.model.steps import THROTTLING, Call, Steps
 from isotone.values.size import item_size
@@ -151,7 +157,7 @@ class Reader:
             if has_expired(item.get(attribute), self.clock.now()):
                 return None
         tag = schema.table.tag
-        if tag in item and item[tag] != schema.marks[tag]:
+        if tag in item and item[tag] != schema.marks[tag] and item[tag].get("S") not in schema.tags:
             return None
         found: Any = schema.from_item(item, require_all_fields=True)
         return found  # type: ignore[no-any-return] # no cast, as this is hot
@@ -215,8 +221,13 @@ class Reader:
         )
 
     def _position(self, read: Read[Any], cursor: str) -> Position:
-        is_back, parts = self.cursors.read(cursor, read.identity)
-        return Position(is_back, None if parts is None else unpacked(read, parts))
+        try:
+            is_back, parts = self.cursors.read(cursor, read.identity)
+        except InvalidCursor:
+            if not has_two_forms(read):
+                raise
+            is_back, parts = self.cursors.read(cursor, with_previous_tags(read).identity)
+        return Position(is_back, None if parts is None else position_in(read, parts))
 
     def _cursor(self, read: Read[Any], at: Position | None) -> str | None:
         if at is None:
@@ -281,7 +292,7 @@ class Reader:
             return 0
         if read.when_invalid != "raise":  # the database cannot tell which items are valid
             return len((yield from self.all(read)))
-        if not can_be_counted(read):
+        if has_two_forms(read) or not can_be_counted(read):
             return len((yield from self.all(read.select())))
         if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
@@ -395,6 +406,11 @@ class Reader:
         meter, size, start = Meter(read.is_consistent, read.when_invalid), 0, None
         found: list[Found] = []
         request = None if read.is_empty else read.composed
+        if has_two_forms(read):
+            found, _ = yield from _collect(read, None, None, meter, self.clock)
+            size, request = sum(item_size(decoded(item)) for _, item in found), None
+            if size > at_most:
+                raise (yield from self._too_large(read, size, meter, None, at_most))
         while request is not None and (start is not None or meter.requests == 0):
             response = yield Call(read.operation, _continued(request, start, None))
             meter.count(response)
@@ -449,7 +465,7 @@ class Reader:
     def stats(self, read: Read[Any], meter: Meter) -> Stats:
         """The cost of a read that has ended; reported if it was wasteful."""
         stats = meter.stats()
-        if self._report is not None and stats.is_wasteful:
+        if self._report is not None and stats.is_wasteful and not has_two_forms(read):
             self._report(waste_of(read, stats))
         return stats
 
@@ -524,6 +540,8 @@ def _collect(
 
     The position is None at the end of the data.
     """
+    if has_two_forms(read):
+        return (yield from _collect_two_forms(read, wanted, start, meter, clock))
     found: list[Found] = []
     if read.is_empty:
         return found, None
@@ -570,6 +588,30 @@ def collect_after(
     return (yield from _collect(read, wanted, start, meter, clock))
 
 
+def _collect_two_forms(
+    read: Query[Any], wanted: int | None, start: Item | None, meter: Meter, clock: Clock
+) -> Steps[tuple[list[Found], Item | None]]:
+    """`_collect` while items are stored under keys of two forms."""
+    found: list[Found] = []
+    merge = TwoForms(read, start, meter, clock)
+    while not merge.is_over:
+        found += yield from merge.step(None if wanted is None else wanted - len(found))
+        if wanted is not None and len(found) >= wanted:
+            break
+        if meter.noted and meter.must_raise(wanted):
+            break
+        if found and not merge.is_over and _is_spent(read, meter):
+            meter.exhausted = True
+            break
+    is_cut = wanted is not None and len(found) > wanted
+    if is_cut:
+        del found[wanted:]
+        meter.cut(len(found))
+    meter.returned += len(found)
+    is_over = merge.is_over and not is_cut
+    return found, None if is_over or not found else position(read, found[-1][1])
+
+
 class Traversal(Generic[E]):
     """A read in progress: each step returns the results of one request.
 
@@ -589,6 +631,7 @@ class Traversal(Generic[E]):
         self._meter = Meter(read.is_consistent, read.when_invalid)
         self._pace = _Pace(read, self._meter)
         self._start: Item | None = None
+        self._merge = TwoForms(read, None, self._meter, clock) if has_two_forms(read) else None
         self._request = None if read.is_empty else read.composed
         self._records = records
         self.is_over = read.is_empty
@@ -612,22 +655,32 @@ class Traversal(Generic[E]):
         if _is_spent(read, meter):
             raise _spent(read, meter)
         missing = None if read.most_results is None else read.most_results - meter.returned
-        limit = self._pace.next(missing, meter.returned)
-        request = _continued(self._request, self._start, limit)
-        response = yield Call(read.operation, request, read.takes.json_items)
-        meter.count(response)
-        found: list[Found] = []
-        read.takes.entities(response["Items"], self._clock.now(), found, meter.note)
+        found = yield from self._next(missing)
         if missing is not None and len(found) > missing:
             del found[missing:]
             meter.cut(missing)
         if meter.noted:
             meter.settle()
         meter.returned += len(found)
-        self._start = response.get("LastEvaluatedKey")
-        self.is_over = self._start is None or meter.returned == read.most_results
+        self.is_over = self.is_over or meter.returned == read.most_results
         if self.is_over:
             self._at_end(read, meter)
+        return found
+
+    def _next(self, missing: int | None) -> Steps[list[Found]]:
+        read, meter, merge = self._read, self._meter, self._merge
+        if merge is not None:
+            results = yield from merge.step(missing)
+            self.is_over = merge.is_over
+            return results
+        limit = self._pace.next(missing, meter.returned)
+        request = _continued(self._request, self._start, limit)
+        response = yield Call(read.operation, request, read.takes.json_items)
+        meter.count(response)
+        found: list[Found] = []
+        read.takes.entities(response["Items"], self._clock.now(), found, meter.note)
+        self._start = response.get("LastEvaluatedKey")
+        self.is_over = self._start is None
         return found
 
 

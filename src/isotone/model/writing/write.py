@@ -358,7 +358,7 @@ def entity_of(schema: EntitySchema, item: Item | None) -> Entity | None:
 def owner_of(schema: EntitySchema, item: Item) -> EntitySchema:
     """The schema that an item's tag names; the given one if it names none of the table's."""
     tag = item.get(schema.table.tag, {}).get("S", schema.tag)
-    return schema.table.entities.get(tag, schema)
+    return schema.table.entity_of(tag) or schema
 
 
 def values_of(schema: EntitySchema, item: Item | None) -> dict[str, Any] | None:

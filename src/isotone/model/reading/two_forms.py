@@ -1,0 +1,557 @@
+"""Reads of an entity whose items are stored under keys of two forms: the current one, and a previous one.
+
+While `was` is declared (`declaring.previous`), a query covers two ranges: that of the previous key, and that of the
+current one. Their results are merged in the order of the current key, each item once. A cursor is a position in
+this order. So it stays valid while items are rewritten, and afterwards.
+
+    previous   ├── read first ──▶┤ mark
+    present    ├──── then as far as the mark ────▶┤
+
+An item moves only from the previous form to the current one. So a part of the order is read under the previous
+key first: whatever has left it by then is found under the current key.
+
+If both keys sort by the same fields, the previous range is read from the position of the cursor, as far as
+needed. Otherwise it is read as a whole and sorted; it contains only what is not rewritten yet. Items with equal
+index keys are ordered by their primary key, and read together, because engines order them in their own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeGuard, TypeVar
+
+from isotone.clock import Clock
+from isotone.errors import InvalidCursor, InvalidItem, MalformedKey, Unanswerable, UsageError
+from isotone.model.declaring.conditions import Comparison, Condition
+from isotone.model.declaring.keys import BoundKey, Slot, StringSlot
+from isotone.model.declaring.previous import converted
+from isotone.model.reading.bounds import (
+    KeyBounds,
+    Restriction,
+    bounds,
+    contains,
+    flat,
+    intersection,
+)
+from isotone.model.reading.cost import Meter
+from isotone.model.reading.queries import Found, Query, Read, decoded, unpacked
+from isotone.model.steps import Call, Steps
+from isotone.values.types import AttributeValue, Item, sort_key
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.entity import Entity
+
+E = TypeVar("E", bound="Entity")
+
+_FASTEST: Final = 64  # how many times as much a request reads as is needed, at most
+_FILTERED: Final = 32  # items that a request reads, at least, if there is a filter
+
+
+def has_two_forms(read: Read[E]) -> TypeGuard[Query[E]]:
+    """Whether items of a query may be stored under keys of two forms, which have no common order."""
+    for schema in read.schemas:
+        if schema.previous is not None:
+            return isinstance(read, Query) and any(map(_changes, read.schemas, read.keys))
+    return False
+
+
+def _changes(schema: EntitySchema, key: BoundKey) -> bool:
+    previous = schema.previous
+    return previous is not None and (
+        previous.primary is not schema.primary or previous.keys[key.name] is not key
+    )
+
+
+# The previous form of a query
+
+
+def previous_queries(query: Query[E]) -> list[Query[E]]:
+    """For each kind whose keys have a previous form, the query for its items under that form.
+
+    Raises `Unanswerable` if the previous key groups its items by what the query does not give.
+    """
+    return [
+        _previous_query(query, schema, key, conditions)
+        for schema, key, conditions in zip(
+            query.schemas, query.keys, query.conditions_by_key, strict=True
+        )
+        if _changes(schema, key)
+    ]
+
+
+def _previous_query(
+    query: Query[E], schema: EntitySchema, key: BoundKey, conditions: Sequence[Condition]
+) -> Query[E]:
+    assert schema.previous is not None
+    before = schema.previous.keys[key.name]
+    grouping = {part.field.name for slot in before.partition for part in slot.components}
+    plain = [each for each in flat(conditions) if isinstance(each, Comparison)]
+    groups = [each for each in plain if each.operator == "=" and each.field.name in grouping]
+    failure: Unanswerable | None = None
+    for asked in (conditions, groups):  # the previous key may not answer all of them
+        try:
+            range_ = bounds(before, asked)
+        except Unanswerable as error:
+            failure = error
+        else:
+            return replace(query, schemas=(schema,), keys=(before,), bounds=range_)
+    raise Unanswerable(
+        f"{query.name} cannot be read while items are stored under its previous key: {failure}; run "
+        f"store.rewrite({schema.entity.__name__}), and remove was(…)"
+    )
+
+
+# Cursors
+
+
+def with_previous_tags(query: Query[E]) -> Query[E]:
+    """The query as programs make it that know the previous tags."""
+    return replace(query, schemas=tuple(each.previous or each for each in query.schemas))
+
+
+def position_in(query: Read[E], parts: Sequence[str]) -> Item:
+    """The position in a cursor, also if it was made when the keys had their previous form.
+
+    Raises `InvalidCursor` for one of another order.
+    """
+    if not has_two_forms(query):
+        return unpacked(query, parts)
+    forms = _forms(query)
+    position = unpacked(query, parts) if len(parts) == len(query.open_position) else None
+    if position is not None and any(form.is_current(position) for form in forms):
+        return position
+    changing = [form for form in forms if _changes(form.schema, form.key)]
+    for before, form in zip(previous_queries(query), changing, strict=True):
+        if len(parts) != len(before.open_position):
+            continue
+        moved = form.position(unpacked(before, parts))
+        if moved is not None and form.is_in_order:
+            return moved
+        if moved is not None:
+            position = None
+    if position is None:
+        raise InvalidCursor(
+            f"{query.name} had another order when the cursor was made; start without a cursor"
+        )
+    return position  # between items of another kind
+
+
+# One kind under both keys
+
+
+def _forms(query: Query[Any]) -> list[_Form]:
+    return [
+        _Form(schema, key, bounds(key, conditions))
+        for schema, key, conditions in zip(
+            query.schemas, query.keys, query.conditions_by_key, strict=True
+        )
+    ]
+
+
+class _Form:
+    """A kind in a query: its key in the current and in the previous form, which may be the same."""
+
+    def __init__(self, schema: EntitySchema, key: BoundKey, range_: KeyBounds) -> None:
+        previous = schema.previous
+        self.schema = schema
+        self.key = key
+        self.before = key if previous is None else previous.keys[key.name]
+        self.is_in_order = self.before is key or (
+            [*map(_order, key.sort)] == [*map(_order, self.before.sort)]
+        )
+        self._primary_before = schema.primary if previous is None else previous.primary
+        self._range = range_
+
+    def is_current(self, position: Item) -> bool:
+        """Whether a position has the current form."""
+        return self.key.has_form_of(position) and self.schema.primary.has_form_of(position)
+
+    def position(self, key: Item) -> Item | None:
+        """A position among the items of this kind, in the current form; None if it is of another kind."""
+        try:
+            return {
+                **_moved(key, self._primary_before, self.schema.primary),
+                **_moved(key, self.before, self.key),
+            }
+        except MalformedKey:
+            return None
+
+    def mark(self, key: Item) -> Item | None:
+        """A key before which all items of the previous form lie, if those before a position do; None if unknown.
+
+        The position may be of an item in the current form, between two of the previous form.
+        """
+        if not self.is_in_order:
+            return None
+        if self.before is self.key:
+            return key
+        values: dict[str, Any] = {}
+        for slot in self.before.slots:
+            parsed = _parsed_beginning(slot, key[slot.attribute.name])
+            if parsed is None:
+                return None
+            values |= parsed
+        return _encoded(self.key, values)
+
+    def known(self, values: dict[str, Any], item: Item) -> dict[str, Any]:
+        """The values of an entity, with those that only its keys hold."""
+        known = dict(values)
+        for slot in (*self.before.slots, *self._primary_before.slots):
+            if any(part.field.name not in known for part in slot.components):
+                known = {**slot.parse(item[slot.attribute.name]), **known}
+        return known
+
+    def entry(self, known: dict[str, Any]) -> Item | None:
+        """The key's attributes in the current form; None if they are not in the range of the query."""
+        lacking = self.key.component_names - known.keys()
+        if lacking:
+            raise UsageError(
+                f"index {self.key.index!r} does not project {', '.join(sorted(lacking))}, so the order of its "
+                f"rewritten items is not known; run store.rewrite({self.schema.entity.__name__}) first, or read by "
+                "the primary key"
+            )
+        entry = self.key.encode(known)
+        return entry if entry is not None and self.has(entry) else None
+
+    def has(self, entry: Item) -> bool:
+        """Whether a key lies in the range of the query under the current key."""
+        return contains(self._range, entry)
+
+    def is_previous(self, item: Item, values: dict[str, Any]) -> bool:
+        """Whether an item has the key in its previous form only."""
+        if self.before is self.key:
+            return False
+        before, entry = _encoded(self.before, values), _encoded(self.key, values)
+        return before is not None and before.items() <= item.items() and before != entry
+
+
+def _moved(item: Item, before: BoundKey, key: BoundKey) -> Item:
+    """The attributes of a key in its current form, of which they may be already."""
+    here = {slot.attribute.name: item[slot.attribute.name] for slot in key.slots}
+    if before is key:
+        return here
+    try:
+        moved = converted(item, before, key)
+    except MalformedKey:
+        converted(item, key, key)
+        return here
+    if moved is None:
+        raise MalformedKey(f"{item!r} has values that the key cannot have")
+    return moved
+
+
+def _encoded(key: BoundKey, values: dict[str, Any]) -> Item | None:
+    try:
+        return key.encode(values)
+    except UsageError:
+        return None
+
+
+def _parsed_beginning(slot: Slot, value: AttributeValue) -> dict[str, Any] | None:
+    """The fields of the longest beginning of a text that has the form of a slot; None if none has."""
+    texts = [value]
+    if isinstance(slot, StringSlot):
+        texts = [{"S": value["S"][:length]} for length in range(len(value["S"]), 0, -1)]
+    for text in texts:
+        try:
+            return slot.parse(text)
+        except MalformedKey:
+            continue
+    return None
+
+
+def _order(slot: Slot) -> object:
+    """What determines the order of a slot's values; equal to no other if it is another one."""
+    if not isinstance(slot, StringSlot):
+        return [(slot.components[0].field.name, False, "value", slot.attribute.type)]
+    if not all(map(slot.template.keeps_order, range(len(slot.components)))):
+        return object()
+    return [
+        (component.field.name, component.descending, component.form, type(codec))
+        for component, codec in zip(slot.components, slot.template.codecs, strict=True)
+    ]
+
+
+def _with_keys(query: Query[E]) -> Query[E]:
+    """The query with the fields of all keys, if some are selected."""
+    if query.selected is None:
+        return query
+    keys = [key for schema in query.schemas for key in schema.keys_of_both_forms]
+    names = {
+        name for key in keys if key.index in (None, query.index) for name in key.component_names
+    }
+    return replace(query, selected=query.selected | names)
+
+
+# The merge
+
+_Rank = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A result, or the error of an invalid item: its place in the order, and its place among equal ones."""
+
+    rank: _Rank
+    tie: _Rank
+    found: Found | None
+    error: InvalidItem | None = None
+
+
+class TwoForms(Generic[E]):
+    """A read of both forms in progress: each step returns the next results in their order."""
+
+    def __init__(self, query: Query[E], start: Item | None, meter: Meter, clock: Clock) -> None:
+        self._selected = query.selected
+        self._query = query = _with_keys(query)
+        self.meter = meter
+        self._clock = clock
+        self._forms = {form.schema.tag: form for form in _forms(query)}
+        self._sort = [slot.attribute.name for slot in query.keys[0].sort]
+        self._table_key = [each.name for each in query.table.keys.attributes]
+        self._start = start
+        self._after = None if start is None else (self.rank(start), self.tie(start))
+        self._low = start
+        self._previous = [
+            _Range(self, self._from_start(each), self._forms[each.schemas[0].tag])
+            for each in previous_queries(query)
+        ]
+        self._present: _Range | None = None
+        self._returned = 0
+        self._growth = 1
+        self.is_over = False
+
+    def step(self, wanted: int | None) -> Steps[list[Found]]:
+        """The next results, possibly none; `wanted` is how many are needed, None for as many as there are."""
+        limit = None
+        if wanted is not None:
+            least = _FILTERED if self._query.filters else 0
+            limit = max(wanted + 1, least) * self._growth
+        if self._present is None:
+            for each in self._previous:
+                yield from each.advance(limit, self._low)  # what was read ahead stays
+            end = self._nearest([each.mark for each in self._previous])
+            self._present = _Range(self, self._between(self._low, end), None, self._low, end)
+        present = self._present
+        yield from present.advance(limit, present.mark or self._low)
+        bound = present.end if present.is_over else present.mark
+        ready = [entry for each in (*self._previous, present) for entry in each.take(bound)]
+        if present.is_over:
+            self._present, self._low = None, present.end
+            self.is_over = present.end is None
+        found = self._merged(ready)
+        # The previous range may have many items of the current form, between those of the previous one.
+        self._growth = 1 if found else min(self._growth * 2, _FASTEST)
+        return found
+
+    def _merged(self, entries: list[_Entry]) -> list[Found]:
+        """The results in their order, each once; notes the errors between them."""
+        later = {entry.tie: entry for entry in entries}  # what was read last counts
+        found: list[Found] = []
+        for entry in sorted(later.values(), key=_place, reverse=self._query.backward):
+            if entry.found is not None:
+                found.append(entry.found)
+            elif entry.error is not None:
+                self.meter.note(entry.error, self._returned + len(found))
+        self._returned += len(found)
+        return found
+
+    # Positions
+
+    def rank(self, key: Item) -> _Rank:
+        """The place of a key in the order."""
+        return tuple(sort_key(key[name]) for name in self._sort)
+
+    def tie(self, key: Item) -> _Rank:
+        """The place of a key among equal ones."""
+        return tuple(sort_key(key[name]) for name in self._table_key)
+
+    def precedes(self, one: _Rank, other: _Rank) -> bool:
+        """Whether one rank comes before another in the direction of the read."""
+        return one > other if self._query.backward else one < other
+
+    def is_before(self, one: Item, other: Item) -> bool:
+        """Whether the rank of one key comes before that of another."""
+        return self.precedes(self.rank(one), self.rank(other))
+
+    def is_after(self, entry: _Entry, begin: _Rank | None) -> bool:
+        """Whether an entry comes after the start of the read, and not before another rank."""
+        if self._after is not None and not self.precedes(self._after, (entry.rank, entry.tie)):
+            return False
+        return begin is None or not self.precedes(entry.rank, begin)
+
+    def _nearest(self, marks: Sequence[Item | None]) -> Item | None:
+        known = [mark for mark in marks if mark is not None]
+        if not known:
+            return None
+        return (max if self._query.backward else min)(known, key=self.rank)
+
+    # Ranges
+
+    def _from_start(self, query: Query[E]) -> Query[E]:
+        """A query under a previous key from the start on, as far as its order tells."""
+        form = self._forms[query.schemas[0].tag]
+        if self._start is None or not form.is_in_order:
+            return query
+        values: dict[str, Any] = {}
+        try:
+            for slot in form.key.slots:
+                values |= slot.parse(self._start[slot.attribute.name])
+        except MalformedKey:  # an item of another kind
+            return query
+        before = _encoded(form.before, values)
+        if before is not None:
+            return self._narrowed(query, before, is_low=True)
+        free = query.bounds.free
+        if free is None:
+            return query
+        # A value that the previous key cannot have still compares with those that it has.
+        operator = ">=" if free.descending is self._query.backward else "<="
+        condition = Comparison(free.field, operator, (values[free.field.name],))
+        try:
+            range_ = bounds(form.before, [*query.conditions_by_key[0], condition])
+        except UsageError:
+            return query
+        return replace(query, bounds=range_)
+
+    def _between(self, low: Item | None, high: Item | None) -> Query[E]:
+        """The query under the current keys between two positions, both included."""
+        query = self._query
+        if low is not None:
+            query = self._narrowed(query, low, is_low=True)
+        return query if high is None else self._narrowed(query, high, is_low=False)
+
+    def _narrowed(self, query: Query[E], position: Item, *, is_low: bool) -> Query[E]:
+        """The query from a position on, or up to it, by the first attribute in which its items differ."""
+        partition = len(query.keys[0].partition)
+        given = {each.attribute: each for each in query.bounds.restrictions[partition:]}
+        operator = ">=" if is_low is not self._query.backward else "<="
+        for name in self._sort:
+            before = given.get(name)
+            if before is not None and before.operator == "=":
+                continue
+            here = Restriction(name, operator, (position[name],))
+            narrower = here if before is None else intersection(before, here)
+            restrictions = [*query.bounds.restrictions[:partition]]
+            restrictions += [each for each in given.values() if each is not before]
+            if narrower is not None:
+                restrictions.append(narrower)
+            is_empty = query.bounds.is_empty or narrower is None or narrower.is_empty
+            return replace(
+                query, bounds=KeyBounds(tuple(restrictions), query.bounds.free, is_empty)
+            )
+        return query
+
+    # Entries
+
+    def entry(self, item: Item, query: Query[E], form: _Form | None) -> _Entry | None:
+        """The place of an item in the order, with its entity; None if it does not belong to the results.
+
+        `form` is that of a previous key by which it was read.
+        """
+        found: list[Found] = []
+        errors: list[InvalidItem] = []
+        query.takes.entities([item], self._clock.now(), found, lambda e, _: errors.append(e))
+        if errors:
+            return self._invalid(item, errors[0], form)
+        if not found:
+            return None
+        entity, read = found[0]
+        values, item = entity.__dict__, decoded(read)
+        own = form or self._forms[entity.__schema__.tag]
+        known = own.known(values, item)
+        entry: Item | None = {}
+        if own.before is not own.key:
+            is_previous = own.is_previous(item, known)
+            if form is None and is_previous:
+                return None  # its place is another one, to which the previous range leads
+            if form is not None:
+                entry = None if not is_previous and own.has(item) else own.entry(known)
+        if entry is None:
+            return None
+        place = {**item, **own.schema.primary_key(known), **entry}
+        if self._selected is not None:
+            for name in values.keys() - self._selected:
+                del values[name]
+        return _Entry(self.rank(place), self.tie(place), (entity, place))
+
+    def _invalid(self, item: Item, error: InvalidItem, form: _Form | None) -> _Entry | None:
+        place: Item | None = item
+        if form is not None:
+            if form.before is form.key or form.has(item):
+                return None  # the other range has it as well
+            place = form.position(item) or self._low
+        return _Entry(() if place is None else self.rank(place), self.tie(item), None, error)
+
+
+class _Range:
+    """One of the two ranges, read from its beginning, as far as the position `mark`.
+
+    Items at the mark itself may be missing yet. There is no mark before the first response and after the last
+    one. `end` is the position that a range of the current key ends before.
+    """
+
+    def __init__(
+        self,
+        merge: TwoForms[Any],
+        query: Query[Any],
+        form: _Form | None,
+        begin: Item | None = None,
+        end: Item | None = None,
+    ) -> None:
+        self._merge = merge
+        self._query = query
+        self._form = form
+        self._begin = None if begin is None else merge.rank(begin)
+        self.end = end
+        self._start: Item | None = None
+        self._entries: list[_Entry] = []
+        self.mark: Item | None = None
+        self.is_over = query.is_empty
+
+    def advance(self, limit: int | None, low: Item | None) -> Steps[None]:
+        """Read until the mark is after a position, or the range is over."""
+        merge, query = self._merge, self._query
+        while not self.is_over and (
+            self.mark is None or (low is not None and not merge.is_before(low, self.mark))
+        ):
+            response = yield Call("Query", self._request(limit))
+            merge.meter.count(response)
+            for item in response["Items"]:
+                entry = merge.entry(item, query, self._form)
+                if entry is not None and merge.is_after(entry, self._begin):
+                    self._entries.append(entry)
+            self._start = response.get("LastEvaluatedKey")
+            self.is_over = self._start is None
+            self.mark = None if self._start is None else self._mark(self._start)
+            limit = None if limit is None else limit * 2  # many items with equal keys
+
+    def _request(self, limit: int | None) -> dict[str, Any]:
+        request = dict(self._query.composed)
+        if self._start is not None:
+            request["ExclusiveStartKey"] = self._start
+        if limit is not None:
+            request["Limit"] = min(limit, self._query.items_a_page or limit)
+        return request
+
+    def _mark(self, start: Item) -> Item | None:
+        """The position that a response ends at; None if the order does not tell it."""
+        return start if self._form is None else self._form.mark(start)
+
+    def take(self, bound: Item | None) -> list[_Entry]:
+        """Remove and return the entries before a position; all without one."""
+        if bound is None:
+            taken, self._entries = self._entries, []
+            return taken
+        before = self._merge.rank(bound)
+        taken = [each for each in self._entries if self._merge.precedes(each.rank, before)]
+        self._entries = [
+            each for each in self._entries if not self._merge.precedes(each.rank, before)
+        ]
+        return taken
+
+
+def _place(entry: _Entry) -> tuple[_Rank, _Rank]:
+    return entry.rank, entry.tie
