@@ -153,19 +153,27 @@ def test_a_server(site: str, isotone: Run) -> None:
     assert "1,200 Order" in out
 
 
+def started(site: str, folder: Path) -> subprocess.Popen[bytes]:
+    """A slow verification that has saved its position in `at.json`."""
+    command = [sys.executable, "-m", "isotone", "verify", site, "shop.db", "--resume", "at.json"]
+    process = subprocess.Popen(
+        [*command, "--units-per-second", "2"],
+        cwd=folder,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    for _ in range(600):
+        if (folder / "at.json").exists():
+            break
+        time.sleep(0.1)
+    return process
+
+
 def test_interrupted_and_continued(site: str, isotone: Run, tmp_path: Path) -> None:
     with package.connect("shop.db") as store:
         damage(store, 1_200)
-    command = [sys.executable, "-m", "isotone", "verify", site, "shop.db", "--resume", "at.json"]
-    slow = [*command, "--units-per-second", "2"]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(
-        slow, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    for _ in range(600):
-        if (tmp_path / "at.json").exists():
-            break
-        time.sleep(0.1)
+    process = started(site, tmp_path)
     process.send_signal(signal.SIGINT)
     out, err = (each.decode() for each in process.communicate(timeout=60))
     assert process.returncode == 130, err
@@ -173,10 +181,21 @@ def test_interrupted_and_continued(site: str, isotone: Run, tmp_path: Path) -> N
     assert "interrupted; the same command continues, from at.json" in err
     saved = Verification.from_json((tmp_path / "at.json").read_text())
     assert 0 < saved.items < 1_200
-    code, out, _ = isotone(*command[3:])
+    code, out, _ = isotone("verify", site, "shop.db", "--resume", "at.json")
     assert code == 1
     assert out.startswith("shop, other: 1,200 findings in 1,203 items (1 Note, 1,200 Order)")
     assert not (tmp_path / "at.json").exists()
+
+
+def test_killed_and_continued(site: str, isotone: Run, tmp_path: Path) -> None:
+    with package.connect("shop.db") as store:
+        damage(store, 1_200)
+    process = started(site, tmp_path)
+    process.kill()
+    process.communicate(timeout=60)
+    assert 0 < Verification.from_json((tmp_path / "at.json").read_text()).items < 1_200
+    _, out, _ = isotone("verify", site, "shop.db", "--resume", "at.json")
+    assert out.startswith("shop, other: 1,200 findings in 1,203 items (1 Note, 1,200 Order)")
 
 
 def test_a_failure_saves_the_position(
