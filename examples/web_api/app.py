@@ -52,6 +52,7 @@ from isotone.errors import (
     InvalidEntity,
     NotFound,
     OutOfRange,
+    TransactionFailed,
     VersionConflict,
     WriteRefused,
 )
@@ -201,6 +202,8 @@ STATUSES: dict[type[Exception], int] = {
 
 async def refused(request: Request, error: Exception) -> Response:
     """The response for an error of Isotone's; a failed If-Match is 412."""
+    if isinstance(error, TransactionFailed):  # has the status of the first write that was refused
+        error = error.failures[0].reason
     status = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
     if type(error) in (ConditionFailed, VersionConflict) and "if-match" in request.headers:
         status = 412

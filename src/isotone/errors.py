@@ -48,7 +48,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 _DYNAMODB: Final = "com.amazonaws.dynamodb.v20120810#"
 _CORAL_VALIDATE: Final = "com.amazon.coral.validate#"
@@ -178,15 +178,32 @@ class NotUnique(WriteRefused):
         self.owner = owner
 
 
+class Failure(NamedTuple):
+    """A refused write of a transaction: its entity, and the reason.
+
+    `position` is that of the call in the transaction, from 0; entities that were only read come after all calls. `key` is
+    an `EntityKey`: `key.entity` is the class, `key.fields` has the values of the primary key.
+    """
+
+    position: int
+    key: Any
+    reason: WriteRefused
+
+
 class TransactionFailed(WriteRefused):
     """One or more writes of a transaction were refused, so none was made.
 
-    `failures` maps the position of each refused write, in the order of the calls, to its error.
+    `failures` has a `Failure` for each, in the order of the calls.
     """
 
-    def __init__(self, message: str, failures: dict[int, WriteRefused]) -> None:
+    def __init__(self, message: str, failures: Sequence[Failure]) -> None:
         super().__init__(message)
-        self.failures = failures
+        self.failures = list(failures)
+
+    @property
+    def reasons(self) -> dict[int, WriteRefused]:
+        """The error of each refused write, by its position among the calls."""
+        return {failure.position: failure.reason for failure in self.failures}
 
 
 class Contended(WriteRefused):

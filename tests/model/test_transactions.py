@@ -10,7 +10,19 @@ import pytest
 from tests.model.conftest import START
 
 import isotone
-from isotone import Attr, Entity, Global, Index, Key, Table, computed, expires, field, version
+from isotone import (
+    Attr,
+    Entity,
+    EntityKey,
+    Global,
+    Index,
+    Key,
+    Table,
+    computed,
+    expires,
+    field,
+    version,
+)
 from isotone.backends.interface import Tape
 from isotone.errors import (
     AlreadyExists,
@@ -92,8 +104,8 @@ def test_one_that_is_refused_keeps_all_from_being_written(banking: Any) -> None:
     t.update(Account, Account.balance.add(40), **key(2))
     with pytest.raises(TransactionFailed, match="nothing was written") as failure:
         t.commit()
-    (error,) = failure.value.failures.values()
-    assert list(failure.value.failures) == [0]
+    (error,) = failure.value.reasons.values()
+    assert list(failure.value.reasons) == [0]
     assert type(error) is ConditionFailed
     assert error.current.balance == 10
     assert balances(banking) == [10, 0]
@@ -125,8 +137,48 @@ def test_each_refused_write_has_its_own_error(banking: Any) -> None:
     t.check(Account, Account.state == "closed", **key(2))
     with pytest.raises(TransactionFailed) as failure:
         t.commit()
-    kinds = {place: type(error) for place, error in failure.value.failures.items()}
+    kinds = {place: type(error) for place, error in failure.value.reasons.items()}
     assert kinds == {0: AlreadyExists, 1: NotFound, 2: NotUnique, 3: ConditionFailed}
+
+
+def test_a_failed_transaction_names_its_entities(banking: Any) -> None:
+    t = banking.store.transaction()
+    t.get(Account, **key(2))
+    banking.store.update(Account, Account.balance.add(1), **key(2))
+    t.put(Entry(code="fine"))
+    t.create(Account(**key(1)))
+    t.delete(Account, when=Account.balance > 7, **key(8))
+    t.check(EntityKey(Entry, code="none"), Entry.text == "x")
+    with pytest.raises(TransactionFailed) as raised:
+        t.commit()
+    failures = raised.value.failures
+    assert [(each.position, each.key, type(each.reason)) for each in failures] == [
+        (1, EntityKey(Account, **key(1)), AlreadyExists),
+        (2, EntityKey(Account, **key(8)), ConditionFailed),
+        (3, EntityKey(Entry, code="none"), ConditionFailed),
+        (4, EntityKey(Account, **key(2)), ConditionFailed),  # was read, and has changed
+    ]
+    assert failures[0].key.entity is Account
+    assert failures[0].key.fields == key(1)
+    assert banking.store.get(failures[0].key).balance == 10
+    text = str(raised.value)
+    assert all(str(each.reason) in text for each in failures)
+
+
+def test_a_failure_found_before_sending_names_its_entity(banking: Any) -> None:
+    t = banking.store.transaction()
+    t.put(Entry(code="e"))
+    t.move(Account, Account.number.set(8), **key(6))
+    with pytest.raises(
+        TransactionFailed, match=r"nothing was written: Account .* does not exist"
+    ) as raised:
+        t.commit()
+    (failure,) = raised.value.failures
+    assert (failure.position, failure.key, type(failure.reason)) == (
+        1,
+        EntityKey(Account, **key(6)),
+        NotFound,
+    )
 
 
 def test_a_caller_says_what_is_wrong_where_its_condition_does_not_hold(banking: Any) -> None:
@@ -138,9 +190,11 @@ def test_a_caller_says_what_is_wrong_where_its_condition_does_not_hold(banking: 
         when=Account.balance == 0,
         otherwise=lambda there: NotUnique("taken", "balance", 0, there.balance if there else None),
     )
-    with pytest.raises(TransactionFailed, match="nothing was written: taken") as failure:
+    with pytest.raises(
+        TransactionFailed, match=r"nothing was written: Account.*: taken$"
+    ) as failure:
         t.commit()
-    assert failure.value.failures[1].owner == 7
+    assert failure.value.reasons[1].owner == 7
 
 
 def test_a_missing_item_is_found_out_before_anything_is_sent(banking: Any) -> None:
@@ -150,7 +204,7 @@ def test_a_missing_item_is_found_out_before_anything_is_sent(banking: Any) -> No
     t.move(Account, Account.number.set(8), **key(6))
     with pytest.raises(TransactionFailed, match="ACCOUNT#0006 does not exist") as failure:
         t.commit()
-    assert failure.value.failures.keys() == {2}
+    assert failure.value.reasons.keys() == {2}
 
 
 def test_what_was_read_must_be_unchanged(banking: Any) -> None:
@@ -161,7 +215,7 @@ def test_what_was_read_must_be_unchanged(banking: Any) -> None:
     banking.store.update(Account, Account.balance.add(1), **key(1))
     with pytest.raises(TransactionFailed) as failure:
         t.commit()
-    assert failure.value.failures[1].current.balance == 11  # type: ignore[attr-defined]
+    assert failure.value.reasons[1].current.balance == 11  # type: ignore[attr-defined]
     again = banking.store.transaction()
     account = again.get(Account, **key(1))
     again.update(Account, Account.balance.set(account.balance * 2), **key(1))

@@ -579,7 +579,7 @@ def test_a_transaction_is_made_once(memory: Store) -> None:
     add()
     with pytest.raises(errors.TransactionFailed) as failed:
         add()
-    assert isinstance(failed.value.failures[1], errors.AlreadyExists)
+    assert isinstance(failed.value.reasons[1], errors.AlreadyExists)
     assert memory.get(Order, order_id="1") == Order(order_id="1", total=Decimal(15))
     assert once.once("message-7", lambda: "not called") == "added"
 

@@ -74,7 +74,7 @@ def test_it_is_made_with_the_writes_beside_it(store: Store, table_name: str) -> 
     sign_up("1", "ann")
     with pytest.raises(errors.TransactionFailed) as failed:
         sign_up("2", "ann")
-    taken = failed.value.failures[1]
+    taken = failed.value.reasons[1]
     assert isinstance(taken, errors.NotUnique)
     assert (str(taken), taken.owner) == ("username 'ann' is taken, by 1", "1")
     assert store.get(kept, user_id="2") is None

@@ -113,6 +113,11 @@ class _Rewrite(Write[bool]):
         self._key = key
         self.saw(item)
 
+    @property
+    def entity_key(self) -> EntityKey[Any]:
+        schema = self.schema
+        return EntityKey.of(schema.from_item(schema.upgraded(self.current or {})))
+
     def plan(self, now: float) -> list[Action]:
         schema, current = self.schema, self.current
         if current is None:

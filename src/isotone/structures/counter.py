@@ -110,7 +110,7 @@ class _Counting(Structure[S]):
         try:
             yield from tx.commit()
         except TransactionFailed as failed:
-            if isinstance(failed.failures.get(0), AlreadyExists):
+            if isinstance(failed.reasons.get(0), AlreadyExists):
                 return False
             raise
         return True
@@ -295,9 +295,9 @@ class Sequence(Structure[S]):
         try:
             yield from tx.commit()
         except TransactionFailed as failed:
-            if 0 in failed.failures:
+            if 0 in failed.reasons:
                 raise  # another caller was faster
-            return failed.failures[1]
+            return failed.reasons[1]
         return entity
 
     def _reserve(self, count: int) -> Steps[range]:

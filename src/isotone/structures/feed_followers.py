@@ -163,7 +163,7 @@ def try_commit(tx: Transaction) -> Steps[bool]:
     try:
         yield from tx.commit()
     except TransactionFailed as error:
-        if not all(isinstance(failure, ConditionFailed) for failure in error.failures.values()):
+        if not all(isinstance(each.reason, ConditionFailed) for each in error.failures):
             raise
         return False
     return True

@@ -407,9 +407,9 @@ class Queue(Structure[S]):
             try:
                 yield from tx.commit()
             except TransactionFailed as failed:
-                if token is not None and 1 in failed.failures:
+                if token is not None and 1 in failed.reasons:
                     return [_put_before(failed)]
-                if letter is not None and 0 not in failed.failures:
+                if letter is not None and 0 not in failed.reasons:
                     return []
                 raise  # the entry has changed
             return ids
@@ -669,7 +669,7 @@ class Queue(Structure[S]):
 
 def _put_before(failed: TransactionFailed) -> str:
     """The id of the message that was put with the token, the transaction's second write."""
-    failure = failed.failures.get(1)
+    failure = failed.reasons.get(1)
     if not isinstance(failure, AlreadyExists):
         raise failed
     earlier: str = failure.current.message

@@ -94,8 +94,8 @@ def _add(plan: Plan, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
             ranges = yield from _roll_up(shard, tx, summaries)
             yield from tx.commit()
         except (TransactionFailed, Contended) as refused:
-            failures = refused.failures if isinstance(refused, TransactionFailed) else {}
-            existing = {place for place, why in failures.items() if isinstance(why, AlreadyExists)}
+            reasons = refused.reasons if isinstance(refused, TransactionFailed) else {}
+            existing = {place for place, why in reasons.items() if isinstance(why, AlreadyExists)}
             pending = [point for place, point in enumerate(pending) if place not in existing]
             if not pending:
                 return 0

@@ -140,7 +140,7 @@ class Unique(Structure[S]):
 class UniqueWrites:
     """The writes of a `Unique` in a transaction.
 
-    If one is refused, the transaction fails, and `failures` has the reason: for `reserve`, `NotUnique` with
+    If one is refused, the transaction fails, and `reasons` has the error: for `reserve`, `NotUnique` with
     the `owner`; for the others, `ConditionFailed` with the stored value as `current`, or None.
     """
 

@@ -16,6 +16,7 @@ from isotone.clock import Clock
 from isotone.errors import (
     ConditionalCheckFailedException,
     Contended,
+    Failure,
     TransactionCanceledException,
     TransactionConflictException,
     TransactionFailed,
@@ -52,7 +53,7 @@ def execute(write: Write[R], clock: Clock, *, is_prepared: bool = False) -> Step
             try:
                 (result,) = yield from _execute_planned([write], [plan], clock)
             except TransactionFailed as failed:
-                raise failed.failures[0] from None
+                raise failed.failures[0].reason from None
             return result  # type: ignore[no-any-return] # the write's own
         action = plan[0]
         try:
@@ -111,7 +112,7 @@ def _plan_all(writes: Sequence[Write[Any]], now: float) -> Steps[list[list[Actio
         try:
             plans.append((yield from _plan(write, now)))
         except WriteRefused as failure:
-            raise TransactionFailed(f"nothing was written: {failure}", {place: failure}) from None
+            raise _failed([Failure(place, write.entity_key, failure)]) from None
     return plans
 
 
@@ -170,17 +171,24 @@ def _note_refusals(
     reasons: Sequence[Reason | None],
 ) -> None:
     """Raise failures that a retry cannot fix; give the other refused writes their current items."""
-    failures: dict[int, WriteRefused] = {}
+    failures: list[Failure] = []
     left: Iterator[Reason | None] = iter(reasons)
     for place, (write, plan) in enumerate(zip(writes, plans, strict=True)):
         refused = [(action, reason) for action in plan if (reason := next(left)) is not None]
         failure = _failure(write, plan, refused)
         if failure is not None:
-            failures[place] = failure
+            failures.append(Failure(place, write.entity_key, failure))
     if failures:
-        raise TransactionFailed(
-            "nothing was written: " + "; ".join(map(str, failures.values())), failures
-        )
+        raise _failed(failures)
+
+
+def _failed(failures: Sequence[Failure]) -> TransactionFailed:
+    """The error for refused writes; its message names the entity of each."""
+    reasons = [
+        str(reason) if key.entity.__schema__.tag in str(reason) else f"{key!r}: {reason}"
+        for _, key, reason in failures
+    ]
+    return TransactionFailed(f"nothing was written: {'; '.join(reasons)}", failures)
 
 
 def _failure(

@@ -22,6 +22,7 @@ from isotone.model.writing.write import (
     entity_of,
     exists,
     expected_version,
+    identity_of,
     is_known,
     is_older,
     key_in,
@@ -61,6 +62,10 @@ class Put(Write[E]):
     @property
     def key(self) -> Item:  # a hook may change it
         return self.schema.primary_key(self.entity.__dict__)
+
+    @property
+    def entity_key(self) -> EntityKey[Any]:
+        return EntityKey.of(self.entity)
 
     def prepare(self) -> None:
         self.entity.before_put()
@@ -139,6 +144,7 @@ class Delete(Write[E | None]):
         self.entity = None if isinstance(target, type | EntityKey) else target
         self.reads = bool(self.schema.unique)
         self._key = key_of(self.schema, target, key)
+        self._identity = identity_of(target, key)
 
     def prepare(self) -> None:
         if self.entity is not None:
@@ -188,6 +194,7 @@ class Check(Write[None]):
         self.schema = schema_of(target)
         self.when = when
         self._key = key_of(self.schema, target, key)
+        self._identity = identity_of(target, key)
 
     def plan(self, now: float) -> list[Action]:
         schema, condition = self.schema, self.further

@@ -103,7 +103,6 @@ class _Changing(Write[R]):
         self.schema = schema_of(target)
         self.entity: Entity | None = None
         self.when = when
-        self._identity: Mapping[str, Any]
         if isinstance(target, type):
             self._key, self._identity = self.schema.identify(key), key
         elif isinstance(target, EntityKey):

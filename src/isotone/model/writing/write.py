@@ -73,11 +73,17 @@ class Write(ABC, Generic[R]):
     at_target: nodes.ConditionNode | None = None
 
     _key: Item
+    _identity: Mapping[str, Any]
 
     @property
     def key(self) -> Item:
         """The primary key of the item."""
         return self._key
+
+    @property
+    def entity_key(self) -> EntityKey[Any]:
+        """The same for the caller: the entity's class and the fields of its key."""
+        return EntityKey(self.schema.entity, **self._identity)
 
     @property
     def target(self) -> Item | None:
@@ -343,6 +349,18 @@ def key_of(
             f"an entity has its own key; give {schema.tag} itself, or the class and a key"
         )
     return schema.primary_key(target.__dict__)
+
+
+def identity_of(
+    target: type[Entity] | EntityKey[Any] | Entity, key: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The fields of the primary key of an entity, of a key, or of a class and the key's fields."""
+    if isinstance(target, type):
+        return key
+    if isinstance(target, EntityKey):
+        return target.fields
+    values = target.__dict__
+    return {name: values[name] for name in target.__schema__.identity}
 
 
 def entity_of(schema: EntitySchema, item: Item | None) -> Entity | None:
