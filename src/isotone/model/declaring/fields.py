@@ -390,7 +390,7 @@ class Attr(_Place[T]):
             return f"field {self.name!r} is stored as {self.wire.code}, which has no order; write == or .size"
         return ""
 
-    @property
+    @cached_property
     def why_fixed(self) -> str | None:
         """Why no change may set the field; None if one may."""
         return _MAINTAINED.get(self.options.role)
