@@ -128,7 +128,7 @@ def drop(store: Store, item: Item) -> None:
     store.backend.execute("DeleteItem", {"TableName": "shop", "Key": key})
 
 
-def damage_marker(store: Store, item: Item, how: str) -> list[tuple[str, str, str]]:
+def damage_marker(store: Store, item: Item, how: str) -> list[tuple[str | None, str, str | None]]:
     """Damage the marker of a customer with a mail address, or take the customer away from it."""
     text = f"_unique#Customer#mail#{item['mail']['S']}"
     marker = next(each for each in items_of(store) if each["PK"]["S"] == text)
@@ -138,6 +138,15 @@ def damage_marker(store: Store, item: Item, how: str) -> list[tuple[str, str, st
     if how == "no owner":
         drop(store, item)
         return [("Customer", "marker_orphaned", "mail")]
+    if how == "another tag":
+        put(store, {**item, "_type": {"S": "Order"}})
+        return [("Order", "wrong_tag", None)]
+    if how == "no tag known":
+        put(store, {**item, "_type": {"S": "Bill"}})
+        return [(None, "unrecognized", "Bill")]
+    if how == "invalid value":
+        put(store, {**item, "mail": {"N": "1"}})
+        return [("Customer", "invalid", "mail")]
     if how == "another value":
         put(store, {name: value for name, value in item.items() if name != "mail"})
         return [("Customer", "marker_orphaned", "mail")]
@@ -145,7 +154,15 @@ def damage_marker(store: Store, item: Item, how: str) -> list[tuple[str, str, st
     return [("Customer", "marker_taken", "mail"), ("Customer", "marker_orphaned", "mail")]
 
 
-MARKERS = ["no marker", "no owner", "another value", "another owner"]
+MARKERS = [
+    "no marker",
+    "no owner",
+    "another value",
+    "another owner",
+    "another tag",
+    "no tag known",
+    "invalid value",
+]
 
 
 def counted(verification: Verification) -> Counter[Any]:

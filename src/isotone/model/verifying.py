@@ -20,7 +20,7 @@ from isotone.errors import UsageError
 from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
 from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired
-from isotone.model.findings import Finding, Inspection, Inspector
+from isotone.model.findings import Finding, Inspector
 from isotone.model.reading.reader import fetch
 from isotone.model.steps import Steps
 from isotone.model.verification import Tally, Verification
@@ -40,9 +40,18 @@ _LOOKS: Final = (
     3  # at an item that changes between two reads; then a program is writing it right now
 )
 
-# Findings after which the values of an entity are not known well enough to say that it lacks one.
+# Findings after which the values of an item are not known well enough to say that it lacks one.
 _UNREADABLE: Final = frozenset(
-    {"invalid", "missing", "newer_version", "upgrade_failed", "wrong_tag", "overflow", "computed"}
+    {
+        "computed",
+        "invalid",
+        "missing",
+        "newer_version",
+        "overflow",
+        "unrecognized",
+        "upgrade_failed",
+        "wrong_tag",
+    }
 )
 
 
@@ -321,9 +330,7 @@ class _Visiting:
     def _may_own(self, held: _Held, owner: Item | None) -> bool:
         if owner is None:
             return False
-        inspection: Inspection = self._inspector.inspect(owner, self._clock.now())
-        if inspection.entity is not held.schema:
-            return False
+        inspection = self._inspector.inspect(owner, self._clock.now())
         return held.text in inspection.claims or any(
             finding.kind in _UNREADABLE for finding in inspection.findings
         )
