@@ -127,7 +127,8 @@ class _Alignment:
 
     def _take_literal(self) -> bool:
         first = self._rests[0][0]
-        if first in STRONG and all(rest[0] == first for rest in self._rests):
+        is_joint = bool(self._parts) and isinstance(self._parts[-1], Place) and not first.isalnum()
+        if (first in STRONG or is_joint) and all(rest[0] == first for rest in self._rests):
             return self._take_text(first)
         word = self._common_word()
         if word is not None and not any(map(_ATOM.match, self._rests)):
@@ -227,7 +228,7 @@ class _Alignment:
     def _leads(self, kind: str, value: Any, rest: str) -> Iterator[str]:
         """What may be before the value: nothing, or the beginning of a word, such as `USER_`."""
         yield ""
-        if kind in ("str", "int"):
+        if kind in ("str", "choice", "int"):
             at = rest.lower().find(str(value).lower())
             lead = rest[:at]
             if at > 0 and _PREFIX.fullmatch(lead) and self._all_begin_with(lead):

@@ -83,8 +83,8 @@ _LEAST_ITEMS: Final = 10  # for a Literal
 class FieldType:
     """A type as the module writes it, and how its values are decoded.
 
-    `kind` names how values may appear in a key: "str", "int", "Decimal", "date", "datetime", "uuid", "ulid",
-    "ksuid", "bool", "bytes", or "" for values that are never part of one. `options` are arguments of `field`,
+    `kind` names how values may appear in a key: "str", "choice", "int", "Decimal", "date", "datetime", "uuid",
+    "ulid", "ksuid", "bool", "bytes", or "" for values that are never part of one. `options` are arguments of `field`,
     `definitions` the classes that the type needs, `note` what was guessed.
     """
 
@@ -159,7 +159,7 @@ def _choices(name: str, texts: Sequence[str]) -> FieldType | None:
         return None
     listed = ", ".join(map(quoted, sorted(counts)))
     note = f"{len(counts)} different values in {len(texts)} items"
-    return FieldType(f"Literal[{listed}]", "str", _content, note=note, is_guess=True)
+    return FieldType(f"Literal[{listed}]", "choice", _content, note=note, is_guess=True)
 
 
 def may_be_choice(name: str) -> bool:

@@ -145,7 +145,8 @@ class Form:
             if isinstance(part, str):
                 found.append(quoted(part))
                 continue
-            is_plain = self.separator != readable.SEPARATOR and part.style.kind == "str"
+            is_text = part.style.kind in ("str", "choice")
+            is_plain = is_text and self.separator != readable.SEPARATOR
             expression = "{}" if is_plain else part.style.expression
             found.append(expression.format(names[part.source]))
         return found

@@ -94,7 +94,7 @@ def _tags(sample: Sample, by_form: dict[tuple[str, ...], list[int]]) -> list[str
             continue
         if any(name in item and "S" not in item[name] for item in sample.items):
             continue
-        if _names_forms(sample, name, by_form.values()):
+        if is_known or _names_forms(sample, name, by_form.values()):
             place = _KNOWN_TAGS.index(name) if is_known else len(_KNOWN_TAGS)
             found.append((place, name))
     return [name for _, name in sorted(found)]

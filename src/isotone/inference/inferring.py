@@ -19,7 +19,7 @@ from isotone.inference.checking import Misfit, load, misfits, table_of
 from isotone.inference.fields import FieldType
 from isotone.inference.grouping import Grouping, groupings
 from isotone.inference.planning import VERSION, EntityPlan, FieldPlan, Planner
-from isotone.inference.sampling import Progress, Sample, read_sample
+from isotone.inference.sampling import Progress, Sample, is_own, read_sample
 from isotone.inference.writing import EntityNames, Module, write_module
 from isotone.model import AsyncStore, Calls, FindingCount, Steps, Store, Verification
 
@@ -322,8 +322,16 @@ class _Attempt:
             for finding in verification.findings
             if not finding.is_notice
             and finding.kind != "untagged"
+            and not self._is_own(finding)
             and not (finding.kind in _EXPLAINED and (finding.entity, finding.name) in explained)
         )
+
+    def _is_own(self, finding: FindingCount) -> bool:
+        """Whether the items are Isotone's own, which are not known as such under another tag."""
+        if not finding.examples or finding.count > self._sample.own:
+            return False
+        partition = self._sample.table.key.partition[0].name
+        return all(is_own(example.item_key[partition]) for example in finding.examples)
 
     def _tag_of(self, names: EntityNames, entity: EntityPlan) -> str:
         return entity.tag if self._plan.tag and entity.tag else names.name
@@ -377,7 +385,7 @@ class _Attempt:
         if sample.shortened:
             found.append(f"{sample.shortened} items are large, and were looked at in part")
         if sample.own:
-            found.append(f"{sample.own} items are Isotone's own records, and are left out")
+            found.append(f"Isotone's own records are left out: {sample.own}")
         if any(VERSION in item for item in sample.items):
             found.append(
                 f"attribute {VERSION!r} must be the version of an entity, 1 if it declares none"

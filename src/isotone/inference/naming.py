@@ -27,7 +27,7 @@ _BUILTINS: Final = frozenset({"str", "int", "bool", "bytes", "list", "dict", "se
 _PARAMETERS: Final = frozenset({"when", "consistent"})  # of the calls that take a key by name
 RESERVED: Final = IMPORTED | _BUILTINS | _PARAMETERS | frozenset(dir(Entity))
 
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z][0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _OTHER: Final = re.compile(r"\W+")
 
 

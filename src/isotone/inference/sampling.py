@@ -115,10 +115,15 @@ def _segments(shape: TableShape, most: int | None) -> list[dict[str, Any]]:
     ]
 
 
+def is_own(partition: AttributeValue) -> bool:
+    """Whether a partition key is that of a record, a position or a unique value of the library."""
+    text = partition.get("S", "")
+    return text in _OWN or text.startswith(_OWN_OF_KIND)
+
+
 def _is_own(shape: TableShape, item: Item) -> bool:
     """Whether an item is one of those by which the library remembers keys, positions and unique values."""
-    text = item[shape.key.partition[0].name].get("S", "")
-    if text not in _OWN and not text.startswith(_OWN_OF_KIND):
+    if not is_own(item[shape.key.partition[0].name]):
         return False
     return any(value.get("S") in _OWN for value in item.values())
 

@@ -136,6 +136,10 @@ def _cases() -> Iterator[Style]:
 
 _FIXED_STYLES: Final[dict[str, list[Style]]] = {
     "str": list(_cases()),
+    "choice": [
+        Style("choice", readable.Text()),
+        Style("choice", readable.RawText(), "raw({})"),
+    ],
     "datetime": list(_moments()),
     "date": list(_days()),
     "uuid": list(_both(Style("uuid", readable.Uuid()))),

@@ -423,7 +423,7 @@ def _arguments(
     form = entity.forms.get(part.name)
     if form is None:
         return [names.fields[part.name]], None
-    if not form.places and form.separator == "#":
+    if not form.places:
         return form.expressions(names.fields), None
     return form.expressions(names.fields), form.separator
 
