@@ -35,7 +35,7 @@ def words(text: str) -> list[str]:
     """The words of a name in any style.
 
     >>> words("customerId"), words("GSI1PK"), words("order-total")
-    (['customer', 'Id'], ['GSI1', 'PK'], ['order', 'total'])
+    (['customer', 'Id'], ['GSI1PK'], ['order', 'total'])
     """
     plain = unicodedata.normalize("NFKC", text)
     return [word for word in re.split(r"_+", _OTHER.sub("_", _CAMEL.sub("_", plain))) if word]
