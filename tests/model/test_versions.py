@@ -310,7 +310,7 @@ def test_conditions_are_right_on_items_that_are_not_rewritten(
         write(mixed.store, FAILS)
     failure: Any = caught.value
     if isinstance(failure, TransactionFailed):
-        failure = failure.failures[0]
+        failure = failure.failures[0].reason
     assert failure.current == ANN
     assert mixed.item(Old(number=1, name="")) == before
     write(mixed.store, HOLDS)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import decimal
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Table, expires, field
@@ -155,3 +157,96 @@ def test_lists_and_maps_are_read_as_they_were_written(values: dict[str, Any]) ->
         container = store.put(Container(name="a", **values))
         assert store.get(Container, name="a") == container
         assert store.all(Container.primary.where(Container.name == "a")) == [container]
+
+
+# Values whose type is not declared
+
+
+class Node(BaseModel):
+    more: dict[str, Any] = {}
+    total: Decimal = Decimal(0)
+
+
+class Strict(BaseModel, strict=True):
+    total: Decimal = Decimal(0)
+
+
+class Loose(Entity, table=Table("loose")):
+    name: Attr[str] = field()
+    anything: Attr[Any] = field(default=None)
+    by_name: Attr[dict[str, Any]] = field(default_factory=dict)
+    values: Attr[list[Any]] = field(default_factory=list)
+    node: Attr[Node] = field(default_factory=Node)
+    strict: Attr[Strict] = field(default_factory=Strict)
+
+    primary = Key("LOOSE", name).sort("LOOSE")
+
+
+def exactly(value: Any) -> Any:
+    """A value with the types of all its parts, which equality ignores: 1 == Decimal(1) == True."""
+    if isinstance(value, dict):
+        return {name: exactly(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [exactly(each) for each in value]
+    return type(value), value
+
+
+fractions = st.decimals(-999, 999, places=2).filter(lambda number: number != int(number))
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**37), 10**37)
+    | fractions
+    | st.text()
+    | st.binary(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(anything)
+def test_untyped_values_come_back_as_they_were_given(value: Any) -> None:
+    for kind in (Any, dict[str, Any], list[Any], Node):
+        wire = wire_type(kind)
+        given: Any = {Any: value, Node: Node(more={"a": value})}.get(kind, [value])
+        if kind == dict[str, Any]:
+            given = {"a": value}
+        read = wire.decode(wire.encode(given))
+        assert exactly(read.more if kind is Node else read) == exactly(
+            given.more if kind is Node else given
+        )
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (Decimal(1), 1),
+        (Decimal("1.0"), 1),
+        (Decimal("1.50"), Decimal("1.5")),
+        (Decimal("1E+40"), 10**40),
+        (Decimal("-0"), 0),
+        (2.5, Decimal("2.5")),
+        (2.0, 2),
+        ({1, 2}, {1, 2}),
+    ],
+)
+def test_a_whole_number_without_a_type_is_an_int(given: Any, read: Any) -> None:
+    wire = wire_type(Any)
+    assert exactly(wire.decode(wire.encode(given))) == exactly(read)
+    assert all(type(each) is int for each in wire.decode(wire.encode({1, 2})))
+
+
+def test_a_declared_type_is_kept() -> None:
+    loose = Loose(
+        name="a",
+        by_name={"n": 1, "half": Decimal("0.5")},
+        node=Node(total=Decimal(5)),
+        strict=Strict(total=Decimal(7)),
+    )
+    with isotone.connect() as store:
+        store.create_tables(Loose.__schema__.table)
+        store.put(loose)
+        read = store.get(Loose, name="a")
+        assert read == loose
+        assert exactly(read.by_name) == exactly(loose.by_name)
+        assert (type(read.node.total), type(read.strict.total)) == (Decimal, Decimal)

@@ -339,11 +339,22 @@ def _code_of(values: Iterable[Any]) -> str | None:
 
 
 def _simplest(value: AttributeValue) -> Any:
-    """A scalar as the simplest Python value: whole numbers as int."""
-    simple = from_wire(value)
-    if isinstance(simple, Decimal) and simple == simple.to_integral_value():
-        return int(simple)
-    return simple
+    """A value whose type is not declared: whole numbers as int, at every depth, and others as Decimal."""
+    ((code, content),) = value.items()
+    if code == "N":
+        return _simplest_number(content)
+    if code == "NS":
+        return set(map(_simplest_number, content))
+    if code == "L":
+        return [_simplest(each) for each in content]
+    if code == "M":
+        return {name: _simplest(each) for name, each in content.items()}
+    return from_wire(value)
+
+
+def _simplest_number(text: str) -> int | Decimal:
+    number = Decimal(text)
+    return int(number) if number == number.to_integral_value() else number
 
 
 # Types made of other types
@@ -476,7 +487,7 @@ def _by_pydantic(annotation: Any) -> WireType:
     """Any type that pydantic can dump to plain Python and validate back."""
     if annotation in (Any, object):
         return ANYTHING._replace(encode=_encode_anything)
-    from pydantic_core import PydanticSerializationError
+    from pydantic_core import PydanticSerializationError, ValidationError
 
     from isotone.model.declaring.foreign import Foreign
 
@@ -489,9 +500,13 @@ def _by_pydantic(annotation: Any) -> WireType:
             name = getattr(annotation, "__name__", None) or str(annotation)
             raise _wrong_type(value, f"a value of type {name}") from None
 
-    return WireType(
-        None, encode, lambda value: foreign.validate(from_wire(value)), python=annotation
-    )
+    def decode(value: AttributeValue) -> Any:
+        try:
+            return foreign.validate(_simplest(value))
+        except ValidationError:  # a strict type takes no int for a Decimal
+            return foreign.validate(from_wire(value))
+
+    return WireType(None, encode, decode, python=annotation)
 
 
 def _encode_anything(value: Any) -> AttributeValue:
@@ -505,7 +520,7 @@ def _any_adapter() -> Any:
     return TypeAdapter(Any)
 
 
-ANYTHING: Final = WireType(None, lambda value: to_wire(plain(value)), from_wire)
+ANYTHING: Final = WireType(None, lambda value: to_wire(plain(value)), _simplest)
 """Values whose type is not declared."""
 
 
