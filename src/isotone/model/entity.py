@@ -26,6 +26,7 @@ from typing import (
     TypeVar,
     cast,
     dataclass_transform,
+    overload,
 )
 
 from isotone.model.declaring import declaration
@@ -42,13 +43,14 @@ from isotone.model.declaring.fields import (
 from isotone.model.declaring.patch import Patch, given_by
 from isotone.model.declaring.schema import EntitySchema, Unknown
 from isotone.model.declaring.table import Table
+from isotone.model.reading.matching import match
 from isotone.model.reading.patterns import Pattern, find
 from isotone.model.reading.queries import check_unnamed
 from isotone.values.json import item_from_wire
 
 if TYPE_CHECKING:
     from isotone.model.declaring.conditions import Condition
-    from isotone.model.reading.queries import Query
+    from isotone.model.reading.queries import Query, Scan
 
 F = TypeVar("F", bound=Callable[..., Any])
 Names: TypeAlias = AbstractSet[str] | Mapping[str, Any]
@@ -120,6 +122,26 @@ class Entity:
         """
         check_unnamed("find", cls.__schema__, named)
         return find(cls, conditions)
+
+    @overload
+    @classmethod
+    def match(cls, *conditions: Condition) -> Query[Self]: ...
+    @overload
+    @classmethod
+    def match(cls, *conditions: Condition, scan: bool) -> Query[Self] | Scan[Self]: ...
+    @classmethod
+    def match(
+        cls, *conditions: Condition, scan: bool = False, **named: Never
+    ) -> Query[Self] | Scan[Self]:
+        """The query by the best key for any conditions, with a filter for those that the key does not answer.
+
+        `explain()` of the query tells which key it is, why, and what it costs. Raises `Unanswerable` if every key
+        lacks something, unless `scan` allows to read the whole table.
+
+        >>> query = Order.match(Order.customer_id == "36ab", Order.number > 3, Order.status != "SHIPPED")
+        """
+        check_unnamed("match", cls.__schema__, named)
+        return match(cls, conditions, scan=scan)
 
     @classmethod
     def from_trusted(cls, values: dict[str, Any]) -> Self:

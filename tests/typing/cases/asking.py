@@ -37,6 +37,10 @@ Order.primary.where(not Order.number == 1)  # E: "bool"; expected "Condition"
 if Order.number == 1:  # E(pyright)
     print()
 
+Order.match(customer_id="a")  # E: No overload variant of "match"
+Order.match("customer_id = a")  # E: No overload variant of "match"
+Order.match(Order.number == 1, scan=True).newest_first()  # E: no attribute "newest_first"
+
 query = Order.primary.where(Order.customer_id == "a")
 query.newest()  # E: no attribute "newest"
 query.limit("3")  # E: expected "int"

@@ -23,6 +23,7 @@ from isotone import (
     Key,
     Page,
     Query,
+    Scan,
     Snapshot,
     Table,
     desc,
@@ -94,6 +95,9 @@ assert_type(Old(name="a", number=1, at=datetime.now(UTC)).at, datetime)
 
 store = isotone.connect(":memory:")
 store.create_tables(shop)
+assert_type(Order.match(Order.total > 3), Query[Order])
+assert_type(Order.match(Order.total > 3, scan=True), Query[Order] | Scan[Order])
+assert_type(store.all(Order.match(Order.total > 3, scan=True)), list[Order])
 assert_type(store.pages(query, size=3), Iterator[Page[Order]])
 assert_type(store.exists(Order, customer_id="a", number=1), bool)
 assert_type(store.refresh(order), Order)

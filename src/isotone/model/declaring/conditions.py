@@ -218,7 +218,7 @@ class Comparison(Condition):
     def node(self) -> nodes.ConditionNode:
         left = self.field.path(*self.path)
         if self.operator in ORDERINGS and not self.path and self.field.order is not None:
-            return self._among(left, _in_range(self.field.order, self.operator, self.values))
+            return self._among(left, values_in_range(self.field.order, self.operator, self.values))
         right = tuple([nodes.Literal(self.wire(value)) for value in self.values])
         return _comparison_node(self.operator, left, right)
 
@@ -280,7 +280,7 @@ def _comparison_text(left: str, operator: str, right: Sequence[Any]) -> str:
 _SIGNS: Final = {"=": "==", "<>": "!="}  # Python's sign for DynamoDB's
 
 
-def _in_range(order: Sequence[Any], operator: str, values: tuple[Any, ...]) -> Sequence[Any]:
+def values_in_range(order: Sequence[Any], operator: str, values: tuple[Any, ...]) -> Sequence[Any]:
     """The values of an order that satisfy a comparison."""
     places = [order.index(value) for value in values]
     if operator == "between":

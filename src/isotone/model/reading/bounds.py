@@ -32,7 +32,7 @@ from isotone.model.declaring.keys import BoundKey, Component, NativeSlot, Slot, 
 from isotone.values.json import text_of_bytes
 from isotone.values.types import AttributeValue, Item, sort_key
 
-_RANGES: Final = ORDERINGS | {"begins_with"}
+RANGES: Final = ORDERINGS | {"begins_with"}
 _PRESENCE: Final = frozenset({"attribute_exists", "attribute_not_exists"})
 _PYTHON: Final = {"<>": "!=", "in": "is_in()"}
 _INSTEAD: Final = {
@@ -101,7 +101,7 @@ class _ConditionsByField:
 
     def _add(self, condition: Comparison) -> None:
         name = condition.field.name
-        if condition.operator in _RANGES:
+        if condition.operator in RANGES:
             self.ranges.setdefault(name, []).append(condition)
         elif name in self.equal and self.equal[name] != condition.values[0]:
             self.contradictory = True
@@ -169,7 +169,7 @@ def _comparison(key: BoundKey, condition: Condition, in_key: frozenset[str]) -> 
 
 def _is_answered(condition: Comparison, in_key: frozenset[str]) -> bool:
     operator = condition.operator
-    return condition.field.name in in_key and (operator == "=" or operator in _RANGES)
+    return condition.field.name in in_key and (operator == "=" or operator in RANGES)
 
 
 def _refuse_sparse(key: BoundKey, name: str) -> None:
@@ -389,7 +389,7 @@ _INTERVALS: Final[dict[str, Callable[..., Interval]]] = {
     ">": lambda value: Interval(value, None, low_open=True),
     ">=": lambda value: Interval(value, None),
     "between": lambda low, high: Interval(low, high),
-    "begins_with": lambda prefix: Interval(prefix, _above(prefix), high_open=True),
+    "begins_with": lambda prefix: Interval(prefix, end_of_prefix(prefix), high_open=True),
 }
 
 
@@ -477,7 +477,7 @@ def _of_interval(one: Restriction, other: Restriction, interval: Interval) -> Re
         return Restriction(attribute, operator, (bound,), excluded)
     if low == high:
         return Restriction(attribute, "=", (low,), excluded)
-    if high_open and not low_open and "N" not in low and _above(low) == high:
+    if high_open and not low_open and "N" not in low and end_of_prefix(low) == high:
         return Restriction(attribute, "begins_with", (low,), excluded)
     dropped = {text_of(bound) for bound, is_open in ((low, low_open), (high, high_open)) if is_open}
     return Restriction(attribute, "between", (low, high), excluded | dropped)
@@ -487,7 +487,7 @@ _LAST_CHARACTER: Final = "\U0010ffff"
 _SURROGATES: Final = (0xD800, 0xE000)  # code points from the first up to the second: no characters
 
 
-def _above(prefix: AttributeValue) -> AttributeValue | None:
+def end_of_prefix(prefix: AttributeValue) -> AttributeValue | None:
     """The least value above all that begin with the prefix; None if there is none."""
     if "B" in prefix:
         raw = a2b_base64(prefix["B"]).rstrip(b"\xff")

@@ -52,6 +52,7 @@ from isotone.model.reading.bounds import (
     text_of,
 )
 from isotone.model.reading.cursors import identity
+from isotone.model.reading.explaining import explain
 from isotone.model.trees import conjunction, expressions
 from isotone.values.types import Item
 
@@ -94,6 +95,8 @@ class Read(Generic[E_co]):
     most_requests: int | None = None
     with_expired: bool = False
     when_invalid: OnInvalid = "raise"
+    because: tuple[str, ...] = ()
+    """Why `match` took this key, and why not each of the others."""
 
     @property
     def table(self) -> Table:
@@ -214,6 +217,13 @@ class Read(Generic[E_co]):
     def request(self) -> Request:
         """The request in the form for servers; the reader adds `Limit` and `ExclusiveStartKey`."""
         return as_text(self.composed)
+
+    def explain(self) -> str:
+        """What the read does, in a few lines: its key, what it filters, its order and what it costs.
+
+        print(Order.match(Order.customer_id == "36ab", Order.total > 5).explain())
+        """
+        return explain(self)
 
     @cached_property
     def composed(self) -> dict[str, Any]:
@@ -820,6 +830,12 @@ def _projected_fields(schema: EntitySchema, key: BoundKey) -> frozenset[str] | N
     projected = {name for name, each in schema.fields.items() if each.attribute in attributes}
     parts = [component.field for bound in (schema.primary, key) for component in bound.components]
     return frozenset(projected | {each.name for each in parts if each.options.case is None})
+
+
+def unprojected_fields(schema: EntitySchema, key: BoundKey) -> frozenset[str]:
+    """The fields that cannot be read from an index's entries."""
+    available = _projected_fields(schema, key)
+    return frozenset() if available is None else frozenset(schema.fields) - available
 
 
 def _check_selected(schema: EntitySchema, key: BoundKey, names: frozenset[str]) -> None:

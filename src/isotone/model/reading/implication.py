@@ -1,0 +1,222 @@
+"""Whether some conditions imply another: then a sparse index has all that they ask for, and a filter is not needed.
+
+What a condition says of a field changes only at the values that it names. So a few values of each field stand for
+all: those named, one between each two of them, and none at all; or all values of an enum. `implies` tries every
+combination. What it cannot look into (`contains`, sizes, two fields) may be true or false, the same wherever it
+stands. If there are too many combinations it answers no, which costs a filter or another key, but is never wrong.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any, Final
+
+from isotone.expressions import nodes
+from isotone.model.declaring.conditions import (
+    ORDERINGS,
+    All,
+    AnyOf,
+    Comparison,
+    Condition,
+    FunctionTest,
+    Negation,
+    PathElements,
+    values_in_range,
+)
+from isotone.model.declaring.fields import Attr
+from isotone.model.declaring.schema import EntitySchema
+from isotone.model.declaring.wire import NULL, choices
+from isotone.model.reading.bounds import end_of_prefix, flat
+from isotone.values.types import AttributeValue, sort_key
+
+_MOST: Final = 20_000  # combinations that are tried
+_ABSENT: Final = -1
+_OTHER: Final = -2  # a value of another type
+_PRESENCE: Final = ("attribute_exists", "attribute_not_exists")
+
+_Place = tuple[str, PathElements]  # by name, because `==` of fields makes a condition
+_Atom = _Place | nodes.ConditionNode
+_World = dict[_Atom, int]
+_Test = Callable[[_World], bool]
+
+
+def implies(facts: Iterable[Condition], goal: Condition) -> bool:
+    """Whether every item that satisfies the facts satisfies the goal; False if it is not certain."""
+    known = list(flat(facts))
+    return all(_implied(known, part) for part in flat([goal]))
+
+
+def exclude_one_another(conditions: Iterable[Condition]) -> bool:
+    """Whether no item satisfies all conditions; False if it is not certain."""
+    known = list(flat(conditions))
+    return any(not _satisfiable(_about(known, atom)) for atom in {*map(_first_atom, known)})
+
+
+def _implied(facts: list[Condition], goal: Condition) -> bool:
+    atoms = {*_atoms(goal)}
+    related = [fact for fact in facts if atoms & {*_atoms(fact)}]
+    return not _satisfiable([*related, Negation(goal)])
+
+
+def _about(conditions: list[Condition], atom: _Atom) -> list[Condition]:
+    return [each for each in conditions if {*_atoms(each)} == {atom}]
+
+
+def _first_atom(condition: Condition) -> _Atom:
+    return next(iter(_atoms(condition)))
+
+
+def _satisfiable(conditions: Sequence[Condition]) -> bool:
+    """Whether some combination of values satisfies all conditions; True if there are too many to try."""
+    atoms = list(dict.fromkeys(atom for each in conditions for atom in _atoms(each)))
+    lines = _lines(conditions)
+    domains = [lines[atom].domain if isinstance(atom, tuple) else (0, 1) for atom in atoms]
+    if prod(map(len, domains)) > _MOST:
+        return True
+    tests = [_test(each, lines) for each in conditions]
+    for values in product(*domains):
+        world = dict(zip(atoms, values, strict=True))
+        if all(test(world) for test in tests):
+            return True
+    return False
+
+
+# The parts of conditions
+
+
+def _is_plain(condition: Condition) -> bool:
+    """Whether the truth of a condition follows from where the value of one place lies."""
+    return isinstance(condition, Comparison) or (
+        isinstance(condition, FunctionTest) and condition.function in _PRESENCE
+    )
+
+
+def _leaves(condition: Condition) -> Iterator[Condition]:
+    if isinstance(condition, All | AnyOf):
+        for operand in condition.operands:
+            yield from _leaves(operand)
+    elif isinstance(condition, Negation):
+        yield from _leaves(condition.operand)
+    else:
+        yield condition
+
+
+def _atom_of(leaf: Any) -> _Atom:
+    return (leaf.field.name, leaf.path) if _is_plain(leaf) else leaf.node()
+
+
+def _atoms(condition: Condition) -> Iterator[_Atom]:
+    return map(_atom_of, _leaves(condition))
+
+
+def _lines(conditions: Iterable[Condition]) -> dict[_Place, _Line]:
+    """The values of each place that the conditions compare."""
+    compared: dict[_Place, list[Any]] = {}
+    for each in conditions:
+        for leaf in _leaves(each):
+            if isinstance(place := _atom_of(leaf), tuple):
+                compared.setdefault(place, []).append(leaf)
+    return {
+        place: _Line(
+            leaves[0].field, place[1], [each for each in leaves if isinstance(each, Comparison)]
+        )
+        for place, leaves in compared.items()
+    }
+
+
+def _test(condition: Condition, lines: dict[_Place, _Line]) -> _Test:
+    """The truth of a condition, given the value of each atom."""
+    if isinstance(condition, All | AnyOf):
+        tests = [_test(each, lines) for each in condition.operands]
+        join = all if isinstance(condition, All) else any
+        return lambda world: join(test(world) for test in tests)
+    if isinstance(condition, Negation):
+        test = _test(condition.operand, lines)
+        return lambda world: not test(world)
+    atom = _atom_of(condition)
+    if not isinstance(atom, tuple):
+        return lambda world: bool(world[atom])
+    is_true = lines[atom].test(condition)
+    return lambda world: is_true(world[atom])
+
+
+# The values of one place
+
+
+class _Line:
+    """The values of a place as numbers: odd ones are values that comparisons name, even ones lie between them."""
+
+    def __init__(
+        self, field: Attr[Any], path: PathElements, comparisons: Sequence[Comparison]
+    ) -> None:
+        listed = None if path else choices(field.annotation)
+        named = [value for each in comparisons for value in _operands(each)]
+        if listed is not None:
+            named += [field.encode(value) for value in listed]
+        elif field.wire.code == "BOOL" and not path:
+            named += [{"BOOL": False}, {"BOOL": True}]
+        self._keys = sorted({_sortable(value) for value in named})
+        places = range(2 * len(self._keys) + 1)
+        is_listed = listed is not None or (field.wire.code == "BOOL" and not path)
+        domain = [number for number in places if number % 2 or not is_listed]
+        if path or EntitySchema.is_optional(field) or EntitySchema.absent(field) == set():
+            domain += [_ABSENT]
+        if path or field.wire.code is None or (field.writes_none and field.wire.optional):
+            domain += [_OTHER]
+        self.domain = tuple(domain)
+
+    def _number(self, value: AttributeValue) -> int:
+        return 2 * bisect_left(self._keys, _sortable(value)) + 1
+
+    def test(self, condition: Any) -> Callable[[int], bool]:
+        """Whether a value satisfies a comparison, or a test of presence."""
+        if isinstance(condition, FunctionTest):
+            wanted = condition.function == "attribute_exists"
+            return lambda value: (value != _ABSENT) is wanted
+        numbers = [self._number(value) for value in _operands(condition)]
+        operator, field = condition.operator, condition.field
+        if operator in ORDERINGS and not condition.path and field.order is not None:
+            within = values_in_range(field.order, operator, condition.values)
+            allowed = {self._number(field.encode(value)) for value in within}
+            return allowed.__contains__
+        if operator == "in":
+            return {*numbers}.__contains__
+        test = _TESTS[operator](*numbers)
+        if operator not in ORDERINGS or _sortable(NULL) not in self._keys:
+            return test
+        null = self._number(NULL)
+        return lambda value: value != null and test(value)
+
+
+def _sortable(value: AttributeValue) -> tuple[str, Any]:
+    """A value in the order of its type, and apart from those of other types."""
+    ((code, content),) = value.items()
+    return code, sort_key(value) if code in ("S", "N", "B") else repr(content)
+
+
+def _operands(comparison: Comparison) -> list[AttributeValue]:
+    """The values at which a comparison changes its answer."""
+    values = [comparison.wire(value) for value in comparison.values]
+    if comparison.operator == "begins_with":
+        end = end_of_prefix(values[0])
+        return values if end is None else [*values, end]
+    return values
+
+
+def _begins(first: int, end: int | None = None) -> Callable[[int], bool]:
+    return lambda value: value >= first and (end is None or value < end)
+
+
+_TESTS: Final[dict[str, Callable[..., Callable[[int], bool]]]] = {
+    "=": lambda number: lambda value: value == number,
+    "<>": lambda number: lambda value: value != number,
+    "<": lambda number: lambda value: 0 <= value < number,
+    "<=": lambda number: lambda value: 0 <= value <= number,
+    ">": lambda number: lambda value: value > number,
+    ">=": lambda number: lambda value: value >= number,
+    "between": lambda low, high: lambda value: low <= value <= high,
+    "begins_with": _begins,
+}

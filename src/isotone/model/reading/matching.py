@@ -1,0 +1,228 @@
+"""`Order.match(…)`: the query by the best key for some conditions, with a filter for the rest.
+
+    Order.match(Order.customer == "x", Order.status == "OPEN", Order.total > 5).explain()
+
+A key can be used if the conditions give `==` for every field of its partition, and if no entity that they ask for is
+missing from it: an index with `when=` is used if the conditions imply it, and an index of an optional field if they
+imply that there is a value. Of these, the best key answers most conditions by itself. The others become a filter, and
+DynamoDB charges for what it drops. Without such a key there is only a scan, which must be asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from isotone.errors import Unanswerable, UsageError
+from isotone.model.declaring.conditions import Comparison, Condition
+from isotone.model.declaring.keys import BoundKey
+from isotone.model.declaring.schema import EntitySchema
+from isotone.model.reading.bounds import RANGES, KeyBounds, bounds, flat
+from isotone.model.reading.implication import exclude_one_another, implies
+from isotone.model.reading.patterns import Pattern
+from isotone.model.reading.queries import Query, Scan, owner_of, unprojected_fields
+
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+
+E = TypeVar("E", bound="Entity")
+
+
+class _Unusable(Exception):
+    """A key cannot be used for the conditions; the message says why."""
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A query by one key, and what speaks for it."""
+
+    query: Query[Any]
+    rank: tuple[object, ...]
+    answered: int
+
+
+def match(entity: type[E], given: Sequence[Condition], *, scan: bool) -> Query[E] | Scan[E]:
+    """The query by the best key; see `Entity.match`."""
+    schema = entity.__schema__
+    for condition in given:
+        owner_of(condition, (schema,))
+    exact = [each for each in flat(given) if not _ignores_case(each)]
+    others = [each for each in flat(given) if _ignores_case(each)]
+    if exclude_one_another(exact):
+        return _nothing(schema, given)
+    conditions = [*_necessary(exact), *others]
+    candidates, reasons = [], []
+    for key in (schema.primary, *schema.indexes):
+        try:
+            candidates.append(_candidate(schema, key, conditions))
+        except _Unusable as error:
+            reasons.append(f"{schema.patterns[key.name]}: {error}")
+    if candidates:
+        best = max(candidates, key=lambda each: each.rank)  # the first of equal ones
+        rejected = [
+            f"{each.query.name}: answers {_of(each.answered, conditions)} by its key"
+            for each in candidates
+            if each is not best
+        ]
+        because = f"it answers {_of(best.answered, conditions)} by its key"
+        return replace(best.query, because=(because, *rejected, *reasons))
+    if not scan:
+        raise Unanswerable(
+            f"no key of {entity.__name__} can find what satisfies {_listed(conditions)}:\n  "
+            + "\n  ".join(reasons)
+            + "\nGive what is missing, declare an index, or read and pay for everything by match(…, scan=True)"
+        )
+    return _scan(schema, conditions, reasons)
+
+
+def _of(answered: int, conditions: Sequence[Condition]) -> str:
+    return f"{answered} of {len(conditions)} condition{'s' * (len(conditions) != 1)}"
+
+
+def _listed(conditions: Sequence[Condition]) -> str:
+    return ", ".join(map(repr, conditions)) or "no conditions"
+
+
+def _ignores_case(condition: Condition) -> bool:
+    """Whether a condition is on a field that keys hold in another case: a filter would compare it unchanged."""
+    return any(field.options.case is not None for field in condition.fields())
+
+
+def _necessary(conditions: list[Condition]) -> list[Condition]:
+    """The conditions without those that the others imply, so that `n == 5, n > 3` is one value of a key."""
+    kept = list(conditions)
+    for condition in conditions:
+        rest = [each for each in kept if each is not condition]
+        if implies(rest, condition):
+            kept = rest
+    return kept
+
+
+def _nothing(schema: EntitySchema, given: Sequence[Condition]) -> Query[Any]:
+    pattern: Pattern[Any] = schema.patterns[schema.primary.name]
+    return Query(
+        name=str(pattern),
+        schemas=(schema,),
+        keys=(schema.primary,),
+        bounds=KeyBounds((), None, is_empty=True),
+        asked=tuple(given),
+    )
+
+
+# One key
+
+
+def _candidate(schema: EntitySchema, key: BoundKey, conditions: Sequence[Condition]) -> _Candidate:
+    """The query by a key; raises `_Unusable`."""
+    _check_complete(schema, key, conditions)
+    asked = _asked(schema, key, conditions)
+    try:
+        bounds(key, asked)
+    except UsageError:  # a range of values in a form that does not sort, or in another order
+        asked = [each for each in asked if each.operator == "="]
+    rest = [each for each in conditions if not any(each is one for one in asked)]
+    filters = _filters(key, rest)
+    pattern: Pattern[Any] = schema.patterns[key.name]
+    try:
+        query = pattern.where(*asked).filter(*filters)
+    except UsageError as error:
+        raise _Unusable(str(error)) from None
+    equal = {each.field.name for each in asked if each.operator == "="}
+    is_one = key.index is None and key.component_names <= equal
+    answered = len(conditions) - len(filters)
+    rank = (is_one, answered, len(equal), len(asked), key.index is None)
+    return _Candidate(query, rank, answered)
+
+
+def _check_complete(schema: EntitySchema, key: BoundKey, conditions: Sequence[Condition]) -> None:
+    """Raise unless a key has all entities that satisfy the conditions, with all their fields."""
+    if key.index is None:
+        return
+    missing = unprojected_fields(schema, key)
+    if missing:
+        raise _Unusable(f"the index does not project {', '.join(sorted(missing))}")
+    exact = [each for each in conditions if not _ignores_case(each)]
+    if key.when is not None and not implies(exact, key.when):
+        raise _Unusable(
+            f"it has only entities with {key.when!r}, which the conditions do not imply"
+        )
+    asked = {
+        each.field.name
+        for each in conditions
+        if isinstance(each, Comparison) and each.operator != "<>" and not each.path
+    }
+    for component in key.components:
+        field = component.field
+        if not schema.is_optional(field) or field.name in asked:
+            continue
+        has_value: Any = field != None  # noqa: E711 - makes a condition
+        if not implies(exact, has_value):
+            raise _Unusable(f"it lacks entities without {field.name}")
+
+
+def _asked(
+    schema: EntitySchema, key: BoundKey, conditions: Sequence[Condition]
+) -> list[Comparison]:
+    """The conditions that a key answers: equal values from the left, then a range."""
+    comparisons = [each for each in conditions if isinstance(each, Comparison) and not each.path]
+    equal = {each.field.name: each for each in comparisons if each.operator == "="}
+    missing = dict.fromkeys(
+        component.field.name
+        for slot in key.partition
+        for component in slot.components
+        if component.field.name not in equal
+    )
+    if missing:
+        entity = schema.entity.__name__
+        needed = " and ".join(f"{entity}.{name} == …" for name in missing)
+        raise _Unusable(f"needs {needed}")
+    asked = {
+        component.field.name: equal[component.field.name]
+        for slot in key.partition
+        for component in slot.components
+    }
+    for component in (component for slot in key.sort for component in slot.components):
+        name = component.field.name
+        if name not in equal:
+            ranges = [
+                each for each in comparisons if each.field.name == name and each.operator in RANGES
+            ]
+            return [*asked.values(), *ranges]
+        asked[name] = equal[name]
+    return [*asked.values()]
+
+
+def _filters(key: BoundKey, rest: Sequence[Condition]) -> list[Condition]:
+    """The conditions to filter by: those that not every entry of a sparse index satisfies."""
+    always = [] if key.when is None or _ignores_case(key.when) else [key.when]
+    filters = [each for each in rest if not (always and implies(always, each))]
+    for each in filters:
+        if _ignores_case(each):
+            name = next(iter(each.fields())).name
+            raise _Unusable(
+                f"a filter on {name} would not ignore case, as keys with it do; give == for the fields before it"
+            )
+    return filters
+
+
+# Everything
+
+
+def _scan(
+    schema: EntitySchema, conditions: Sequence[Condition], reasons: Sequence[str]
+) -> Scan[Any]:
+    """The scan of the table, or of the sparse index with all that the conditions ask for."""
+    sparse = [key for key in schema.indexes if key.when is not None]
+    for key in (*sparse, schema.primary):
+        try:
+            _check_complete(schema, key, conditions)
+            scanned = schema.patterns[key.name].scan().filter(*_filters(key, conditions))
+        except (_Unusable, UsageError) as error:
+            if key is schema.primary:
+                raise Unanswerable(
+                    f"a scan cannot find what satisfies {_listed(conditions)}: {error}"
+                ) from None
+            continue
+        return replace(scanned, because=("no key can find it", *reasons))
+    raise AssertionError("the table itself has all entities")
