@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.effort import examples
 from tests.model.test_matching import CONDITIONS, DAY, JOINED, SIMPLE, Case
 

@@ -14,7 +14,6 @@ from itertools import product
 from math import prod
 from typing import Any, Final
 
-from isotone.expressions import nodes
 from isotone.model.declaring.conditions import (
     ORDERINGS,
     All,
@@ -38,7 +37,7 @@ _OTHER: Final = -2  # a value of another type
 _PRESENCE: Final = ("attribute_exists", "attribute_not_exists")
 
 _Place = tuple[str, PathElements]  # by name, because `==` of fields makes a condition
-_Atom = _Place | nodes.ConditionNode
+_Atom = _Place | str
 _World = dict[_Atom, int]
 _Test = Callable[[_World], bool]
 
@@ -51,22 +50,22 @@ def implies(facts: Iterable[Condition], goal: Condition) -> bool:
 
 def exclude_one_another(conditions: Iterable[Condition]) -> bool:
     """Whether no item satisfies all conditions; False if it is not certain."""
-    known = list(flat(conditions))
-    return any(not _satisfiable(_about(known, atom)) for atom in {*map(_first_atom, known)})
+    about: dict[_Atom, list[Condition]] = {}
+    for condition in flat(conditions):
+        atoms = {*_atoms(condition)}
+        if len(atoms) == 1:
+            about.setdefault(atoms.pop(), []).append(condition)
+    return any(len(each) > 1 and not _satisfiable(each) for each in about.values())
 
 
 def _implied(facts: list[Condition], goal: Condition) -> bool:
-    atoms = {*_atoms(goal)}
-    related = [fact for fact in facts if atoms & {*_atoms(fact)}]
-    return not _satisfiable([*related, Negation(goal)])
-
-
-def _about(conditions: list[Condition], atom: _Atom) -> list[Condition]:
-    return [each for each in conditions if {*_atoms(each)} == {atom}]
-
-
-def _first_atom(condition: Condition) -> _Atom:
-    return next(iter(_atoms(condition)))
+    related: list[Condition] = [Negation(goal)]
+    atoms, others = {*_atoms(goal)}, facts
+    while near := [fact for fact in others if atoms & {*_atoms(fact)}]:
+        related += near
+        others = [fact for fact in others if not any(fact is one for one in near)]
+        atoms |= {atom for fact in near for atom in _atoms(fact)}
+    return len(related) > 1 and not _satisfiable(related)
 
 
 def _satisfiable(conditions: Sequence[Condition]) -> bool:
@@ -105,7 +104,7 @@ def _leaves(condition: Condition) -> Iterator[Condition]:
 
 
 def _atom_of(leaf: Any) -> _Atom:
-    return (leaf.field.name, leaf.path) if _is_plain(leaf) else leaf.node()
+    return (leaf.field.name, leaf.path) if _is_plain(leaf) else repr(leaf.node())
 
 
 def _atoms(condition: Condition) -> Iterator[_Atom]:
