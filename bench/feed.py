@@ -23,7 +23,7 @@ _POSTS = {LARGE: 1, SMALL: 20}
 
 def _follow(feed: Feed, author: str, number: int) -> None:
     """As `follow` writes it, but together."""
-    kinds = feed.kept(FeedFollow), feed.kept(FeedFollower)
+    kinds = feed.bind(FeedFollow), feed.bind(FeedFollower)
     feed.store.put_many(
         kind(feed=feed.name, author=author, reader=f"{reader:06}")
         for reader in range(number)

@@ -99,7 +99,7 @@ class Desk:
 
 def show_queue(desk: Desk) -> None:
     """The groups that can be claimed, in order."""
-    entries = desk.queue.kept(QueueEntry)
+    entries = desk.queue.bind(QueueEntry)
     here = QueueEntry.queue == "orders", QueueEntry.state == "READY", QueueEntry.shard == 0
     found = desk.store.all(entries.ready.where(*here))
     isotone.show(found, QueueEntry.entry, QueueEntry.due, QueueEntry.attempts, QueueEntry.pending)

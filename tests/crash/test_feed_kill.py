@@ -80,7 +80,7 @@ def prepare(store: Store, authors: int = AUTHORS, followers: int = FOLLOWERS) ->
         store.put_many(
             kind(feed="site", author=author, reader=f"{reader:04}")
             for reader in range(followers)
-            for kind in (feed.kept(FeedFollow), feed.kept(FeedFollower))
+            for kind in (feed.bind(FeedFollow), feed.bind(FeedFollower))
         )
     posted = [
         feed.post(str(author), f"{number} of {author}").id

@@ -642,7 +642,7 @@ def many_followers(feed: Feed, number: int) -> None:
     feed.store.put_many(
         kind(feed=feed.name, author="ann", reader=f"{reader:05}")
         for reader in range(number)
-        for kind in (feed.kept(FeedFollow), feed.kept(FeedFollower))
+        for kind in (feed.bind(FeedFollow), feed.bind(FeedFollower))
     )
 
 

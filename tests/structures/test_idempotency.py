@@ -28,7 +28,7 @@ import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store, Table, errors, field
 from isotone.structures import Idempotency
 from isotone.structures.idempotency import _Attempt
-from isotone.structures.payloads import fingerprint_of, result_of, to_keep
+from isotone.structures.payloads import fingerprint_of, result_of, storable
 
 orders = Table("orders")
 
@@ -290,7 +290,7 @@ def test_a_result_that_would_come_back_as_another_is_refused(memory: Store, resu
     )
 )
 def test_what_json_has_comes_back_without_a_type(result: Any) -> None:
-    assert result_of(to_keep(result, Any), Any) == result
+    assert result_of(storable(result, Any), Any) == result
 
 
 def test_types_that_cannot_be_read_are_refused_before_anything_is_done(memory: Store) -> None:

@@ -516,7 +516,7 @@ def test_what_is_kept_is_held_as_long_as_the_block_runs(queue: Queue, clock: Man
     queue.hold = 0.006  # of the thread's own time: it extends every 2 ms
     queue.put("long")
     (message,) = queue.claim(hold=30)
-    entries = queue.kept(QueueEntry)
+    entries = queue.bind(QueueEntry)
 
     def due() -> float:
         entry = queue.store.get(entries, queue="q", kind="MESSAGE", entry=message.id)

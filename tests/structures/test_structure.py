@@ -41,7 +41,7 @@ class Tallies(Structure[S]):
 
     def __init__(self, store: S, table: Table) -> None:
         super().__init__(store, table)
-        self.tallies = self.kept(Tally)
+        self.tallies = self.bind(Tally)
 
     @operation
     def add(self, name: str, by: int = 1) -> Steps[int]:

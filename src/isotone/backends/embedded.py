@@ -83,7 +83,7 @@ class Database(Native):
     def send(self, operation: str, body: bytes) -> bytes:
         """Execute one request, JSON to JSON; raises the service's error as an `ApiError`."""
         try:
-            answer = self._service.execute(operation, body)
+            answer = self._service.send(operation, body)
         except BaseException as error:
             self._roll_back_after(error)
             raise
@@ -99,7 +99,7 @@ class Database(Native):
         {'TableNames': []}
         """
         try:
-            answer = self._service.call(operation, request)
+            answer = self._service.execute(operation, request)
         except BaseException as error:
             self._roll_back_after(error)
             raise
@@ -112,7 +112,7 @@ class Database(Native):
     ) -> Response:
         """Execute a Query or a Scan as `execute` does; its items stay in JSON, as they are stored."""
         try:
-            return self._service.call(operation, request, json_items=True)
+            return self._service.execute(operation, request, json_items=True)
         except BaseException as error:
             self._roll_back_after(error)
             raise
@@ -120,7 +120,7 @@ class Database(Native):
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         """Execute requests in one transaction; each is answered as if it were alone."""
         with self._unbroken():
-            return self._service.execute_many(requests)
+            return self._service.send_many(requests)
 
     def is_write(self, operation: str) -> bool:
         """Whether requests of this action should be committed in groups."""

@@ -1,4 +1,4 @@
-"""The database's two entry points: `execute` takes and returns JSON, `call` plain dicts."""
+"""The database's two entry points: `send` takes and returns JSON, `execute` plain dicts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Service:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
-    def execute(self, operation: str, body: bytes) -> bytes:
+    def send(self, operation: str, body: bytes) -> bytes:
         """Execute one request, JSON to JSON; raises the service's error as an `ApiError`."""
         action = ACTIONS.get(operation)
         if action is None:
@@ -60,10 +60,10 @@ class Service:
             # The service validates a whole request before it reads any table.
             raise explain(action.request, body) or error from None
 
-    def call(
+    def execute(
         self, operation: str, request: Mapping[str, Any], *, json_items: bool = False
     ) -> dict[str, Any]:
-        """Execute one request of a caller in this process: the same as `execute`, without JSON.
+        """Execute one request of a caller in this process: the same as `send`, without JSON.
 
         Expressions may be trees (`isotone.expressions.nodes`) that carry their values as literals; then
         there are no ExpressionAttributeNames and no ExpressionAttributeValues. The caller owns the
@@ -98,7 +98,7 @@ class Service:
         """Whether requests of this action should be committed together."""
         return operation in _GROUPED
 
-    def execute_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         """Execute requests in one transaction, so that all of them wait for the disk once.
 
         Each gets the response that it would get alone. None is answered before all are on the disk.
@@ -126,7 +126,7 @@ class Service:
 
     def _answer(self, operation: str, body: bytes) -> bytes | ApiError:
         try:
-            return self.execute(operation, body)
+            return self.send(operation, body)
         except ApiError as error:
             return error
 

@@ -74,14 +74,14 @@ def requested_key(keyspace: Keyspace, key: dict[str, Any]) -> tuple[bytes, Item]
     ):
         raise ValidationException(MISMATCH)
     if not keyspace.fits(canonical):
-        raise _unfit(keyspace, canonical)
+        raise _key_error(keyspace, canonical)
     return keyspace.key(canonical), canonical
 
 
 def check_item(table: Table, item: Item, size: int) -> None:
     """Refuse an item that does not fit this table or one of its indexes."""
     if not (table.keyspace.is_plain(item) or table.keyspace.fits(item)):
-        raise _unfit(table.keyspace, item)
+        raise _key_error(table.keyspace, item)
     _check(table, item, size, _PUT)
 
 
@@ -100,7 +100,7 @@ def _check(table: Table, item: Item, size: int, sentences: Sentences) -> None:
         raise ValidationException(sentences.item_size)
 
 
-def _unfit(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> ValidationException:
+def _key_error(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> ValidationException:
     """The error for an item that does not fit the key of a table."""
     for part in keyspace.schema.parts:
         value = item.get(part.name)
@@ -111,10 +111,10 @@ def _unfit(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> Validation
                 f"{INVALID}Type mismatch for key {part.name} "
                 f"expected: {part.type} actual: {next(iter(value))}"
             )
-    return unfit_values(keyspace, item)
+    return key_value_error(keyspace, item)
 
 
-def unfit_values(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> ValidationException:
+def key_value_error(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> ValidationException:
     """The error for key attributes of the right types, one of which is empty or too long."""
     for part, kind, limit in _limited_parts(keyspace.schema):
         if not item[part.name][part.type]:

@@ -18,7 +18,12 @@ from isotone.operations import legacy
 from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding, Parameters, bound, checker
 from isotone.operations.capacity import Meter, meter_for
-from isotone.operations.item_validation import INVALID, MISMATCH, check_key_condition, unfit_values
+from isotone.operations.item_validation import (
+    INVALID,
+    MISMATCH,
+    check_key_condition,
+    key_value_error,
+)
 from isotone.operations.legacy import refuse_repeated_names
 from isotone.operations.members import (
     AttributeMap,
@@ -220,7 +225,7 @@ def _position(source: Source, requested: dict[str, Any]) -> bytes:
             _INVALID_START if source.index else f"{_INVALID_START}: {MISMATCH}"
         )
     if not table.fits(start):
-        raise ValidationException(f"{_INVALID_START}: {unfit_values(table, start).message}")
+        raise ValidationException(f"{_INVALID_START}: {key_value_error(table, start).message}")
     return source.position(start)
 
 

@@ -42,7 +42,7 @@ log = logging.getLogger("isotone.server")
 
 
 class Service(Protocol):
-    """What the server needs from a database; `operations.dispatch.Service` implements it."""
+    """What the server needs from a database; `backends.embedded.Database` implements it."""
 
     def send(self, operation: str, body: bytes) -> bytes: ...
 
@@ -62,7 +62,7 @@ class Dispatcher:
         self._service = service
         self._loop = loop
         self._is_write = service.is_write
-        self._execute = service.send
+        self._send = service.send
         self._chatty = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[Call, Answer]] = []
         self._maintenance: asyncio.TimerHandle | None = None
@@ -77,7 +77,7 @@ class Dispatcher:
             self._group.append((call, answer))
             return None
         try:
-            return self._execute(call.operation, call.body)
+            return self._send(call.operation, call.body)
         except ApiError as error:
             return error
         except Exception as error:  # noqa: BLE001 - an error must not end the connection

@@ -80,7 +80,7 @@ class Adjacency(Structure[S]):
     ) -> None:
         super().__init__(store, table or ADJACENCY)
         self.relation = relation
-        self._edges = self.kept(AdjacencyEdge)
+        self._edges = self.bind(AdjacencyEdge)
         self._kinds: dict[Side, type[Entity] | None] = {"left": left, "right": right}
 
     layout = staticmethod(layout)

@@ -82,8 +82,8 @@ class _Counting(Structure[S]):
         self.name = name
         self.shards = shards
         self.expires: float | None = None
-        self._kind = self.kept(CounterShard)
-        self._tokens = self.kept(CounterToken)
+        self._kind = self.bind(CounterShard)
+        self._tokens = self.bind(CounterToken)
 
     @staticmethod
     def layout(name: str = "counters") -> Table:
@@ -234,7 +234,7 @@ class Sequence(Structure[S]):
         super().__init__(store, table or COUNTERS)
         self.name = name
         self.block = _positive(block)
-        self._kind = self.kept(SequenceState)
+        self._kind = self.bind(SequenceState)
         self._reserved: deque[int] = deque()
         self._process = os.getpid()
 

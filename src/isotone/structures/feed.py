@@ -46,7 +46,7 @@ from isotone.structures.feed_timelines import (
 )
 from isotone.structures.structure import S, Structure, bind_entity, operation
 from isotone.structures.worker import Worker
-from isotone.structures.worker_delivery import Context, WorkerSettings
+from isotone.structures.worker_delivery import Context, Interrupted, WorkerSettings
 
 FEEDS: Final = Table("feeds", stream="NEW_AND_OLD_IMAGES")
 _TIMELINES: Final[WeakKeyDictionary[Table, Table]] = WeakKeyDictionary()
@@ -56,10 +56,6 @@ _ATTEMPTS: Final = 20  # to take a tick before another post does
 _FAN_OUT_PAGE: Final = 1000  # followers between two checks of the post, and two saved positions
 # A long fan-out resumes, so several processes may end during one without being crashed by it.
 _PATIENT: Final = WorkerSettings(attempts=25)
-
-
-class Interrupted(Exception):
-    """The worker must stop, or may have lost the shard: the event is delivered again."""
 
 
 class Feed(Structure[S]):
@@ -98,17 +94,17 @@ class Feed(Structure[S]):
         self._plan = FeedPlan(
             calls=self.calls,
             feed=name,
-            posts=self.kept(FeedPost),
-            channels=self.kept(FeedChannel),
+            posts=self.bind(FeedPost),
+            channels=self.bind(FeedChannel),
             entries=bind_entity(self.timelines, FeedEntry),
             fan_outs=bind_entity(self.timelines, FeedFanOut),
             tokens=bind_entity(self.timelines, FeedToken),
         )
         self.posts = self._plan.posts
         self.entries = self._plan.entries
-        authors, follows = self.kept(FeedAuthor), self.kept(FeedFollow)
+        authors, follows = self.bind(FeedAuthor), self.bind(FeedFollow)
         self._following = (
-            TableFollowers(self.calls, name, authors, follows, self.kept(FeedFollower))
+            TableFollowers(self.calls, name, authors, follows, self.bind(FeedFollower))
             if followers is None
             else OutsideFollowers(followers)
         )
@@ -371,9 +367,8 @@ class Feed(Structure[S]):
         after, done = None, 0
         if place is not None and place.change == change:
             after = place.after
-        elif (
-            place is not None
-        ):  # so that a new post with this tick also starts at the first follower
+        elif place is not None:
+            # So that a new post with this tick also starts at the first follower.
             yield from calls.delete(place)
         while readers := (yield from self._following.page(post.author, after, _FAN_OUT_PAGE)):
             if stopping():

@@ -49,9 +49,8 @@ TICKS: Final = 10_000_000
 MAX_TICK: Final = 10**19 - 1
 """The last tick of 19 digits, in the year 33658."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_KEPT: Final = timedelta(
-    days=2
-)  # of tokens and saved positions; stream records are kept for one day
+_KEPT: Final = timedelta(days=2)
+"""How long tokens and saved positions are kept; records of a stream are kept for one day."""
 _ROUNDS: Final = 10  # of one read, after which a page may be short
 _MAX_SHOWN: Final = 100  # posts that a mark remembers
 _MAX_SWEPT: Final = 50  # entries in one transaction, with a delete and a check for each

@@ -103,7 +103,7 @@ class Idempotency(Structure[S]):
         self.lease = lease
         self.remember = remember
         self.skew = skew
-        self._kind = self.kept(IdempotencyRecord)
+        self._kind = self.bind(IdempotencyRecord)
 
     @staticmethod
     def layout(name: str = "idempotency") -> Table:
@@ -253,10 +253,9 @@ class Idempotency(Structure[S]):
             )
         if other.attempt == mine.attempt or other.until > self.after(-self.skew):
             return other
-        unchanged = IdempotencyRecord.attempt == other.attempt
-        unchanged &= (
-            IdempotencyRecord.until == other.until
-        )  # a finished attempt would have changed it
+        kind = IdempotencyRecord
+        # A finished attempt would have changed the time.
+        unchanged = (kind.attempt == other.attempt) & (kind.until == other.until)
         try:
             return (yield from self.calls.put(mine, when=unchanged))
         except ConditionFailed as refused:
@@ -264,7 +263,7 @@ class Idempotency(Structure[S]):
 
     def _end(self, attempt: _Attempt, failure: BaseException | None) -> Steps[None]:
         """Record the result. If it cannot be stored, this raises after recording that the work is done."""
-        record, kept, unkept = attempt.record, None, None
+        record, stored, refusal = attempt.record, None, None
         if record.done:
             return
         mine = IdempotencyRecord.attempt == record.attempt
@@ -272,11 +271,11 @@ class Idempotency(Structure[S]):
             yield from self.calls.delete(self._kind, when=mine, scope=self.scope, key=record.key)
             return
         try:
-            kept = payloads.to_keep(attempt.result, attempt.kind)
+            stored = payloads.storable(attempt.result, attempt.kind)
         except Exception as error:  # noqa: BLE001 - the result's own code may raise anything
-            unkept = error
+            refusal = error
         until = self.after(self.remember)
-        done = record.replace(done=True, result=kept, until=until, gone_at=until)
+        done = record.replace(done=True, result=stored, until=until, gone_at=until)
         try:
             yield from self.calls.put(done, when=mine)
         except ConditionFailed:
@@ -284,8 +283,8 @@ class Idempotency(Structure[S]):
                 f"{self.scope} {record.key!r} took longer than its lease of {self.lease:g} seconds, and "
                 "another attempt has begun; give a longer lease"
             ) from None
-        if unkept is not None:
-            raise unkept
+        if refusal is not None:
+            raise refusal
 
     def _record(self, key: str, payload: Any) -> IdempotencyRecord:
         until, attempt = self.after(self.remember), uuid.uuid4().hex

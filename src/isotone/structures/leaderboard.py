@@ -170,9 +170,9 @@ class Leaderboard(Structure[S]):
         options += [words for words, is_given in others if is_given]
         self.board = Board(
             calls=self.calls,
-            entries=self.kept(entry_kind(name or "", shards)),
-            tokens=self.kept(LeaderboardToken),
-            declarations=self.kept(LeaderboardOptions),
+            entries=self.bind(entry_kind(name or "", shards)),
+            tokens=self.bind(LeaderboardToken),
+            declarations=self.bind(LeaderboardOptions),
             name=name or "",
             score=score,
             best=best,
@@ -528,7 +528,7 @@ class Leaderboard(Structure[S]):
             yield from board.declare()
             return (yield from self.calls.create(self._entry(member, window, tally)))
         except ConditionFailed as refused:
-            entry = board.own(refused.current)
+            entry = board.checked(refused.current)
             if entry.window != window.label:
                 raise _TooLate from None
         return entry

@@ -299,9 +299,9 @@ class Board:
         if entry is None:
             yield from self.check_options()
             return None
-        return self.own(entry)
+        return self.checked(entry)
 
-    def own(self, entry: Entry) -> Entry:
+    def checked(self, entry: Entry) -> Entry:
         """The entry; raises `UsageError` if it was written with other options under the same name."""
         if entry.options != self.options:
             raise self._refusal(entry.options)
@@ -324,7 +324,7 @@ class Board:
 
     def score_of(self, entry: Entry) -> Decimal:
         """An entry's score, rounded as in the ranking."""
-        return self.digits.score(self.score_text(self.own(entry)))
+        return self.digits.score(self.score_text(self.checked(entry)))
 
     # Ranks
 

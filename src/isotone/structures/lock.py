@@ -90,7 +90,7 @@ class Lock(Structure[S]):
         self.skew = skew
         self.trust_clocks = trust_clocks
         self._holder = uuid.uuid4().hex
-        self._kind = self.kept(LockState)
+        self._kind = self.bind(LockState)
         self._process = os.getpid()
         self._fence: int | None = None  # of this hold
         self._until = 0.0
@@ -237,10 +237,8 @@ class Lock(Structure[S]):
             lease=self.lease,
             fence=state.fence + 1,
         )
-        self._fence, self._until = (
-            taken.fence,
-            0.0,
-        )  # so that `release` works if the response is lost
+        # Before the request, so that `release` works if its response is lost.
+        self._fence, self._until = taken.fence, 0.0
         try:
             yield from self.calls.put(taken)  # refused if its revision has changed
         except ConditionFailed as refused:

@@ -120,7 +120,7 @@ def written(result: Any) -> str:
     return text
 
 
-def to_keep(result: Any, kind: Any) -> str:
+def storable(result: Any, kind: Any) -> str:
     """A result in its stored form; also raises `UsageError` if it would be read as another value."""
     text = written(result)
     read = result_of(text, kind)

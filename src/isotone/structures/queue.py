@@ -132,7 +132,7 @@ class Queue(Structure[S]):
         self.priorities = priorities
         self.remember = remember
         self._plan = QueuePlan(
-            name, shards, self.kept(QueueEntry), self.kept(QueueMessage), self.kept(QueueToken)
+            name, shards, self.bind(QueueEntry), self.bind(QueueMessage), self.bind(QueueToken)
         )
         self._contention = 0  # number of entries beyond the first to choose among
         self._levels = priorities  # or more, if a message shows that other processes declare more
@@ -167,9 +167,7 @@ class Queue(Structure[S]):
             return (yield from self._append(group, [check_body(body)], token=token))[0]
         entry = self._new_entry(body, delay, priority)
         if token is None:
-            with contextlib.suppress(
-                AlreadyExists
-            ):  # ours: the response to the first request was lost
+            with contextlib.suppress(AlreadyExists):  # ours: the response was lost
                 yield from self.calls.create(entry)
             return entry.entry
         tx = self.calls.transaction()
@@ -202,9 +200,8 @@ class Queue(Structure[S]):
             yield from self.calls.put_many(entries)
             return [entry.entry for entry in entries]
         ids: list[str] = []
-        for chunk in list(
-            split_bodies(map(check_body, bodies))
-        ):  # all are checked before any is put
+        chunks = list(split_bodies(map(check_body, bodies)))  # all are checked before any is put
+        for chunk in chunks:
             ids += yield from self._append(group, chunk)
         return ids
 
@@ -426,7 +423,7 @@ class Queue(Structure[S]):
         def attempt() -> Steps[None]:
             nonlocal pending
             tx = self.calls.transaction()
-            self._shorten(tx, message, pending)
+            self._decrement(tx, message, pending)
             tx.delete(plan.messages, **plan.message_key(group, message.number))
             if letter is not None:
                 tx.put(letter)
@@ -441,7 +438,7 @@ class Queue(Structure[S]):
 
         return (yield from self._retry(group, attempt))
 
-    def _shorten(self, tx: Transaction, message: Message, pending: int) -> None:
+    def _decrement(self, tx: Transaction, message: Message, pending: int) -> None:
         """Decrement the count of a group's messages, from `pending`."""
         entries, key = self._plan.entries, self._plan.key_of(message)
         is_held = QueueEntry.claim == message.receipt

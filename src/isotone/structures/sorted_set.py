@@ -90,12 +90,12 @@ class SortedSet(Structure[S]):
         if not 1 <= shards <= MOST_SHARDS:
             raise UsageError(f"a sorted set has 1 to {MOST_SHARDS} shards, not {shards}")
         self.name = name
-        self.entries = self.kept(SortedSetMember)
+        self.entries = self.bind(SortedSetMember)
         self.ranking = Ranking(self.calls, self.table, f"SORTED_SET#{name}") if ranked else None
         self._members = Members(
             calls=self.calls,
             kind=self.entries,
-            expiry_kind=self.kept(SortedSetExpiry),
+            expiry_kind=self.bind(SortedSetExpiry),
             name=name,
             shards=shards,
             ranking=self.ranking,

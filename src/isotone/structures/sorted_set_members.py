@@ -137,7 +137,7 @@ class ScoreChange(NamedTuple):
         return self.before != self.after
 
     @property
-    def takes_out(self) -> bool:
+    def is_removal(self) -> bool:
         return self.before is not None and self.after is None
 
     def ranking_keys(self) -> tuple[str | None, str | None]:
@@ -399,18 +399,18 @@ class Members:
             if self.is_expirable:
                 yield from self._stamp_again([c.member for c in changes if c.has_effect], expiry)
             done += changes
-        if self.is_expirable and any(change.takes_out for change in done):
+        if self.is_expirable and any(change.is_removal for change in done):
             yield from self._forget_expiry_if_empty()
         return done
 
     def remove(self, members: Iterable[str], scores: ScoreRange = EVERY_SCORE) -> Steps[int]:
         """Remove members that have such scores; the number of them."""
 
-        def unless_beyond(member: str, score: Decimal | None) -> Decimal | None:
+        def unless_outside(member: str, score: Decimal | None) -> Decimal | None:
             return None if score is None or score in scores else score
 
-        changes = yield from self.change(members, unless_beyond)
-        return sum(change.takes_out for change in changes)
+        changes = yield from self.change(members, unless_outside)
+        return sum(change.is_removal for change in changes)
 
     def add(self, member: str, amount: Decimal) -> Steps[Decimal]:
         """Add to a score, which starts at 0; returns the sum. One write, if nothing but the score changes."""
@@ -436,8 +436,8 @@ class Members:
             for attempt in range(1, _POP_ATTEMPTS + 1):
                 before, part = len(popped), Slice(0, count - len(popped))
                 seen = yield from self.at(part, reverse=reverse)
-                for some in in_parts(seen, _AT_ONCE if self.ranking is None else 1):
-                    popped += yield from self.take(some)
+                for group in in_parts(seen, _AT_ONCE if self.ranking is None else 1):
+                    popped += yield from self.take(group)
                 if len(popped) == before + len(seen):
                     return popped
                 yield CONTENTION.pause(attempt)
@@ -458,7 +458,7 @@ class Members:
             return None if score == scores[member] else score
 
         changes = yield from self.change(scores, unless_changed)
-        gone = {(change.member, change.before) for change in changes if change.takes_out}
+        gone = {(change.member, change.before) for change in changes if change.is_removal}
         return [member for member in seen if member in gone]  # one that moved may be seen twice
 
     def replace(self, scores: Mapping[str, Decimal]) -> Steps[int]:

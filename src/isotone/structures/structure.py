@@ -98,7 +98,7 @@ class Structure(Host[S]):
         """The time in `seconds` seconds from now, by the store's clock."""
         return datetime.fromtimestamp(self.now(), UTC) + timedelta(seconds=seconds)
 
-    def kept(self, kind: type[E]) -> type[E]:
+    def bind(self, kind: type[E]) -> type[E]:
         """The entity class of a kind in this structure's table; see `bind_entity`."""
         return bind_entity(self.table, kind)
 

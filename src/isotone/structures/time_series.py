@@ -83,9 +83,9 @@ class TimeSeries(Structure[S]):
             raise UsageError(f"a time series has 1 to {MAX_SHARDS} shards, not {shards}")
         self.plan = Plan(
             calls=self.calls,
-            points=self.kept(TimeSeriesPoint),
-            buckets=self.kept(TimeSeriesBucket),
-            summaries=self.kept(TimeSeriesRollUp),
+            points=self.bind(TimeSeriesPoint),
+            buckets=self.bind(TimeSeriesBucket),
+            summaries=self.bind(TimeSeriesRollUp),
             name=name,
             bucket=_whole_seconds(bucket, "a bucket"),
             keep=_kept_for(keep, "keep"),

@@ -52,7 +52,7 @@ class Unique(Structure[S]):
         super().__init__(store, table or UNIQUE)
         self.namespace = namespace
         self._normal = normal
-        self._kind = self.kept(UniqueValue)
+        self._kind = self.bind(UniqueValue)
 
     @staticmethod
     def layout(name: str = "unique") -> Table:

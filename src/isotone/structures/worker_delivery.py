@@ -259,7 +259,7 @@ class Context:
 
 
 class Interrupted(Exception):
-    """The worker must stop, or may have lost the shard, before all events are handled."""
+    """The worker must stop, or may have lost the shard, before all events are handled: they are delivered again."""
 
 
 class ProcessEnded(Exception):

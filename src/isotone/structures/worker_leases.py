@@ -51,9 +51,8 @@ from isotone.model import (
 from isotone.structures.structure import bind_entity
 
 _LOGGER: Final = logging.getLogger("isotone.worker")
-_RETENTION: Final = timedelta(
-    hours=25
-)  # after which a shard that is not listed certainly no longer exists
+_RETENTION: Final = timedelta(hours=25)
+"""After this, a shard that is not listed certainly no longer exists."""
 _SUSPICIOUS_CRASHES: Final = 2  # at one checkpoint, after which its next records are suspected
 _SUSPECTS: Final = 1000  # records after such a checkpoint: a page
 _EMPTY_PAGES: Final = 2  # in a row, after which everything counts as read
