@@ -139,10 +139,10 @@ RIGHT: dict[str, list[str]] = {
     ],
     "electro": [
         'tag="__edb_e__"',
-        'primary = Key("$taskapp#taskid", task_id, separator="_").sort(',
+        'primary = Key("$taskapp#taskid", raw(task_id), separator="_").sort(',
         '"$task_1#project_", project, "#employeeid_", employee_id, separator=""',
         'employee_id: Attr[str] = field(name="employeeId", case="lower")',
-        '.sort("$employee_1")',
+        '.sort(\n        "$employee_1"\n    )',
     ],
     "threads": [
         'indexes={"view_index": Global("forum_name", Number("views"))}',

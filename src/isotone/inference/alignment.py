@@ -28,6 +28,7 @@ _ATOM: Final = re.compile(
 )
 _WORD: Final = re.compile(rf"[^{re.escape(STRONG)}]+")
 _PREFIX: Final = re.compile(r"[A-Za-z][A-Za-z$]*[_.-]")
+_LETTERS: Final = re.compile(r"[A-Za-z][A-Za-z$]*[_.-]|[A-Za-z]{1,2}")
 _AFTER: Final = re.compile(r"[^\w]|_|$")
 _SHORTEST_COINCIDENCE: Final = 3
 
@@ -220,6 +221,8 @@ class _Alignment:
                 demands = style.demands
                 if any(fixed.get(name, value) != value for name, value in demands.items()):
                     continue  # a field has one maximum, one case and one precision in all keys
+                if "max" not in fixed and not self._escapes and style.is_padded_for_none(values):
+                    continue
                 rests = self._after(style, values, lead)
                 if rests is not None:
                     return self._scored(source, style, lead, rests, values)
@@ -231,7 +234,8 @@ class _Alignment:
         if kind in ("str", "choice", "int"):
             at = rest.lower().find(str(value).lower())
             lead = rest[:at]
-            if at > 0 and _PREFIX.fullmatch(lead) and self._all_begin_with(lead):
+            form = _LETTERS if kind == "int" else _PREFIX
+            if at > 0 and form.fullmatch(lead) and self._all_begin_with(lead):
                 yield lead
 
     def _all_begin_with(self, lead: str) -> bool:

@@ -139,14 +139,19 @@ class Form:
         )
 
     def expressions(self, names: Mapping[str, str]) -> list[str]:
-        """The arguments of `Key(…)` or `.sort(…)`; texts need no raw(…) if the separator is not `#`."""
+        """The arguments of `Key(…)` or `.sort(…)`.
+
+        With a separator other than `#`, texts are raw anyway, but end at it: at the end of a key raw(…) lets them
+        contain it.
+        """
         found = []
-        for part in self.declared:
+        for number, part in enumerate(self.declared):
             if isinstance(part, str):
                 found.append(quoted(part))
                 continue
-            is_text = part.style.kind in ("str", "choice")
-            is_plain = is_text and self.separator != readable.SEPARATOR
+            is_last = number == len(self.declared) - 1 and self.separator != ""
+            is_raw = part.style.kind == "str" and not is_last
+            is_plain = is_raw and self.separator != readable.SEPARATOR
             expression = "{}" if is_plain else part.style.expression
             found.append(expression.format(names[part.source]))
         return found

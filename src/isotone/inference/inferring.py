@@ -341,7 +341,8 @@ class _Attempt:
         count = f"{len(sample.items):,}"
         of = f"all {count} items" if sample.is_whole else f"{count} items, not all of them"
         general = [f"- {note.what}" for note in self._notes if note.entity is None]
-        intro = [f"Table {sample.table.name!r}, inferred from {of}."]
+        kinds = f" Attribute {self._plan.tag!r} names their kind." if self._plan.tag else ""
+        intro = [f"Table {sample.table.name!r}, inferred from {of}.{kinds}"]
         if general:
             intro += ["What is not certain:", "\n".join(general)]
         return intro

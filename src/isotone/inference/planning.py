@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
+from isotone.codec import readable
 from isotone.inference.alignment import Aligned, Source, align, is_generic
 from isotone.inference.fields import FieldType, may_be_choice, quoted, type_of
 from isotone.inference.forms import Form, ambiguity
@@ -290,8 +292,22 @@ class _EntityPlanner:
             plan.options |= place.style.options
             self._sources[place.source].fixed |= place.style.demands
             is_sort = any(part.name == name for part in self._sort_parts())
+            if isinstance(place.style.codec, readable.Unpadded):
+                self._note_width(plan, self._sources[place.source].values)
             if is_sort and not place.style.codec.sorts and _UNSORTED not in plan.notes:
                 plan.notes.append(_UNSORTED)
+
+    @staticmethod
+    def _note_width(plan: FieldPlan, values: Sequence[Any]) -> None:
+        """Note that numbers without leading zeros may be padded, if all have as many digits."""
+        widths = {len(str(value)) for value in values if value is not None}
+        if len(widths) != 1 or len(set(values)) < 2:
+            return
+        note = (
+            f"all have {max(widths)} digits, so keys may pad them: then declare max= without raw(…)"
+        )
+        if max(widths) > 1 and note not in plan.notes:
+            plan.notes.append(note)
 
     def _sort_parts(self) -> Iterator[KeyPart]:
         """The attributes by which the table or an index sorts."""
@@ -422,10 +438,10 @@ class _EntityPlanner:
     def _derived(self, source: Source) -> str:
         """Whether an attribute begins with the part that only the key has, such as the day of a time."""
         for other in self._sources.values():
-            if other.is_virtual or other.kind != "str":
+            if other.is_virtual or other.kind not in ("str", "datetime"):
                 continue
             pairs = [
-                (str(value), known)
+                (_day_text(value), _day_text(known) if other.kind == "datetime" else known)
                 for value, known in zip(source.values, other.values, strict=True)
                 if value is not None and known is not None
             ]
@@ -529,6 +545,13 @@ def _may_be_condition(plan: FieldPlan, values: int, items: int) -> bool:
     if plan.type.text == "bool" or plan.type.text.startswith("Literal"):
         return True
     return plan.type.text in ("str", "int") and (values == 1 or 2 * values <= items)
+
+
+def _day_text(value: Any) -> str:
+    """A value as text; a time as its day, if it is midnight."""
+    if isinstance(value, datetime) and value.timetz() != time(tzinfo=UTC):
+        return value.isoformat()
+    return value.strftime("%Y-%m-%d") if isinstance(value, date) else str(value)
 
 
 def _shape(text: str) -> str:

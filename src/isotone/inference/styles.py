@@ -53,6 +53,13 @@ class Style:
         except (MalformedKey, UsageError, ValueError):
             return None
 
+    def is_padded_for_none(self, values: Sequence[Any]) -> bool:
+        """Whether the style pads numbers, and none of these shows that it does."""
+        codec = self.codec
+        if not isinstance(codec, readable.Natural) or not codec.ascending:
+            return False
+        return all(value is None or len(str(value)) == codec.width for value in values)
+
     @property
     def demands(self) -> Mapping[str, str | None]:
         """The options that the field must have, and those that it must not have: for these None."""
@@ -223,10 +230,7 @@ def _digits(texts: Sequence[str]) -> Style | None:
     widths = {len(text) for text in texts}
     has_zeros = any(text[0] == "0" and len(text) > 1 for text in texts)
     if not has_zeros:
-        note = ""
-        if len(widths) == 1 and len(texts) > 1 and widths != {1}:
-            note = f"all have {widths.pop()} digits, so they may be padded: then declare max="
-        return replace(UNPADDED, note=note)
+        return UNPADDED
     if len(widths) > 1:
         return None
     (width,) = widths

@@ -149,9 +149,13 @@ def _literals_of(entity: EntityPlan, sample: Sample) -> list[str]:
     for part in sample.table.key.parts:
         form = entity.forms.get(part.name)
         texts = [text for text in form.parts if isinstance(text, str)] if form is not None else []
-        own = [word for text in texts for word in words(text)[:1] if any(map(str.isalpha, word))]
+        own = [word for text in texts for word in words(text)[:1] if _is_title(word)]
         found += own[:1]
     return found
+
+
+def _is_title(word: str) -> bool:
+    return len(word) > 1 and any(map(str.isalpha, word))
 
 
 def _singular(name: str) -> str:
@@ -471,7 +475,7 @@ def _docstring(indent: str, paragraphs: Sequence[str]) -> str:
             hanging = indent + "  " if line.startswith("- ") else indent
             wrapped += textwrap.wrap(
                 line,
-                _WIDTH,
+                _WIDTH - 6,
                 initial_indent=indent,
                 subsequent_indent=hanging,
                 break_long_words=False,
