@@ -112,17 +112,6 @@ def test_entities_share_the_fields_of_a_base_without_a_table() -> None:
         assert store.update(diary, Diary.mood.set("grey")).mood == "grey"
 
 
-def test_an_entity_without_a_table_of_its_own_cannot_extend_another() -> None:
-    with pytest.raises(UsageError) as refused:
-
-        class Postcard(Letter):
-            picture: Attr[str] = field()
-
-    message = str(refused.value)
-    assert "class Postcard(Letter, table=…)" in message
-    assert "move the common fields to a base without table=" in message
-
-
 def test_an_entity_with_a_key_of_its_own_can_extend_another() -> None:
     class Postcard(Letter, table=papers):
         picture: Attr[str] = field()

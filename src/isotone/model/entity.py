@@ -80,6 +80,9 @@ class Entity:
     `unknown` says what happens to attributes of an item that the class does not declare: an entity that was
     read keeps them, and `put` writes them back ("keep"); `put` drops them ("drop"); such an item is not read,
     but raises `InvalidItem` ("refuse"). `was_tag` is a previous `tag`, which items may still have.
+
+    A class without `table=` that extends an entity is a kind of it: it shares the table and the keys, and reads of
+    the base return each item as the class of its kind.
     """
 
     __schema__: ClassVar[EntitySchema]
@@ -90,16 +93,18 @@ class Entity:
         table: Table | None = None,
         tag: str | None = None,
         version: int | None = None,
-        unknown: Unknown = "keep",
+        unknown: Unknown | None = None,
         was_tag: str | None = None,
         **more: Any,
     ) -> None:
         super().__init_subclass__(**more)
         declaration.check_names(cls, vars(Entity))
-        if table is None:
+        base = declaration.base_of(cls) if table is None else None
+        if base is None and table is None:
             declaration.check_base(cls)
         else:
-            schema = declaration.declare(cls, table, tag or cls.__name__, version, unknown, was_tag)
+            own_tag = tag or cls.__name__
+            schema = declaration.declare(cls, table, own_tag, version, unknown, was_tag, base)
             schema.patterns = {name: Pattern(cls, schema, key) for name, key in schema.keys.items()}
             cls.__schema__ = schema
 

@@ -177,7 +177,12 @@ class Inspector:
 
     def _entity_with_key_of(self, item: Item) -> EntitySchema | None:
         return next(
-            (each for each in tuple(self.table.entities.values()) if fits(each, item)), None
+            (
+                each
+                for each in tuple(self.table.entities.values())
+                if each.base is None and fits(each, item)
+            ),
+            None,
         )
 
     def _unrecognized(self, item: Item) -> Finding:

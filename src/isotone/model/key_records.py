@@ -68,6 +68,10 @@ class KeyRecords:
     def record(self, schema: EntitySchema) -> Steps[None]:
         """Check the primary key of an entity, and record all its keys. One write if they are new."""
         yield from self.check((schema,), (schema.primary,))
+        if schema.base is not None and schema.base not in self.recorded:
+            yield from self.record(
+                schema.base
+            )  # so that a program without this kind knows the keys
         if self._is_checked and _can_be_recorded(schema.table):
             before = self._records[schema.table].get(_attribute(schema))
             declared = _forms_to_store(schema, self._records[schema.table])
@@ -229,6 +233,8 @@ def _form(key: BoundKey) -> Form:
 def key_differences(schema: EntitySchema, key: BoundKey, record: Item) -> list[str]:
     """How a key that an entity declares differs from the recorded one; empty if its items have it."""
     recorded = _stored_forms(schema, record)
+    if recorded is None and schema.base is not None:
+        return []
     if recorded is None:
         return [
             f"{tag}, which this program does not declare, has the same primary key, so if {schema.tag} is "

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from isotone.clock import Clock
 from isotone.errors import AlreadyExists, UsageError, WriteRefused
-from isotone.expressions import nodes
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.previous import previous_key
 from isotone.model.key_records import KeyRecords
@@ -261,7 +260,8 @@ def rewrite(
         state = replace(state, is_complete=position is None)
         yield from _save(schema, state, position)
         if position is None and not state.conflicts:
-            yield from records.accept(schema)
+            for each in (schema, *schema.kinds()):
+                yield from records.accept(each)
         if progress is not None:
             progress(state)
         if position is None:
@@ -270,6 +270,7 @@ def rewrite(
 
 def _rewrite(schema: EntitySchema, item: Item, state: Rewritten, clock: Clock) -> Steps[Rewritten]:
     state = replace(state, seen=state.seen + 1)
+    schema = schema.kind_of(item) or schema
     if _is_as_declared(schema, item):
         return state
     try:
@@ -286,12 +287,11 @@ def _is_as_declared(schema: EntitySchema, item: Item) -> bool:
 
 
 def _page(schema: EntitySchema, position: Item | None) -> dict[str, Any]:
-    tag = nodes.Path((schema.table.tag,))
     request = {
         "TableName": schema.table.name,
         "Limit": _ITEMS_A_PAGE,
         "ConsistentRead": True,
-        "FilterExpression": nodes.Comparison("=", tag, nodes.Literal({"S": schema.tag})),
+        "FilterExpression": schema.is_of_kind(),
     }
     return request if position is None else {**request, "ExclusiveStartKey": position}
 

@@ -141,7 +141,7 @@ class Event(Generic[E]):
         return only[0] if len(only) == 1 else self._schema_of_keys()
 
     def _schema_of_keys(self) -> EntitySchema | None:
-        known = self.table.entities.values()
+        known = [each for each in self.table.entities.values() if each.base is None]
         fitting = [schema for schema in known if fits(schema, self._change["Keys"])]
         return fitting[0] if len(fitting) == 1 else None
 

@@ -39,7 +39,6 @@ from isotone.model.writing.write import (
     Write,
     class_and_key,
     key_of,
-    owner_of,
     place_of,
     read_item,
     schema_of,
@@ -262,9 +261,10 @@ class _Read(NamedTuple):
 
 def _alive(schema: EntitySchema, item: Item | None, now: float) -> Entity | None:
     """The entity of an item; None if it has expired."""
-    if is_missing(schema, item, now):
+    if item is None or is_missing(schema, item, now):
         return None
-    return None if item is None else owner_of(schema, item).from_item(item, require_all_fields=True)
+    kind = schema.kind_of(item)
+    return None if kind is None else kind.from_item(item, require_all_fields=True)
 
 
 _READS: Final = limits.TRANSACTION_ITEMS

@@ -130,7 +130,7 @@ def _parts(targets: Sequence[Target]) -> list[_Part]:
         schema = schema_of(target)
         tags = wanted.setdefault(schema.table, set())
         if tags is not None:
-            tags.add(schema.tag)
+            tags.update((schema.tag, *(kind.tag for kind in schema.kinds())))
     return [
         _Part(table, None if tags is None else frozenset(tags)) for table, tags in wanted.items()
     ]

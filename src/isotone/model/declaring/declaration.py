@@ -10,7 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from isotone.errors import UsageError
-from isotone.model.declaring import previous
+from isotone.model.declaring import kinds, previous
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey, Key, Slot, StringSlot, bind_key, declared_values
 from isotone.model.declaring.previous import collision
@@ -26,14 +26,21 @@ OWNER_ATTRIBUTE: Final = "_owner"
 
 def declare(
     entity: type[Entity],
-    table: Table,
+    table: Table | None,
     tag: str,
     version: int | None,
-    unknown: Unknown = "keep",
+    unknown: Unknown | None = None,
     was_tag: str | None = None,
+    base: EntitySchema | None = None,
 ) -> EntitySchema:
-    """The schema of an entity class; raises `UsageError` for an invalid declaration."""
+    """The schema of an entity class, or of a kind of `base`; raises `UsageError` for an invalid declaration."""
     try:
+        if base is not None:
+            kinds.check(entity, tag, version, base)
+            table, unknown = base.table, unknown or base.unknown
+            version = base.version if base.declares_version else None
+        assert table is not None
+        unknown = unknown or "keep"
         fields = _fields(entity, table)
         declared: dict[str, Key] = _members(entity, Key)
         keys = {key.name: bind_key(key, table, tag) for key in declared.values()}
@@ -43,7 +50,7 @@ def declare(
                 f"unknown={unknown!r} is not an option; write 'keep', 'drop' or 'refuse'"
             )
         upgrades = _upgrades(entity, version or 1)
-        schema = EntitySchema(entity, table, tag, fields, keys, version, upgrades, unknown)
+        schema = EntitySchema(entity, table, tag, fields, keys, version, upgrades, unknown, base)
         _check_keys(schema)
         _check_unique(schema)
         previous.bind(schema, declared, was_tag)
@@ -54,21 +61,16 @@ def declare(
     return schema
 
 
-def check_base(base: type[Entity]) -> None:
-    """Refuse a class without `table=` that extends an entity of a table.
+def base_of(entity: type[Entity]) -> EntitySchema | None:
+    """The entity that a class without `table=` is a kind of; None if it is a base itself."""
+    if "__schema__" in vars(entity):
+        return None  # a view of an entity, which names the schema
+    base: EntitySchema | None = getattr(entity, "__schema__", None)
+    return base
 
-    It would share its parent's items, and their kinds could not be distinguished.
-    """
-    if "__schema__" in vars(base):
-        return  # a view of an entity, which names the schema
-    schema: EntitySchema | None = getattr(base, "__schema__", None)
-    if schema is not None:
-        parent = schema.entity.__name__
-        raise UsageError(
-            f"{base.__name__} extends {parent}, an entity of {schema.table!r}, without its own table; "
-            f"write class {base.__name__}({parent}, table=…) with its own key, or move the common "
-            "fields to a base without table= and derive both from it"
-        )
+
+def check_base(base: type[Entity]) -> None:
+    """Refuse fields of a base with defaults that all entities would share."""
     for field in _members(base, Attr).values():
         _check_default(field)
 
@@ -134,6 +136,7 @@ def _enter(schema: EntitySchema) -> None:
         if replaced is not None:
             entities[schema.tag] = replaced
         raise UsageError(f"{schema.entity.__name__}: {error}") from None
+    kinds.enter(schema)
 
 
 def _members(entity: type, kind: type[Any]) -> dict[str, Any]:
@@ -371,6 +374,8 @@ def _check_neighbours(schema: EntitySchema) -> None:
     for tag, other in tuple(schema.table.entities.items()):  # other threads define entities as well
         if tag == schema.tag:
             continue  # the class is defined again, in a notebook or a reloaded module
+        if other.root.tag == schema.root.tag:
+            continue  # both are kinds of one entity, and share its keys
         for one, its in product(_primary_keys(schema), _primary_keys(other)):
             reason = collision(one, its)
             if reason is not None:

@@ -50,8 +50,16 @@ class EntitySchema:
         version: int | None,
         upgrades: Mapping[int, Upgrade],
         unknown: Unknown = "keep",
+        base: EntitySchema | None = None,
     ) -> None:
         self.entity = entity
+        self.base = base
+        """The entity that this is a kind of."""
+        self.lineage: frozenset[str] = frozenset({tag}) | (base.lineage if base else frozenset())
+        """The tags of the entity and of those that it is a kind of."""
+        self.has_kinds = False
+        self.has_special_kinds = False
+        """Whether a kind has indexes or computed fields of its own."""
         self.table = table
         self.tag = tag
         self.fields = fields
@@ -103,6 +111,44 @@ class EntitySchema:
     def adapter(self) -> Adapter:
         """pydantic's view of the entity, built when it is first asked for."""
         return Adapter(self)
+
+    # Kinds
+
+    @property
+    def root(self) -> EntitySchema:
+        """The entity that this one is a kind of, or a kind of a kind; itself if there is none."""
+        return self if self.base is None else self.base.root
+
+    def kinds(self) -> list[EntitySchema]:
+        """The kinds of the entity that are defined by now, with the kinds of these."""
+        entities = tuple(self.table.entities.values())
+        return [each for each in entities if self.tag in each.lineage and each.tag != self.tag]
+
+    def kind_of(self, item: Item) -> EntitySchema | None:
+        """The entity itself or the kind of it that an item is of; None for another one.
+
+        Raises `InvalidItem` if the entity has kinds, and the item one that this program does not declare.
+        """
+        table = self.table
+        if table.tag not in item:
+            return self if self.base is None else None  # kinds always have tags
+        tag = item[table.tag].get("S", "")
+        if tag in self.tags:
+            return self
+        found = table.entity_of(tag)
+        if found is not None:
+            return found if self.tag in found.lineage else None
+        if self.has_kinds and self.base is None:
+            raise self.unknown_kind(item)
+        return None
+
+    def unknown_kind(self, item: Item) -> InvalidItem:
+        """The error for an item whose tag names no entity, though its key is that of this one."""
+        return self.invalid(
+            item,
+            f"its tag {self.table.tag!r} has {item[self.table.tag]!r}, which is not a kind of {self.tag} in this "
+            "program; import the module that declares it, or read past it by query.on_invalid('skip')",
+        )
 
     # To an item
 
@@ -733,8 +779,19 @@ class EntitySchema:
 
         Where the version is greater, updates check that it is the same.
         """
-        here = nodes.Call("attribute_exists", (nodes.Path((self.table.keys.partition[0].name,)),))
+        here: nodes.ConditionNode = nodes.Call(
+            "attribute_exists", (nodes.Path((self.table.keys.partition[0].name,)),)
+        )
+        if self.base is not None:
+            here = self.is_of_kind()
         return (here, self.no_newer) if self.version == 1 else (here,)
+
+    def is_of_kind(self) -> nodes.ConditionNode:
+        """The condition that the tag of the stored item is that of the entity, or of a kind of it."""
+        tag = nodes.Path((self.table.tag,))
+        kinds = self.kinds() if self.has_kinds else ()
+        tags = [nodes.Literal({"S": each}) for schema in (self, *kinds) for each in schema.tags]
+        return nodes.Comparison("=", tag, tags[0]) if len(tags) == 1 else nodes.In(tag, tuple(tags))
 
     @cached_property
     def stored_node(self) -> nodes.ConditionNode:

@@ -146,6 +146,8 @@ class Table:
         """The entities that are defined on this table, by tag."""
         self.previous_tags: dict[str, EntitySchema] = {}
         """The entities by the tags that they had before: `was_tag`."""
+        self.has_kinds = False
+        """Whether an entity has kinds: classes that extend it and share its keys."""
         self.redeclared: set[str] = set()
         """The tags of which this program has several classes: the versions of an entity."""
         self.collections: dict[str, Collection[Any, Any]] = {}

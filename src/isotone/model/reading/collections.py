@@ -263,7 +263,7 @@ class Collection(Generic[P, C]):
             self._check_stranger(schema, own, reach)
 
     def _check_stranger(self, schema: EntitySchema, own: set[str], reach: Restriction) -> None:
-        if schema.tag in own:
+        if schema.lineage & own:
             return
         for key in schema.keys.values():
             if key.index != self._parent.key.index or not may_share(self._parent.key, key):

@@ -21,7 +21,8 @@ from isotone.model.declaring.schema import EntitySchema
 from isotone.model.reading.bounds import RANGES, KeyBounds, bounds, flat
 from isotone.model.reading.implication import exclude_one_another, implies
 from isotone.model.reading.patterns import Pattern
-from isotone.model.reading.queries import Query, Scan, owner_of, unprojected_fields
+from isotone.model.reading.projections import unprojected_fields
+from isotone.model.reading.queries import Query, Scan, owner_of
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity

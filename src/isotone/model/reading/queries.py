@@ -53,6 +53,16 @@ from isotone.model.reading.bounds import (
 )
 from isotone.model.reading.cursors import identity
 from isotone.model.reading.explaining import explain
+from isotone.model.reading.projections import (
+    check_filtered,
+    check_selected,
+    expiry_attributes,
+    is_on_key,
+    key_attributes,
+    projected_attributes,
+    projected_fields,
+    projection_of,
+)
 from isotone.model.trees import conjunction, expressions
 from isotone.values.types import Item
 
@@ -141,7 +151,7 @@ class Read(Generic[E_co]):
         """
         check_unnamed("filter", self.schemas[0], named)
         for condition in conditions:
-            _check_filtered(self.table, self.index, condition, owner_of(condition, self.schemas))
+            check_filtered(self.table, self.index, condition, owner_of(condition, self.schemas))
         return replace(self, filters=(*self.filters, *conditions))
 
     def select(self, *fields: Attr[Any]) -> Self:
@@ -159,7 +169,7 @@ class Read(Generic[E_co]):
                 )
         names = frozenset(each.name for each in fields)
         for schema, key in zip(self.schemas, self.keys, strict=True):
-            _check_selected(schema, key, names)
+            check_selected(schema, key, names)
         return replace(self, selected=names)
 
     def consistent(self) -> Self:
@@ -282,12 +292,13 @@ class Read(Generic[E_co]):
             excluded,
             is_only_kind,
             filters,
+            _kinds_of(self.schemas) if self.table.has_kinds else (),
         )
 
     @cached_property
     def position_attributes(self) -> tuple[str, ...]:
         """The attributes of the key from which a read continues: the table's and the index's."""
-        return _key_attributes(self.table, self.index)
+        return key_attributes(self.table, self.index)
 
     @property
     def fixed_position(self) -> Item:
@@ -471,21 +482,25 @@ class Selection:
         excluded: tuple[tuple[str, frozenset[str]], ...],
         is_only_kind: bool,
         filters: tuple[Condition, ...] = (),
+        kinds: tuple[tuple[EntitySchema, int], ...] = (),
     ) -> None:
         table = schemas[0].table
+        further = tuple(kind for kind, _ in kinds)
+        keys = (*keys, *(kind.keys[keys[place].name] for kind, place in kinds))
         self._tag = table.tag
-        self._by_tag = {tag: schema for schema in schemas for tag in schema.tags}
-        self._keyed = tuple(zip(schemas, keys, strict=True))
-        self.is_whole = _projected_attributes(table, keys[0].index) is None
+        self._selected = selected
+        self._by_tag = {tag: schema for schema in (*schemas, *further) for tag in schema.tags}
+        self._keyed = tuple(zip((*schemas, *further), keys, strict=True))
+        self.is_whole = projected_attributes(table, keys[0].index) is None
         self._is_only_kind = is_only_kind
-        projected = _projected_attributes(table, keys[0].index)
+        projected = projected_attributes(table, keys[0].index)
         self._has_tags = projected is None or table.tag in projected
-        self._position = _key_attributes(table, keys[0].index)
+        self._position = key_attributes(table, keys[0].index)
         self._filters = [
             (owner_of(each, schemas), CompiledCondition.from_node(each.node())) for each in filters
         ]
         self._excluded = excluded
-        self._expiry = () if with_expired else _expiry_attributes(schemas)
+        self._expiry = () if with_expired else expiry_attributes(schemas)
         self._fields = {
             schema.tag: _fields_to_read(selected, schema, key) for schema, key in self._keyed
         }
@@ -550,13 +565,13 @@ class Selection:
         The database tests filters only on items of the present version.
         """
         if not self.is_whole:
-            projected = _projected_attributes(schema.table, self._keyed[0][1].index) or ()
+            projected = projected_attributes(schema.table, self._keyed[0][1].index) or ()
             if VERSION_ATTRIBUTE in projected:
                 raise schema.older(item)
             return item  # only fields in its keys are read
         upgraded = schema.upgraded(item)
         for owner, condition in self._filters:
-            if owner is schema and not condition.matches(upgraded, {}):
+            if owner.tag in schema.lineage and not condition.matches(upgraded, {}):
                 return None
         return {**upgraded, **{name: item[name] for name in self._position if name in item}}
 
@@ -575,11 +590,13 @@ class Selection:
                     f"its tag {self._tag!r} has {item[self._tag]!r}, which is not the name of an entity; use "
                     "another attribute as the tag: Table(tag=…)",
                 )
-            return self._by_tag.get(tag)
+            if tag not in self._by_tag:
+                return self._other_kind(tag, item)
+            return self._by_tag[tag]
         if self._is_only_kind and not self._has_tags:
             return schema
         for own, _ in self._keyed:
-            if fits(own, item):
+            if own.base is None and fits(own, item):
                 return own
         if any(fits(other, item) for other in tuple(schema.table.entities.values())):
             return None
@@ -590,6 +607,19 @@ class Selection:
             f"keys, give the item its tag (attribute {self._tag!r}), or read past it by "
             "query.on_invalid('skip')",
         )
+
+    def _other_kind(self, tag: str, item: Item) -> EntitySchema | None:
+        """The kind of an item that is of none of the known ones; raises `InvalidItem` for an unknown one."""
+        found = self._keyed[0][0].table.entity_of(tag)
+        for schema, key in self._keyed:
+            if found is not None and schema.tag in found.lineage:  # defined since the first read
+                fields = _fields_to_read(self._selected, found, found.keys[key.name])
+                self._fields.setdefault(tag, fields)
+                return found
+            is_base = schema.has_kinds and schema.base is None
+            if found is None and is_base and tag[:1] != "_" and fits(schema, item):
+                raise schema.unknown_kind(item)
+        return None
 
     def _is_excluded(self, item: Item) -> bool:
         return any(text_of(item[name]) in texts for name, texts in self._excluded)
@@ -623,6 +653,18 @@ def _form_of(schema: EntitySchema) -> str:
     return f"that of {schema.tag} ({slots})"
 
 
+def _kinds_of(schemas: tuple[EntitySchema, ...]) -> tuple[tuple[EntitySchema, int], ...]:
+    """The kinds of the entities that are read, each with the place of its entity."""
+    read = {schema.tag for schema in schemas}
+    return tuple(
+        (kind, place)
+        for place, schema in enumerate(schemas)
+        if schema.has_kinds
+        for kind in schema.kinds()
+        if kind.tag not in read
+    )
+
+
 _selection = lru_cache(maxsize=512)(Selection)  # many reads differ in their bounds alone
 
 
@@ -632,13 +674,7 @@ def _fields_to_read(
     """The fields to read from an item; None for all."""
     if selected is not None:
         return selected.intersection(schema.fields)
-    return _projected_fields(schema, key)
-
-
-def _expiry_attributes(schemas: tuple[EntitySchema, ...]) -> tuple[str, ...]:
-    """The attributes by which the entities expire."""
-    expiring = [schema.by_role["expires"] for schema in schemas if "expires" in schema.by_role]
-    return tuple(dict.fromkeys(field.attribute for field in expiring))
+    return projected_fields(schema, key)
 
 
 # Counting
@@ -650,14 +686,14 @@ def can_be_counted(read: Read[Any]) -> bool:
     The filter of a query cannot use the key that is queried by. No filter can use the form of a key, which
     distinguishes kinds without a tag, so no other kind may lie in the range.
     """
-    projected = _projected_attributes(read.table, read.index)
-    needed = {read.table.tag, *_expiry_attributes(read.schemas)}
+    projected = projected_attributes(read.table, read.index)
+    needed = {read.table.tag, *expiry_attributes(read.schemas)}
     if projected is not None and not projected >= needed:
         return False
     if read.filters and _may_be_older(read.schemas):
         return False
     if read.bounds is None:
-        return len(read.table.entities) == 1
+        return len(_others(read)) == 0
     keyed = {each.name for each in read.table.layout(read.index).attributes}
     return (
         not read.bounds.excluded
@@ -672,13 +708,25 @@ def _may_have_others(read: Read[Any], bounds: KeyBounds) -> bool:
     if len(table.entities) == len(read.schemas):
         return False
     asked = bounds.restrictions[len(key.partition) :]
-    others = tuple(each for each in tuple(table.entities.values()) if each not in read.schemas)
+    others = _others(read)
     return any(
         range_ is None
         or not asked
         or not (lies_before(range_, asked[0]) or lies_before(asked[0], range_))
         for range_ in _ranges_beside(key, others)
     )
+
+
+def _others(read: Read[Any]) -> tuple[EntitySchema, ...]:
+    """The entities of the table that are not read, and whose items may lack a tag or be taken for one that is read.
+
+    Kinds of an entity always have tags, so a read of some kinds has no others.
+    """
+    if all(schema.base is not None for schema in read.schemas):
+        return ()
+    tags = {schema.tag for schema in read.schemas}
+    entities = tuple(read.table.entities.values())
+    return tuple(each for each in entities if not each.lineage & tags)
 
 
 @lru_cache(maxsize=512)
@@ -697,9 +745,12 @@ def _ranges_beside(
 def counting(read: Read[Any], now: float) -> Request:
     """The request that counts; the database decides which items count."""
     tag = nodes.Path((read.table.tag,))
-    tags = tuple(nodes.Literal({"S": tag}) for schema in read.schemas for tag in schema.tags)
-    is_of_kind = nodes.Or((nodes.In(tag, tags), nodes.Call("attribute_not_exists", (tag,))))
-    expiring = () if read.with_expired else _expiry_attributes(read.schemas)
+    is_of_kind: nodes.ConditionNode = nodes.Or(
+        tuple(schema.is_of_kind() for schema in read.schemas)
+    )
+    if any(schema.base is None for schema in read.schemas):
+        is_of_kind = nodes.Or((is_of_kind, nodes.Call("attribute_not_exists", (tag,))))
+    expiring = () if read.with_expired else expiry_attributes(read.schemas)
     further = [is_of_kind, *(unexpired(attribute, now) for attribute in expiring)]
     unselected = replace(read, selected=None)
     return {**unselected.composed, **_expressions(unselected, further), "Select": "COUNT"}
@@ -709,7 +760,7 @@ def counting(read: Read[Any], now: float) -> Request:
 
 
 def _expressions(read: Read[Any], further: Sequence[nodes.ConditionNode] = ()) -> dict[str, Any]:
-    paths = _projection(read)
+    paths = projection_of(read)
     filters = [_scoped(read, condition) for condition in read.filters]
     return expressions(
         KeyConditionExpression=None
@@ -725,10 +776,8 @@ def _scoped(read: Read[Any], condition: Condition) -> nodes.ConditionNode:
     owner = owner_of(condition, read.schemas)
     exempt: list[nodes.ConditionNode] = []
     if len(read.schemas) > 1:
-        tag = nodes.Path((read.table.tag,))
-        others = [nodes.Comparison("<>", tag, nodes.Literal({"S": each})) for each in owner.tags]
-        exempt.append(others[0] if len(others) == 1 else nodes.And(tuple(others)))
-    if owner.version > 1 and not _is_on_key(read.table, read.index, condition):
+        exempt.append(nodes.Not(owner.is_of_kind()))
+    if owner.version > 1 and not is_on_key(read.table, read.index, condition):
         present = nodes.Literal(owner.marks[VERSION_ATTRIBUTE])
         same = nodes.Comparison("=", nodes.Path((VERSION_ATTRIBUTE,)), present)
         exempt.append(nodes.Not(same))
@@ -738,12 +787,6 @@ def _scoped(read: Read[Any], condition: Condition) -> nodes.ConditionNode:
 def _may_be_older(schemas: tuple[EntitySchema, ...]) -> bool:
     """Whether items may have been written by an older version of an entity."""
     return any(schema.version > 1 for schema in schemas)
-
-
-def _is_on_key(table: Table, index: str | None, condition: Condition) -> bool:
-    """Whether a condition is on attributes of the key alone, which are the same in all versions."""
-    keyed = _key_attributes(table, index)
-    return all(field.attribute in keyed for field in condition.fields())
 
 
 def owner_of(condition: Condition, schemas: tuple[EntitySchema, ...]) -> EntitySchema:
@@ -767,111 +810,3 @@ def owner_of(condition: Condition, schemas: tuple[EntitySchema, ...]) -> EntityS
 
 def _titles(schemas: tuple[EntitySchema, ...]) -> str:
     return " or ".join(schema.entity.__name__ for schema in schemas)
-
-
-# Projections: which attributes the entries of an index have
-#
-# A global index has no other attributes, and no index can be filtered by others. Fields that are part of
-# a key can always be read, because they are parsed from the key; not so texts whose case the key drops.
-
-
-def _projection(read: Read[Any]) -> tuple[nodes.Path, ...] | None:
-    """The attributes to return: the selected ones, and those that reading needs; None for all."""
-    if read.selected is None:
-        return None
-    projected = _projected_attributes(read.table, read.index)
-    if projected is None and any(schema.version > 1 for schema in read.schemas):
-        return None  # an upgrade needs the whole item
-    needed = (
-        *_key_attributes(read.table, read.index),
-        read.table.tag,
-        VERSION_ATTRIBUTE,
-        *_expiry_attributes(read.schemas),
-    )
-    names = dict.fromkeys(name for name in needed if projected is None or name in projected)
-    for schema, key in zip(read.schemas, read.keys, strict=True):
-        available = _projected_fields(schema, key)
-        for name in sorted(read.selected & schema.fields.keys()):
-            attribute = schema.fields[name].attribute
-            if projected is None:  # an item by another program may have the value in a key alone
-                names |= dict.fromkeys(schema.keys_with(name))
-            # A local index fetches from the table what it lacks; a key holds the rest.
-            if (
-                projected is None
-                or attribute in projected
-                or (available is not None and name not in available)
-            ):
-                names[attribute] = None
-    return tuple(nodes.Path((name,)) for name in names)
-
-
-def _key_attributes(table: Table, index: str | None) -> tuple[str, ...]:
-    """The attributes of the table's key and the index's, each once."""
-    layouts = (table.keys, table.layout(index))
-    return tuple(dict.fromkeys(each.name for layout in layouts for each in layout.attributes))
-
-
-def _projected_attributes(table: Table, index: str | None) -> frozenset[str] | None:
-    """The attributes that an index's entries have; None for all."""
-    projection = "ALL" if index is None else table.indexes[index].projection
-    if projection == "ALL":
-        return None
-    further = () if projection == "KEYS_ONLY" else projection
-    return frozenset((*_key_attributes(table, index), *further))
-
-
-def _projected_fields(schema: EntitySchema, key: BoundKey) -> frozenset[str] | None:
-    """The fields that can be read from an index's entries; None for all."""
-    attributes = _projected_attributes(schema.table, key.index)
-    if attributes is None:
-        return None
-    if schema.version > 1 and VERSION_ATTRIBUTE not in attributes:
-        attributes = frozenset(_key_attributes(schema.table, key.index))
-    projected = {name for name, each in schema.fields.items() if each.attribute in attributes}
-    parts = [component.field for bound in (schema.primary, key) for component in bound.components]
-    return frozenset(projected | {each.name for each in parts if each.options.case is None})
-
-
-def unprojected_fields(schema: EntitySchema, key: BoundKey) -> frozenset[str]:
-    """The fields that cannot be read from an index's entries."""
-    available = _projected_fields(schema, key)
-    return frozenset() if available is None else frozenset(schema.fields) - available
-
-
-def _check_selected(schema: EntitySchema, key: BoundKey, names: frozenset[str]) -> None:
-    """Raise `UsageError` for fields that an index does not have.
-
-    A local index fetches them from the table, except where an upgrade needs whole items.
-    """
-    available = _projected_fields(schema, key)
-    if available is None:
-        return
-    if schema.table.indexes[str(key.index)].kind == "local" and schema.version == 1:
-        return
-    missing = sorted((names & schema.fields.keys()) - available)
-    if missing:
-        raise UsageError(
-            f"index {key.index!r} does not project {', '.join(missing)}; "
-            "project it, or read by the primary key"
-        )
-
-
-def _check_filtered(
-    table: Table, index: str | None, condition: Condition, schema: EntitySchema
-) -> None:
-    """Raise `UsageError` for a condition on attributes that an index does not have."""
-    attributes = _projected_attributes(table, index)
-    if attributes is None:
-        return
-    missing = sorted({each.attribute for each in condition.fields()} - attributes)
-    if missing:
-        raise UsageError(
-            f"index {index!r} does not project {', '.join(missing)}, so it cannot be filtered by it; "
-            "project it, or read by the primary key"
-        )
-    is_on_key = _is_on_key(table, index, condition)
-    if schema.version > 1 and VERSION_ATTRIBUTE not in attributes and not is_on_key:
-        raise UsageError(
-            f"index {index!r} does not project {VERSION_ATTRIBUTE!r}, so a filter cannot tell which of its entries an "
-            f"older version of {schema.tag} wrote; project it, or read by the primary key"
-        )

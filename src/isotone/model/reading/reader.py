@@ -157,7 +157,13 @@ class Reader:
             if has_expired(item.get(attribute), self.clock.now()):
                 return None
         tag = schema.table.tag
-        if tag in item and item[tag] != schema.marks[tag] and item[tag].get("S") not in schema.tags:
+        if tag in item:
+            if item[tag] != schema.marks[tag]:
+                kind = schema.kind_of(item)
+                if kind is None:
+                    return None
+                schema = kind
+        elif schema.base is not None:
             return None
         found: Any = schema.from_item(item, require_all_fields=True)
         return found  # type: ignore[no-any-return] # no cast, as this is hot
@@ -342,13 +348,16 @@ class Reader:
         if meter.exhausted and end is not None:
             raise _spent(query, meter)
         entities = [entity for entity, _ in found]
-        parents = [entity for entity in entities if entity.__schema__ is query.parent]
+        parent_tag = query.parent.tag
+        parents = [entity for entity in entities if parent_tag in entity.__schema__.lineage]
         if len(parents) > 1:
             raise UsageError(
                 f"{query.name} has several {query.parent.tag} in one collection, so they are not one "
                 "family; read them with all, iterate or page, or each kind by its own key"
             )
-        others = [entity for entity in entities if entity.__schema__ is not query.parent][:children]
+        others = [entity for entity in entities if parent_tag not in entity.__schema__.lineage][
+            :children
+        ]
         parent = parents[0] if parents else None
         return Family(cast(Any, parent), cast(Any, others), stats, invalid)
 

@@ -29,6 +29,7 @@ from isotone.model.writing.write import (
     key_of,
     missing,
     moment,
+    of_kind,
     read_version,
     refusal,
     schema_of,
@@ -160,6 +161,7 @@ class Delete(Write[E | None]):
         condition = conjunction(
             [
                 known,
+                of_kind(schema),
                 None if self.entity is None else read_version(schema, self.entity.__dict__),
                 condition_node(schema, when),
                 self.further,
@@ -202,7 +204,7 @@ class Check(Write[None]):
             condition = conjunction([alive(schema, now), _upgraded_as_seen(self), self.further])
         elif self.when is not None:
             own, known = condition_node(schema, self.when), is_known(schema, self.when)
-            condition = conjunction([alive(schema, now), known, own, self.further])
+            condition = conjunction([alive(schema, now), of_kind(schema), known, own, self.further])
         return [action("ConditionCheck", self.schema, self._explain, condition, Key=self.key)]
 
     def _explain(self, item: Item | None) -> WriteRefused | None:

@@ -49,7 +49,7 @@ def claim(schema: EntitySchema, field: Attr[Any], values: Mapping[str, Any]) -> 
     path = [_text(each, values.get(each.name)) for each in (*field.unique_within, field)]
     if None in path:
         return None
-    text = "#".join((MARK, schema.tag, field.name, *map(str, path)))
+    text = "#".join((MARK, schema.root.tag, field.name, *map(str, path)))
     _check_size(schema, field, text)
     return text
 

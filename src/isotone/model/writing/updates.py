@@ -66,6 +66,8 @@ from isotone.model.writing.write import (
     key_of,
     missing,
     moment,
+    other_kind,
+    owner_of,
     pins,
     read_version,
     refusal,
@@ -158,7 +160,16 @@ class _Changing(Write[R]):
         current = self.current
         if current is None or is_missing(self.schema, current, self._now):
             raise self._not_found()
+        if self.schema.base is not None and self.schema.kind_of(current) is None:
+            raise other_kind(self.schema, self.key, current)
         return current
+
+    def saw(self, item: Item | None) -> None:
+        super().saw(item)
+        if (
+            item is not None and self.schema.has_kinds
+        ):  # its indexes and computed fields are those of its kind
+            self.schema = self.schema.kind_of(item) or self.schema
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
         if is_missing(self.schema, item, self._now):
@@ -182,6 +193,8 @@ class Update(_Changing[E]):
     def _plan_unread(self, changes: Sequence[Change]) -> Action:
         if self.schema.unique and _touches_unique_values(self.schema, changes):
             raise Unknown("the unique values to release")
+        if self.schema.has_special_kinds:
+            raise Unknown("the kind of the item")
         known = Known(self._known_values(changes))
         derived = derive(self.schema, known, changes)
         version = self.schema.version
@@ -387,7 +400,8 @@ class Update(_Changing[E]):
         schema = self.schema
         found: Any = None
         if item is not None:
-            found = schema.from_invalid_item(item, require_all_fields=True)
+            owner = owner_of(schema, item) if schema.has_kinds else schema
+            found = owner.from_invalid_item(item, require_all_fields=True)
         changed: E = found  # no cast, which is a call
         return changed
 
@@ -450,6 +464,8 @@ class Upsert(Update[E]):
         schema = self.schema
         if schema.unique or schema.version > 1 or self.when is not None:
             raise Unknown("whether there is an item")
+        if schema.has_kinds or schema.base is not None:
+            raise Unknown("the kind of the item")
         changes = self._all_changes()
         known = Known(self._known_values(changes))
         derived = derive(schema, known, None)

@@ -19,6 +19,7 @@ import msgspec
 
 from isotone.errors import (
     ConditionFailed,
+    NotFound,
     TransactionCanceledException,
     UsageError,
     ValidationException,
@@ -178,6 +179,13 @@ def missing(schema: EntitySchema, now: float) -> nodes.ConditionNode:
     return or_expired(schema, absent(schema.table.keys.partition[0].name), now)
 
 
+def of_kind(schema: EntitySchema) -> nodes.ConditionNode | None:
+    """The stored item, if any, is of a kind; None for an entity that is not a kind of another one."""
+    if schema.base is None:
+        return None
+    return nodes.Or((absent(schema.table.keys.partition[0].name), schema.is_of_kind()))
+
+
 def is_known(schema: EntitySchema, when: Condition | None) -> nodes.ConditionNode:
     """The stored item, if any, has no later version; with a condition, the version that the condition is about."""
     return schema.no_newer if when is None else schema.same_version
@@ -231,6 +239,8 @@ def as_read(entity: Entity) -> Mapping[str, Any]:
 def refusal(write: Write[Any], item: Item | None, values: Mapping[str, Any]) -> WriteRefused | None:
     """The error of a refused write; None if its item has changed since the write was planned."""
     schema = write.schema
+    if item is not None and schema.base is not None and schema.kind_of(item) is None:
+        return other_kind(schema, write.key, item)
     if item is not None and VERSION_ATTRIBUTE in item:
         schema.checked(item)
     version = schema.by_role.get("version")
@@ -387,6 +397,12 @@ def values_of(schema: EntitySchema, item: Item | None) -> dict[str, Any] | None:
 def values_held(schema: EntitySchema, item: Item | None, now: float) -> dict[str, Any] | None:
     """The values of an item that reserve unique values; None if it has expired."""
     return None if is_missing(schema, item, now) else values_of(schema, item)
+
+
+def other_kind(schema: EntitySchema, key: Item, item: Item) -> NotFound:
+    """The error for a write of a kind, where an item of another kind is stored."""
+    tag = item.get(schema.table.tag, {}).get("S", "an item without a tag")
+    return NotFound(f"{described(schema, key)} does not exist: under this key there is {tag}")
 
 
 def described(schema: EntitySchema, key: Item) -> str:
