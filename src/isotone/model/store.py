@@ -20,12 +20,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Never, Self, TypeVar
+from typing import Any, Literal, Never, Self, TypeVar, overload
 
 from isotone import limits
-from isotone.backends.interface import DYNAMODB, AsyncBackend, Backend, Capabilities
+from isotone.backends.interface import DYNAMODB, AsyncBackend, Backend, Capabilities, Request
 from isotone.clock import Clock
-from isotone.errors import IsotoneError, NotFound
+from isotone.errors import IsotoneError, NotFound, UsageError
 from isotone.model import bulk, migration, table_admin, verifying
 from isotone.model.bulk import BulkProgress, BulkReport
 from isotone.model.declaring.changes import Change
@@ -42,6 +42,7 @@ from isotone.model.reading.merging import Merge, MergeTraversal
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import FetchProgress, Page, Reader, Traversal
 from isotone.model.reading.snapshot import Snapshot
+from isotone.model.returning import Requests, ReturningNothing, ReturningOld
 from isotone.model.steps import Batches, Call, Deadline, Steps, Together, with_hint
 from isotone.model.streams import Changes, Event
 from isotone.model.table_admin import Difference, Throughput
@@ -50,7 +51,7 @@ from isotone.model.transactions import Transaction, get_together
 from isotone.model.verification import Verification
 from isotone.model.verifying import VerificationProgress
 from isotone.model.writing.batches import WriteProgress, delete_many, put_many
-from isotone.model.writing.executor import execute
+from isotone.model.writing.executor import execute, request_of
 from isotone.model.writing.saving import Delete, Put
 from isotone.model.writing.updates import Move, Touch, Update, Upsert
 from isotone.model.writing.write import (
@@ -90,6 +91,37 @@ class Operations(Host[M_co]):
         yield from self._reader.records.record(write.schema)
         yield from migrate_keys([write], self.clock)
         return (yield from execute(write, self.clock, is_prepared=True))
+
+    # Other results of writes
+
+    @overload
+    def returning(self, result: Literal["old"], /) -> ReturningOld[M_co]: ...
+    @overload
+    def returning(self, result: Literal["none"], /) -> ReturningNothing[M_co]: ...
+    def returning(
+        self, result: Literal["old", "none"], /
+    ) -> ReturningOld[M_co] | ReturningNothing[M_co]:
+        """The store's writes with another result: the entity as it was before ("old"), or nothing ("none").
+
+        before = store.returning("old").update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157)
+        """
+        if result == "old":
+            return ReturningOld(self, self._write)
+        if result == "none":
+            return ReturningNothing(self, self._write)
+        raise UsageError(f"a write returns 'old' or 'none', not {result!r}")
+
+    @property
+    def requests(self) -> Requests[M_co]:
+        """The requests of writes, which are not sent.
+
+        print(store.requests.update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157))
+        """
+        return Requests(self, self._request)
+
+    def _request(self, write: Write[Any]) -> Steps[Request]:
+        request = yield from request_of(write, self.clock)
+        return request if self._names is None else self._names.request(request)
 
     # Tables
 

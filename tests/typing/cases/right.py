@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, assert_type
@@ -98,6 +98,16 @@ store.create_tables(shop)
 assert_type(Order.match(Order.total > 3), Query[Order])
 assert_type(Order.match(Order.total > 3, scan=True), Query[Order] | Scan[Order])
 assert_type(store.all(Order.match(Order.total > 3, scan=True)), list[Order])
+assert_type(store.returning("old").put(order), Order | None)
+assert_type(
+    store.returning("old").update(Order, Order.number.add(1), customer_id="a", number=1), Order
+)
+assert_type(
+    store.returning("old").upsert(Order, Order.number.add(1), customer_id="a", number=1),
+    Order | None,
+)
+store.returning("none").update(Order, Order.number.add(1), customer_id="a", number=1)
+assert_type(store.requests.put(order), Mapping[str, Any])
 assert_type(store.pages(query, size=3), Iterator[Page[Order]])
 assert_type(store.exists(Order, customer_id="a", number=1), bool)
 assert_type(store.refresh(order), Order)

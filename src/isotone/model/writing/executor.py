@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from isotone import limits
+from isotone.backends.interface import Request, as_text
 from isotone.clock import Clock
 from isotone.errors import (
     ConditionalCheckFailedException,
@@ -27,7 +28,15 @@ from isotone.errors import (
 from isotone.model.steps import CONTENTION, Call, Steps
 from isotone.model.writing import uniqueness
 from isotone.model.writing.derivation import Unknown
-from isotone.model.writing.write import Action, Write, key_in, place_of, read_item, with_hint
+from isotone.model.writing.write import (
+    Action,
+    Returned,
+    Write,
+    key_in,
+    place_of,
+    read_item,
+    with_hint,
+)
 from isotone.values.types import Item
 
 R = TypeVar("R")
@@ -57,7 +66,7 @@ def execute(write: Write[R], clock: Clock, *, is_prepared: bool = False) -> Step
             return result  # type: ignore[no-any-return] # the write's own
         action = plan[0]
         try:
-            response = yield _plain_call(action)
+            response = yield _plain_call(action, write.returned)
         except ConditionalCheckFailedException as error:
             item = error.members.get("Item")
             failure = action.explain(item)
@@ -69,7 +78,9 @@ def execute(write: Write[R], clock: Clock, *, is_prepared: bool = False) -> Step
         except ValidationException as error:
             raise with_hint(error) from None
         else:
-            return write.finish(response.get("Attributes"))
+            if write.returned is None:
+                return write.finish(response.get("Attributes"))
+            return write.finish_otherwise(response.get("Attributes"))  # type: ignore[no-any-return] # asked for
         yield CONTENTION.pause(attempt)
     raise _contended([write])
 
@@ -94,7 +105,12 @@ def _execute_planned(
             yield CONTENTION.pause(attempt)
             plans = None
         else:
-            return [write.finish(attributes) for write in writes]
+            return [
+                write.finish(attributes)
+                if write.returned is None
+                else write.finish_otherwise(attributes)
+                for write in writes
+            ]
     raise _contended(writes)
 
 
@@ -208,12 +224,12 @@ def _failure(
     return None
 
 
-def _plain_call(action: Action) -> Call:
-    """The request of a single action."""
-    operation, returned = _PLAIN[action.kind]
+def _plain_call(action: Action, returned: Returned | None = None) -> Call:
+    """The request of a single action, which returns what is asked for, or else what its write needs."""
+    operation, needed = _PLAIN[action.kind]
     request = action.members
-    if returned is not None:
-        request["ReturnValues"] = returned
+    if returned is not None or needed is not None:
+        request["ReturnValues"] = returned or needed
     if "ConditionExpression" in request:
         request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
     return Call(operation, request)
@@ -244,10 +260,7 @@ def _send_transaction(actions: Sequence[Action]) -> Steps[None]:
             f"a transaction writes at most {limits.TRANSACTION_ITEMS} items, not {len(actions)} "
             "(a unique value counts as one); use several transactions"
         )
-    for action in actions:
-        if "ConditionExpression" in action.members:
-            action.members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-    entries = [{action.kind: action.members} for action in actions]
+    entries = _entries(actions)
     # With a token, a retry after a lost response does not execute the transaction twice.
     request = {"TransactItems": entries, "ClientRequestToken": str(uuid.uuid4())}
     try:
@@ -259,6 +272,23 @@ def _send_transaction(actions: Sequence[Action]) -> Steps[None]:
         raise _Refused(reasons) from error
     except ValidationException as error:
         raise with_hint(error) from None
+
+
+def _entries(actions: Sequence[Action]) -> list[dict[str, Any]]:
+    """The actions as the entries of a transaction."""
+    for action in actions:
+        if "ConditionExpression" in action.members:
+            action.members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    return [{action.kind: action.members} for action in actions]
+
+
+def request_of(write: Write[Any], clock: Clock) -> Steps[Request]:
+    """The request of a write, in the form for servers; it is not sent. Reads the item if planning needs it."""
+    write.prepare()
+    actions = yield from _plan(write, clock.now())
+    if len(actions) == 1 and actions[0].kind in _PLAIN:
+        return as_text(_plain_call(actions[0]).request)
+    return as_text({"TransactItems": _entries(actions)})
 
 
 def reasons_of(error: TransactionCanceledException) -> list[Reason | None]:

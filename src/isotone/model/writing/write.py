@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
+Returned = Literal["ALL_OLD", "NONE"]
+"""What a write returns in the place of its own result: the entity before it, or nothing."""
 
 
 class Action(msgspec.Struct, frozen=True):
@@ -72,8 +74,10 @@ class Write(ABC, Generic[R]):
     further: nodes.ConditionNode | None = None
     otherwise: Callable[[Any], WriteRefused] | None = None
     at_target: nodes.ConditionNode | None = None
+    returned: Returned | None = None
 
     _key: Item
+    _now: float
     _identity: Mapping[str, Any]
 
     @property
@@ -104,6 +108,14 @@ class Write(ABC, Generic[R]):
     @abstractmethod
     def finish(self, attributes: Item | None) -> R:
         """The result after success; `attributes` come from the response of a plain request."""
+
+    def finish_otherwise(self, attributes: Item | None) -> Any:
+        """The result after success that the caller asked for, if it is not the write's own."""
+        self.finish(None)
+        item = self.current if attributes is None else attributes
+        if self.returned == "NONE" or is_missing(self.schema, item, self._now):
+            return None
+        return entity_of(self.schema, item)
 
     def saw(self, item: Item | None) -> None:
         """Note the current item."""

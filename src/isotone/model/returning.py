@@ -1,0 +1,226 @@
+"""Other results of a store's writes: the old entity, nothing, or the request itself.
+
+    before = store.returning("old").update(Order, Order.status.set("SHIPPED"), customer_id="a", number=1)
+    store.returning("none").update(Order, Order.total.add(1), customer_id="a", number=1)
+    request = store.requests.update(Order, Order.total.add(1), customer_id="a", number=1)
+
+They have the verbs of the store, with the same arguments. Each is an object of its own, because the type of a call's
+result cannot depend on an argument where one definition serves stores that wait and stores that are awaited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from isotone.backends.interface import Request
+from isotone.model.declaring.changes import Change
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.entity_key import EntityKey
+from isotone.model.entity import Entity
+from isotone.model.operation import Host, M_co, operation
+from isotone.model.steps import Steps
+from isotone.model.writing.saving import Delete, Put
+from isotone.model.writing.updates import Move, Update, Upsert
+from isotone.model.writing.write import Returned, Write
+
+E = TypeVar("E", bound=Entity)
+
+
+class _Returning(Host[M_co]):
+    """The writes of a store, with another result."""
+
+    returned: Returned
+
+    def __init__(self, store: Host[M_co], write: Callable[[Write[Any]], Steps[Any]]) -> None:
+        self.run = store.run
+        self._execute = write
+
+    def _write(self, write: Write[Any]) -> Steps[Any]:
+        write.returned = self.returned
+        return self._execute(write)
+
+
+class ReturningOld(_Returning[M_co]):
+    """Writes that return the entity as it was before; made by `store.returning("old")`.
+
+    They cost what the store's own cost. The result is None if there was no entity, or it had expired.
+    """
+
+    returned = "ALL_OLD"
+
+    @operation
+    def put(self, entity: E, *, when: Condition | None = None) -> Steps[E | None]:
+        """Write an entity, and return the one that it replaced."""
+        return self._write(Put(entity, when))
+
+    @operation
+    def replace(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
+        """Replace an existing entity, and return the one that it replaced."""
+        return self._write(Put(entity, when, "presence"))
+
+    @operation
+    def update(
+        self,
+        target: type[E] | EntityKey[E] | E,
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> Steps[E]:
+        """Change some fields of an entity, and return it as it was before."""
+        return self._write(Update(target, changes, key, when))
+
+    @operation
+    def upsert(
+        self,
+        target: type[E] | EntityKey[E],
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> Steps[E | None]:
+        """Change some fields of an entity, or create it, and return it as it was before."""
+        return self._write(Upsert(target, changes, key, when))
+
+    @operation
+    def delete(
+        self,
+        target: type[E] | EntityKey[E] | E,
+        /,
+        *,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> Steps[E | None]:
+        """Delete an entity, and return it, as the store's own `delete` does."""
+        return self._write(Delete(target, key, when))
+
+
+class ReturningNothing(_Returning[M_co]):
+    """Writes that return nothing, so that no item is transferred and decoded; made by `store.returning("none")`.
+
+    They cost as many units as the store's own. `put` has no such form: it never transfers an item back.
+    """
+
+    returned = "NONE"
+
+    @operation
+    def update(
+        self,
+        target: type[Entity] | EntityKey[Any] | Entity,
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> Steps[None]:
+        """Change some fields of an entity."""
+        return self._write(Update(target, changes, key, when))
+
+    @operation
+    def upsert(
+        self,
+        target: type[Entity] | EntityKey[Any],
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> Steps[None]:
+        """Change some fields of an entity, or create it."""
+        return self._write(Upsert(target, changes, key, when))
+
+    @operation
+    def delete(
+        self,
+        target: type[Entity] | EntityKey[Any] | Entity,
+        /,
+        *,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> Steps[None]:
+        """Delete an entity, if there is one."""
+        return self._write(Delete(target, key, when))
+
+
+class Requests(Host[M_co]):
+    """The requests of writes, which are not sent: `store.requests`.
+
+    Each method takes what the store's own takes, and returns the request in the form for servers: that of PutItem,
+    UpdateItem or DeleteItem, or of TransactWriteItems if several items are written. A write that must read its item
+    first does so. The entity is not changed.
+    """
+
+    def __init__(
+        self, store: Host[M_co], requested: Callable[[Write[Any]], Steps[Request]]
+    ) -> None:
+        self.run = store.run
+        self._requested = requested
+
+    @operation
+    def put(self, entity: Entity, *, when: Condition | None = None) -> Steps[Request]:
+        """The request of `store.put`."""
+        return self._requested(Put(_copy(entity), when))
+
+    @operation
+    def create(self, entity: Entity) -> Steps[Request]:
+        """The request of `store.create`."""
+        return self._requested(Put(_copy(entity), None, "absence"))
+
+    @operation
+    def replace(self, entity: Entity, *, when: Condition | None = None) -> Steps[Request]:
+        """The request of `store.replace`."""
+        return self._requested(Put(_copy(entity), when, "presence"))
+
+    @operation
+    def update(
+        self,
+        target: type[Entity] | EntityKey[Any] | Entity,
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> Steps[Request]:
+        """The request of `store.update`."""
+        return self._requested(Update(target, changes, key, when))
+
+    @operation
+    def upsert(
+        self,
+        target: type[Entity] | EntityKey[Any],
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> Steps[Request]:
+        """The request of `store.upsert`; it may refer to an item that exists, or create one."""
+        return self._requested(Upsert(target, changes, key, when))
+
+    @operation
+    def delete(
+        self,
+        target: type[Entity] | EntityKey[Any] | Entity,
+        /,
+        *,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> Steps[Request]:
+        """The request of `store.delete`."""
+        return self._requested(Delete(_copy(target), key, when))
+
+    @operation
+    def move(
+        self,
+        target: type[Entity] | EntityKey[Any] | Entity,
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> Steps[Request]:
+        """The request of `store.move`, which reads the item first."""
+        return self._requested(Move(target, changes, key, when))
+
+
+def _copy(target: Any) -> Any:
+    """An entity that hooks may change in the place of the caller's; a class or a key as it is."""
+    if not isinstance(target, Entity):
+        return target
+    return type(target).from_trusted(dict(target.__dict__))
