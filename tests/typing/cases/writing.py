@@ -35,4 +35,4 @@ store.get("Order", customer_id="a")  # E: incompatible type "str"
 store.put(Customer(customer_id="a", name="Ann"), wehn=Customer.name == "Ann")  # E: argument "wehn"
 store.returning("new")  # E: No overload variant of "returning"
 before: Customer = store.returning("old").put(Customer(customer_id="a", name="Ann"))  # E: "Customer | None"
-store.returning("none").update(Order, Order.total.add(1), customer_id="a", number=1).total  # E: "None" has no attribute
+store.returning("none").update(Order, Order.total.add(1), customer_id="a", number=1).replace()  # E: "None" has no attribute
