@@ -164,6 +164,29 @@ def test_texts_of_every_kind() -> None:
     assert 'primary = Key("ЛИЦО", raw(number)).sort("имя", raw(name))' in found.source
 
 
+def test_what_is_stored_is_never_code() -> None:
+    hostile = [
+        'x"""\nraise SystemExit\n"""',
+        "'; raise SystemExit #",
+        "\\",
+        'a\\"',
+        "\r\n    exit()",
+        "${x}",
+    ]
+
+    def fill(client: isotone.Client) -> str:
+        table = create(client, "hostile")
+        for place, text in enumerate(hostile):
+            for number in range(12):
+                attributes = {text: text, f"{text}{place}": number, "status": hostile[number % 2]}
+                put(client, table, PK=f"{text}#{number}", SK=text, type=text, **attributes)
+        return table
+
+    found = infer(fill)
+    assert found.items == 12 * len(hostile)
+    assert len(entities_of(found.load())) == len(found.entities) > 0
+
+
 def test_hundreds_of_kinds() -> None:
     kinds = [f"KIND{one}{other}" for one in "ABCDEFGHIJ" for other in "ABCDEFGHIJ"]
 

@@ -9,7 +9,7 @@ simpler way, and the module is made again, until all of it fits or nothing can b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final, overload
@@ -102,7 +102,7 @@ def infer(
     sample: int | None = SAMPLE,
     verify: bool = False,
     progress: Progress | None = None,
-) -> Awaitable[Inferred]: ...
+) -> Coroutine[Any, Any, Inferred]: ...
 @overload
 def infer(
     store: Calls,
