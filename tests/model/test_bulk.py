@@ -326,6 +326,70 @@ def test_an_item_of_another_kind_does_not_exist(desk: Desk) -> None:
     assert not desk.store.exists(Parcel, shelf="a", number=0)
 
 
+class Crate(Plain):
+    bottles: Attr[int] = field(default=6)
+
+
+def test_exists_by_a_unique_value_and_of_a_kind(desk: Desk) -> None:
+    fill(desk)
+    store = desk.store
+    store.put(Parcel(shelf="a", number=1, note="mine"))
+    assert store.exists(Parcel, note="mine")
+    assert not store.exists(Parcel, note="yours")
+    store.put(Crate(name="c"))
+    store.put(Plain(name="p"))
+    assert store.exists(Plain, name="c")
+    assert store.exists(Crate, name="c")
+    assert not store.exists(Crate, name="p")
+
+
+def test_all_kinds_are_written(desk: Desk) -> None:
+    fill(desk)
+    store = desk.store
+    store.put(Crate(name="c"))
+    store.put(Plain(name="p"))
+    crates = Crate.primary.scan()
+    assert store.update_all(crates, Crate.bottles.add(1)).written == 1
+    assert store.get(Plain, name="c") == Crate(name="c", bottles=7)
+    assert store.delete_all(Plain.primary.scan().filter(Plain.name != "p")).written == 1
+    assert [type(each) for each in store.all(Plain.primary.scan())] == [Plain]
+
+
+numbers = {"GSI1": Global("GSI1PK", "GSI1SK")}
+
+
+class Narrow(Entity, table=Table("repos", indexes=numbers), tag="Issue"):
+    repo: Attr[str] = field()
+    number: Attr[int] = field(max=999, alert=None)
+    stars: Attr[int] = field(default=0, max=99, alert=None)
+
+    primary = Key("REPO", repo).sort("ISSUE", number)
+    by_stars = Index("GSI1", "REPO", repo).sort(stars, number)
+
+
+class Wide(Entity, table=Table("repos", indexes=numbers), tag="Issue"):
+    repo: Attr[str] = field()
+    number: Attr[int] = field(max=99_999, was=999, alert=None)
+    stars: Attr[int] = field(default=0, max=99, alert=None)
+
+    primary = Key("REPO", repo).sort("ISSUE", number)
+    by_stars = Index("GSI1", "REPO", repo).sort(stars, number)
+
+
+def test_all_are_written_while_keys_have_two_forms(desk: Desk) -> None:
+    store = desk.store
+    store.create_tables(Narrow.__schema__.table)
+    for number in range(6):
+        store.put(Narrow(repo="r", number=number, stars=number % 3))
+    later = isotone.connect(desk, clock=desk.clock)
+    query = Wide.by_stars.where(Wide.repo == "r", Wide.stars == 1)
+    assert later.update_all(query, Wide.stars.set(2)).written == 2
+    twos = Wide.by_stars.where(Wide.repo == "r", Wide.stars == 2)
+    assert later.delete_all(twos).written == 4
+    left = later.all(Wide.primary.where(Wide.repo == "r"))
+    assert [each.number for each in left] == [0, 3]
+
+
 def test_refresh_gives_the_stored_values(desk: Desk) -> None:
     fill(desk, ("NEW", 1))
     store = desk.store

@@ -62,6 +62,7 @@ def delete_all(
     def plan(found: Found) -> Write[Any]:
         schema, key = _identified(found)
         delete: Write[Any] = Delete(schema.entity, key, _wanted(read, schema, when))
+        delete.returned = "NONE"
         delete.further = conjunction(
             [present(schema.table.keys.partition[0].name), _as_found(read, found)]
         )
@@ -103,6 +104,7 @@ def update_all(
                 return None
             done.add(place)
         update: Write[Any] = Update(schema.entity, changes, key, _wanted(read, schema, when))
+        update.returned = "NONE"
         update.further = _as_found(read, found)
         return update
 
@@ -135,6 +137,8 @@ def _as_found(read: Read[Any], found: Found) -> nodes.ConditionNode | None:
     """The condition that the entity still has the index key under which it was found."""
     if read.index is None:
         return None
+    if found[0].__schema__.previous is not None:  # a write gives it the present key first
+        return conjunction([each.node() for each in read.asked])
     item = decoded(found[1])
     return unchanged([each.name for each in read.table.layout(read.index).attributes], item)
 

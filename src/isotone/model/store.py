@@ -466,9 +466,9 @@ class Operations(Host[M_co]):
     def exists(
         self, target: type[E] | EntityKey[E], /, *, consistent: bool = False, **key: Any
     ) -> Steps[bool]:
-        """Whether there is an entity with this primary key. Transfers only its key.
+        """Whether there is an entity with this primary key, of which only the key is transferred, or unique value.
 
-        Cost: one read of its size, as for `get`.
+        Cost: as for `get`.
 
             store.exists(Order, customer_id="2b5a41c0", number=157)
         """

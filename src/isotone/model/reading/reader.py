@@ -171,10 +171,15 @@ class Reader:
     def exists(
         self, schema: EntitySchema, values: Mapping[str, Any], *, consistent: bool
     ) -> Steps[bool]:
-        """Whether there is an entity with this primary key that has not expired; reads its key alone."""
+        """Whether there is an entity with this primary key that has not expired; reads its key alone.
+
+        By a unique value, it reads what `get` reads.
+        """
+        if unique_field(schema, frozenset(values)) is not None:
+            return (yield from self.get(schema.entity, {**values})) is not None
         yield from self.records.check((schema,), (schema.primary,))
-        key, tag = schema.identify(values), schema.table.tag
-        needed = [*key, tag]
+        key = schema.identify(values)
+        needed = [*key, schema.table.tag]
         if "expires" in schema.by_role:
             needed.append(schema.by_role["expires"].attribute)
         paths = tuple([nodes.Path((name,)) for name in dict.fromkeys(needed)])
@@ -185,9 +190,9 @@ class Reader:
             "ConsistentRead": consistent,
         }
         item: Item | None = (yield Call("GetItem", request)).get("Item")
-        if is_missing(schema, item, self.clock.now()):
+        if item is None or is_missing(schema, item, self.clock.now()):
             return False
-        return (item or {}).get(tag, schema.marks[tag]) == schema.marks[tag]
+        return schema.kind_of(item) is not None
 
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
         """Exactly `size` results; fewer only at the end, or at the query's own limits."""
