@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import random
+import sys
+import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -32,7 +37,7 @@ from isotone import (
     field,
 )
 from isotone.backends.interface import Request, Response
-from isotone.errors import ResourceNotFoundException, UsageError
+from isotone.errors import IsotoneError, ResourceNotFoundException, UsageError
 from isotone.model import verifying
 from isotone.model.findings import NOTICES, REWRITTEN, Kind
 from isotone.model.walking import Walk
@@ -410,6 +415,15 @@ class Meddling:
         return self._execute(operation, request)
 
 
+@pytest.fixture
+def busy_threads() -> Iterator[None]:
+    """Threads take turns after a few steps."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -432,6 +446,40 @@ def test_a_marker_that_goes_while_its_item_stays_is_a_finding() -> None:
         marker = {"PK": {"S": "_unique#Customer#mail#a@x"}, "SK": {"S": "_unique"}}
         meddling = isotone.connect(Meddling(store, {"BatchGetItem": lambda: drop(store, marker)}))
         assert counted(meddling.verify(shop)) == {("Customer", "marker_missing", "mail"): 1}
+
+
+@pytest.mark.usefixtures("busy_threads")
+def test_nothing_is_found_in_a_table_that_is_written_all_the_time() -> None:
+    is_over = threading.Event()
+
+    def write_once(store: Store, chosen: random.Random) -> object:
+        name, number = f"c{chosen.randrange(6)}", chosen.randrange(9)
+        writes: list[Callable[[], object]] = [
+            lambda: store.put(Customer(name=name, mail=f"{number}@x")),
+            lambda: store.delete(Customer, name=name),
+            lambda: store.update(Customer, Customer.mail.remove(), name=name),
+            lambda: store.move(Customer, Customer.name.set(f"d{name}"), name=name),
+            lambda: store.put(Order(name=name, number=number)),
+            lambda: store.upsert(Order, Order.state.set("NEW"), name=name, number=1),
+        ]
+        return chosen.choice(writes)()
+
+    def write(store: Store, seed: int) -> None:
+        chosen = random.Random(seed)
+        for _ in range(examples(600)):
+            with contextlib.suppress(IsotoneError):  # another item has the value, or was faster
+                write_once(store, chosen)
+
+    with filled() as store, ThreadPoolExecutor(3) as pool, pytest.MonkeyPatch.context() as patch:
+        read_pages_of(3, patch)
+        writers = [pool.submit(write, store, seed) for seed in range(2)]
+        pool.submit(lambda: ([each.exception() for each in writers], is_over.set()))
+        count = 0
+        while not is_over.is_set() or not count:
+            count += 1
+            assert store.verify(shop, segments=2).findings == ()
+        assert [each.exception() for each in writers] == [None, None]
+        assert store.verify(shop).findings == ()
 
 
 # Awaited, and in pieces

@@ -4,7 +4,7 @@ It only reads. Each page of a walk is inspected item by item (`findings`). Then 
 compared with their markers: each item must own its markers, and the owner of each marker must have its value.
 
 Items change while a table is read: a marker that is missing may have been deleted together with its item, which was
-read before. So the item is read once more, and only one that is still the same is a finding.
+read before. So both are read once more, and only an item that is still the same is a finding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from isotone.errors import UsageError
 from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
 from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired
-from isotone.model.findings import Finding, Inspector
+from isotone.model.findings import Finding, Inspection, Inspector
 from isotone.model.reading.reader import fetch
 from isotone.model.steps import Steps
 from isotone.model.verification import Tally, Verification
@@ -247,6 +247,9 @@ class _Visiting:
             for finding, item in found:
                 self._tally.add(self._table.name, finding, self._key(item))
 
+    def _inspect(self, item: Item) -> Inspection:
+        return self._inspector.inspect(item, self._clock.now())
+
     def _fetch(self, keys: Sequence[Item]) -> Steps[list[Item | None]]:
         return fetch(self._table, keys, consistent=True, count=self._walk.count)
 
@@ -255,23 +258,28 @@ class _Visiting:
     def _check_claims(self, claims: list[_Claim]) -> Steps[None]:
         """Count the items that do not own the markers of their unique values."""
         for _ in range(_LOOKS):
-            keys = [uniqueness.marker_key(each.schema, each.text) for each in claims]
-            markers = yield from self._fetch(keys)
-            suspects = [
-                (claim, marker)
-                for claim, marker in zip(claims, markers, strict=True)
-                if not self._owns(claim, marker)
-            ]
-            current = yield from self._fetch([self._key(claim.item) for claim, _ in suspects])
-            claims = []
-            for (claim, marker), item in zip(suspects, current, strict=True):
-                if item == claim.item:
-                    self._count([(_unclaimed(claim, marker), claim.item)])
-                elif item is not None:
-                    texts = self._inspector.inspect(item, self._clock.now()).claims
-                    claims += [claim._replace(item=item)] if claim.text in texts else []
-            if not claims:
+            suspects = yield from self._unowned_claims(claims)
+            if not suspects:
                 return
+            items = yield from self._fetch([self._key(claim.item) for claim, _ in suspects])
+            same, claims = [], []
+            for (claim, _), item in zip(suspects, items, strict=True):
+                if item == claim.item:
+                    same.append(claim)
+                elif item is not None and claim.text in self._inspect(item).claims:
+                    claims.append(claim._replace(item=item))
+            for claim, marker in (yield from self._unowned_claims(same)):
+                self._count([(_unclaimed(claim, marker), claim.item)])
+
+    def _unowned_claims(self, claims: list[_Claim]) -> Steps[list[tuple[_Claim, Item | None]]]:
+        """The values whose markers are not their items' now, each with its marker, if there is one."""
+        keys = [uniqueness.marker_key(each.schema, each.text) for each in claims]
+        markers = yield from self._fetch(keys)
+        return [
+            (claim, marker)
+            for claim, marker in zip(claims, markers, strict=True)
+            if not self._owns(claim, marker)
+        ]
 
     def _owns(self, claim: _Claim, marker: Item | None) -> bool:
         return (
@@ -310,27 +318,32 @@ class _Visiting:
     def _check_markers(self, markers: list[_Held]) -> Steps[None]:
         """Count the markers whose owners do not have the value that they hold."""
         for _ in range(_LOOKS):
-            keys = [self._owner(each.item) or {} for each in markers]
-            owners = yield from self._fetch(keys)
-            suspects = [
-                held
-                for held, owner in zip(markers, owners, strict=True)
-                if not self._may_own(held, owner)
-            ]
-            current = yield from self._fetch([self._key(held.item) for held in suspects])
-            markers = []
-            for held, item in zip(suspects, current, strict=True):
+            suspects = yield from self._unowned_markers(markers)
+            if not suspects:
+                return
+            items = yield from self._fetch([self._key(held.item) for held in suspects])
+            same, markers = [], []
+            for held, item in zip(suspects, items, strict=True):
                 if item == held.item:
-                    self._count([(_unowned(held.schema, held.field, item), item)])
+                    same.append(held)
                 elif item is not None and self._owner(item) is not None:
                     markers.append(held._replace(item=item))
-            if not markers:
-                return
+            for held in (yield from self._unowned_markers(same)):
+                self._count([(_unowned(held.schema, held.field, held.item), held.item)])
+
+    def _unowned_markers(self, markers: list[_Held]) -> Steps[list[_Held]]:
+        """The markers whose owners do not have the value now."""
+        owners = yield from self._fetch([self._owner(each.item) or {} for each in markers])
+        return [
+            held
+            for held, owner in zip(markers, owners, strict=True)
+            if not self._may_own(held, owner)
+        ]
 
     def _may_own(self, held: _Held, owner: Item | None) -> bool:
         if owner is None:
             return False
-        inspection = self._inspector.inspect(owner, self._clock.now())
+        inspection = self._inspect(owner)
         return held.text in inspection.claims or any(
             finding.kind in _UNREADABLE for finding in inspection.findings
         )
