@@ -310,6 +310,27 @@ def test_a_move_that_is_overtaken_takes_the_newer_item(banking: Any) -> None:
     assert after.balance == 15
 
 
+def test_a_move_takes_what_is_added_in_between(banking: Any) -> None:
+    banking.before["TransactWriteItems"] = lambda: banking.store.update(
+        Account, Account.iban.set("DE1"), **key(1)
+    )
+    after = banking.store.move(Account, Account.number.set(7), **key(1))
+    assert after.iban == "DE1"
+    assert banking.store.verify(bank).is_clean
+
+
+def test_a_transaction_fails_where_an_attribute_is_added_to_what_it_has_read(banking: Any) -> None:
+    tx = banking.store.transaction()
+    account = tx.get(Account, **key(1))
+    assert account is not None
+    assert account.iban is None
+    banking.store.update(Account, Account.iban.set("DE1"), **key(1))
+    tx.update(Account, Account.balance.add(1), **key(2))
+    with pytest.raises(TransactionFailed):
+        tx.commit()
+    assert balances(banking) == [10, 0]
+
+
 def test_a_move_to_the_same_place_is_an_update(banking: Any) -> None:
     banking.store.move(Account, Account.number.set(1), Account.state.set("x"), **key(1))
     assert banking.item(Account(**key(1)))["GSI1PK"] == {"S": "STATE#x"}

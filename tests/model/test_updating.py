@@ -241,6 +241,19 @@ def test_a_unique_value_is_given_up_as_it_was_last_written(shopping: Any) -> Non
         shopping.store.create(Member(org="o", name="dan", email="c@x"))
 
 
+@pytest.mark.parametrize("overtaken", ["GetItem", "UpdateItem"])
+def test_a_unique_value_that_comes_in_between_is_given_up_as_well(
+    shopping: Any, overtaken: str
+) -> None:
+    """An update that reads no unique value must not remove one that it has not read."""
+    key = {"org": "o", "name": "ann"}
+    shopping.store.create(Member(**key))
+    shopping.before[overtaken] = lambda: shopping.store.put(Member(**key, email="a@x"))
+    shopping.store.update(Member, Member.email.remove(), **key)
+    shopping.store.create(Member(org="o", name="bob", email="a@x"))
+    assert shopping.store.verify(shop).is_clean
+
+
 def test_an_item_of_an_older_version_is_written_whole(shopping: Any) -> None:
     old = Table("shop")
 
@@ -336,6 +349,24 @@ class CaseNow(Entity, table=Table("shop", indexes=shop.indexes), tag="Case", ver
     @upgrade(1)
     def count_notes(item: dict[str, Any]) -> dict[str, Any]:
         return {**item, "notes": 0}
+
+
+def test_what_is_added_to_an_item_of_an_older_version_is_not_lost(shopping: Any) -> None:
+    shopping.store.put(Case(code="1"))
+    key = Case.__schema__.primary_key({"code": "1"})
+    shopping.before["PutItem"] = lambda: shopping.backend.execute(
+        "UpdateItem",
+        {
+            "TableName": "shop",
+            "Key": key,
+            "UpdateExpression": "SET notes = :n",
+            "ExpressionAttributeValues": {":n": {"N": "3"}},
+        },
+    )
+    asked = shopping.operations(
+        lambda: shopping.store.update(CaseNow, CaseNow.closed.set(True), code="1")
+    )
+    assert asked.count("PutItem") == 2  # the first is refused
 
 
 def test_an_item_of_an_older_version_leaves_an_index_by_its_first_update(shopping: Any) -> None:

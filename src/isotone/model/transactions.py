@@ -31,12 +31,13 @@ from isotone.model.key_records import KeyRecords
 from isotone.model.migration import migrate_key, migrate_keys
 from isotone.model.operation import Awaits, Host, Waits, operation
 from isotone.model.steps import CONTENTION, Call, Steps
-from isotone.model.trees import absent, unchanged
+from isotone.model.trees import absent
 from isotone.model.writing.executor import execute_together, reasons_of
 from isotone.model.writing.saving import Check, Delete, Put
 from isotone.model.writing.updates import Move, Update, Upsert
 from isotone.model.writing.write import (
     Write,
+    as_it_was,
     class_and_key,
     key_of,
     place_of,
@@ -254,9 +255,7 @@ class _Read(NamedTuple):
         schema = self.entity.__schema__
         if self.item is None:
             return absent(schema.table.keys.partition[0].name)
-        version = schema.by_role.get("version")
-        names = self.item if version is None else {version.attribute}
-        return cast("nodes.ConditionNode", unchanged(sorted(names), self.item))
+        return cast("nodes.ConditionNode", as_it_was(schema, self.item))
 
 
 def _alive(schema: EntitySchema, item: Item | None, now: float) -> Entity | None:

@@ -10,12 +10,13 @@ from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.expiry import alive, is_missing
-from isotone.model.trees import conjunction, unchanged
+from isotone.model.trees import conjunction
 from isotone.model.writing import headroom, uniqueness
 from isotone.model.writing.write import (
     Action,
     Write,
     action,
+    as_it_was,
     as_read,
     condition_node,
     described,
@@ -232,7 +233,7 @@ def _upgraded_as_seen(write: Put[Any] | Delete[Any] | Check) -> nodes.ConditionN
         failure = refusal(write, current, {})
         if failure is not None:
             raise failure
-    return unchanged(sorted(current), current)
+    return as_it_was(schema, current)
 
 
 def stamped(entity: Entity, now: float) -> dict[str, Any]:

@@ -56,6 +56,7 @@ from isotone.model.writing.write import (
     Action,
     Write,
     action,
+    as_it_was,
     as_read,
     condition_node,
     described,
@@ -267,7 +268,9 @@ class Update(_Changing[E]):
         known = Known(readable.__dict__)
         derived = derive(schema, known, changes)
         markers: list[Action] = []
+        touched: set[str] = set()  # unique values, also those that are still missing
         if _touches_unique_values(schema, changes):
+            touched = {field.attribute for field in uniqueness.fields_of(schema)}
             before = values_of(schema, current)
             markers = uniqueness.changes(schema, self.key, before, known, self._now)
         if item is not current:
@@ -283,7 +286,7 @@ class Update(_Changing[E]):
             used = self._used(known.used | lost, changes, current)
             if self._sources:
                 used |= self._attributes_of_sources(current)
-        return [self._update(*settled, known, pins(schema, current, used)), *markers]
+        return [self._update(*settled, known, pins(schema, current, used | touched)), *markers]
 
     def _settled(
         self, changes: Sequence[Change], derived: Derived, item: Item, after: Item
@@ -372,7 +375,7 @@ class Update(_Changing[E]):
     def _replace(self, item: Item, current: Item) -> Action:
         """Put the whole item, if an older version of the entity wrote it."""
         headroom.watch(self.schema, self.schema.from_item(item).__dict__)
-        same = pins(self.schema, current, set(current))
+        same = as_it_was(self.schema, current)
         condition = conjunction(
             [exists(self.schema, self._now), *self._callers_conditions(current), same]
         )
@@ -568,7 +571,7 @@ class Move(_Changing[E]):
         markers = uniqueness.changes(schema, new_key, before, after, now, previous_owner=self.key)
         if is_older(schema, current):
             self._check_upgraded(current)
-        same = pins(schema, current, set(current))
+        same = as_it_was(schema, current)
         as_seen = conjunction([*self._callers_conditions(current), same])
         if new_key == self.key:
             return [action("Put", schema, self._explain, as_seen, Item=item), *markers]

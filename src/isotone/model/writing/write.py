@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
@@ -214,12 +215,17 @@ def upgraded_satisfies(schema: EntitySchema, when: Condition | None, item: Item)
     return node is None or CompiledCondition.from_node(node).matches(schema.upgraded(item), {})
 
 
-def pins(schema: EntitySchema, current: Item, used: set[str]) -> nodes.ConditionNode | None:
+def pins(schema: EntitySchema, current: Item, used: AbstractSet[str]) -> nodes.ConditionNode | None:
     """The condition that the used attributes are unchanged. The version, if there is one, covers all."""
     version = schema.by_role.get("version")
     if version is not None and version.attribute in current:
         used = {version.attribute}
     return unchanged(sorted({*used, VERSION_ATTRIBUTE}), current)
+
+
+def as_it_was(schema: EntitySchema, item: Item) -> nodes.ConditionNode | None:
+    """The condition that an item is as it was read: no attribute has changed, and no declared one was added."""
+    return pins(schema, item, schema.declared_attributes | item.keys())
 
 
 def expected_version(
