@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import count
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -27,8 +27,10 @@ from isotone import (
     Query,
     Store,
     Table,
+    created,
     desc,
     field,
+    updated,
 )
 from isotone.errors import Unanswerable, UsageError
 
@@ -134,6 +136,24 @@ def test_no_key_says_what_each_lacks() -> None:
         "  Order.by_mail: needs Order.mail == …",
         "Give what is missing, declare an index, or read and pay for everything by match(…, scan=True)",
     ]
+
+
+def test_an_index_that_sorts_by_when_an_item_was_written_has_all_items() -> None:
+    logs = Table("logs", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+    class Log(Entity, table=logs):
+        host: Attr[str] = field()
+        number: Attr[int] = field(max=99)
+        level: Attr[str] = field()
+        made_at: Attr[datetime] = created()
+        changed_at: Attr[datetime] = updated()
+
+        primary = Key("HOST", host).sort("LOG", number)
+        by_level = Index("GSI1", "HOST", host).sort(level, made_at, changed_at)
+
+    conditions = (Log.host == "a", Log.level == "error")
+    assert Log.match(*conditions).request() == Log.find(*conditions).request()
+    assert Log.match(*conditions).request()["IndexName"] == "GSI1"
 
 
 def test_a_scan_must_be_asked_for(store: Store) -> None:

@@ -157,6 +157,8 @@ def _check_complete(schema: EntitySchema, key: BoundKey, conditions: Sequence[Co
         field = component.field
         if not schema.is_optional(field) or field.name in asked:
             continue
+        if field.options.role in ("created", "updated"):  # every write sets them
+            continue
         has_value: Any = field != None  # noqa: E711 - makes a condition
         if not implies(exact, has_value):
             raise _Unusable(f"it lacks entities without {field.name}")
