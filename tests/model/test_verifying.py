@@ -274,6 +274,31 @@ def test_an_entity_alone() -> None:
         assert store.verify(Order, shop).seen == {"Order": 8, "Customer": 3}
 
 
+def test_an_entity_with_its_kinds() -> None:
+    payments = Table("payments")
+
+    class Payment(Entity, table=payments):
+        number: Attr[int] = field(max=999)
+        reference: Attr[str] = field(unique=True)
+        primary = Key("PAYMENT", number).sort("PAYMENT")
+
+    class Card(Payment):
+        digits: Attr[str] = field()
+
+    with isotone.connect(":memory:") as store:
+        store.create_tables(payments)
+        store.put(Payment(number=1, reference="a"))
+        store.put(Card(number=2, reference="b", digits="1234"))
+        for target in (payments, Payment):
+            assert store.verify(target).seen == {"Payment": 1, "Card": 1}
+            assert store.verify(target).findings == ()
+        assert store.verify(Card).seen == {"Card": 1}
+        marker = {"PK": {"S": "_unique#Payment#reference#b"}, "SK": {"S": "_unique"}}
+        store.backend.execute("DeleteItem", {"TableName": "payments", "Key": marker})
+        for target in (payments, Payment, Card):
+            assert counted(store.verify(target)) == {("Card", "marker_missing", "reference"): 1}
+
+
 def test_several_tables_one_after_the_other() -> None:
     readings = Table("readings", partition="sensor", sort=Number("at"))
 

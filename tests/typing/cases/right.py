@@ -19,6 +19,7 @@ from isotone import (
     Condition,
     Entity,
     EntityKey,
+    FindingCount,
     Index,
     Key,
     Page,
@@ -26,6 +27,7 @@ from isotone import (
     Scan,
     Snapshot,
     Table,
+    Verification,
     desc,
     field,
     raw,
@@ -160,11 +162,17 @@ keys: list[EntityKey[Entity]] = [key, Customer.primary.at(customer_id="a")]
 assert_type(store.get_many(keys), list[Entity | None])
 assert_type(store.get_together(key, (Customer, {"customer_id": "a"})), list[Entity | None])
 
+verification = store.verify(Order, Customer, segments=2, progress=lambda each: print(each.items))
+assert_type(verification, Verification)
+assert_type(verification.findings, tuple[FindingCount, ...])
+assert_type(store.verify(Order, resume=verification).findings[0].examples[0].key, dict[str, Any])
+
 
 async def main() -> None:
     async with isotone.aconnect(":memory:") as awaited:
         assert_type(await awaited.get(Order, customer_id="a", number=1), Order | None)
         assert_type(await awaited.all(query), list[Order])
+        assert_type(await awaited.verify(Order), Verification)
         async for each in awaited.iterate(query):
             assert_type(each, Order)
         async for each in awaited.scan(Order.primary.scan(), segments=2):
