@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from isotone.model.declaring.table import Table as Table
     from isotone.model.entity import Entity as Entity
     from isotone.model.entity import upgrade as upgrade
-    from isotone.model.migration import Rewritten as Rewritten
     from isotone.model.observing import Observation as Observation
     from isotone.model.observing import at_end as at_end
     from isotone.model.observing import to_log as to_log
@@ -72,11 +71,15 @@ if TYPE_CHECKING:
     from isotone.model.reading.reader import Page as Page
     from isotone.model.reading.showing import show as show
     from isotone.model.reading.snapshot import Snapshot as Snapshot
+    from isotone.model.rewriting import RewriteExample as RewriteExample
+    from isotone.model.rewriting import RewriteFailure as RewriteFailure
+    from isotone.model.rewriting import Rewritten as Rewritten
     from isotone.model.store import AsyncStore as AsyncStore
     from isotone.model.store import Store as Store
     from isotone.model.streams import Event as Event
     from isotone.model.table_admin import Throughput as Throughput
     from isotone.model.transactions import Transaction as Transaction
+    from isotone.model.undo_log import Undone as Undone
     from isotone.model.verification import FindingCount as FindingCount
     from isotone.model.verification import Verification as Verification
     from isotone.model.writing.headroom import HeadroomNotice as HeadroomNotice
@@ -130,7 +133,10 @@ _HOMES = {
     "ULID": "isotone.codec.ids",
     "Verification": "isotone.model.verification",
     "WastefulRead": "isotone.model.reading.cost",
-    "Rewritten": "isotone.model.migration",
+    "RewriteExample": "isotone.model.rewriting",
+    "RewriteFailure": "isotone.model.rewriting",
+    "Rewritten": "isotone.model.rewriting",
+    "Undone": "isotone.model.undo_log",
     "aconnect": "isotone.model.connecting",
     "at_end": "isotone.model.observing",
     "computed": "isotone.model.declaring.fields",

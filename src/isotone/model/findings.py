@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -29,7 +28,7 @@ from isotone.model.declaring.table import VERSION_ATTRIBUTE
 from isotone.model.expiry import has_expired
 from isotone.model.writing import headroom, uniqueness
 from isotone.values.json import item_from_wire
-from isotone.values.types import AttributeValue, Item
+from isotone.values.types import AttributeValue, Item, is_same_value
 
 if TYPE_CHECKING:
     from isotone.model.declaring.fields import Attr
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 Kind = Literal[
     "unrecognized",  # no entity of the program has such an item
     "untagged",  # an item of the entity, by the form of its key, but without the tag
+    "previous_tag",  # the tag that the entity had before: was_tag
     "wrong_tag",  # the key is that of another entity than the tag says
     "older_version",  # an @upgrade applies
     "newer_version",  # a later program wrote it
@@ -65,6 +65,7 @@ Kind = Literal[
 REWRITTEN: Final[frozenset[Kind]] = frozenset(
     {
         "untagged",
+        "previous_tag",
         "older_version",
         "implied",
         "other_form",
@@ -136,13 +137,13 @@ class Inspector:
     def is_of_library(self, item: Item) -> bool:
         """Whether an item is not an entity, but one that the library keeps: a marker, a record, a position."""
         tag = item.get(self.table.tag, {}).get("S", "")
-        return tag not in self.table.entities and _LIBRARY_TAG.fullmatch(tag) is not None
+        return self.table.entity_of(tag) is None and _LIBRARY_TAG.fullmatch(tag) is not None
 
     def entity_of(self, item: Item) -> EntitySchema | None:
         """The entity of an item by its tag, or without a tag by the form of its key; None if there is none."""
         tag = item.get(self.table.tag)
         if tag is not None:
-            return self.table.entities.get(tag.get("S", ""))
+            return self.table.entity_of(tag.get("S", ""))
         return self._entity_with_key_of(item)
 
     def inspect(self, item: Item, now: float) -> Inspection:
@@ -150,12 +151,18 @@ class Inspector:
         schema = self.entity_of(item)
         if schema is None:
             return Inspection(None, [self._unrecognized(item)], _NO_CLAIMS)
+        return self.inspect_as(schema, item, now)
+
+    def inspect_as(self, schema: EntitySchema, item: Item, now: float) -> Inspection:
+        """What is wrong with an item of an entity."""
         if _is_over(schema, item, now):
             return Inspection(schema, [], _NO_CLAIMS)
         findings: list[Finding] = []
         tag = schema.table.tag
         if tag not in item:
             findings.append(Finding("untagged", schema.tag, declared=schema.tag))
+        elif item[tag] != schema.marks[tag]:
+            findings.append(Finding("previous_tag", schema.tag, None, item[tag], schema.tag))
         try:
             present = schema.upgraded(item)
         except (InvalidItem, UsageError) as error:
@@ -320,7 +327,7 @@ class _Comparison:
         self._faulty.discard(name)
         self._fresh |= written
         is_noted = self._is_older or (name in self._faults and stored is not None)
-        if not is_noted and not _is_same(stored, written.get(field.attribute)):
+        if not is_noted and not is_same_value(stored, written.get(field.attribute)):
             self._note("computed", name, stored, _text(written))
 
     def _compare_field(self, name: str) -> None:
@@ -335,7 +342,7 @@ class _Comparison:
             self._note("invalid", name, stored, str(error))
             return
         self._fresh |= written
-        if not self._is_older and not _is_same(stored, written.get(field.attribute)):
+        if not self._is_older and not is_same_value(stored, written.get(field.attribute)):
             kind: Kind = "implied" if stored is None else "other_form"
             self._note(kind, name, stored, _text(written))
 
@@ -427,25 +434,3 @@ def _text(item: Item) -> str:
     if len(values) == 1:
         return repr(next(iter(values.values())))
     return ", ".join(f"{name}={value!r}" for name, value in values.items()) or "no attribute"
-
-
-def _is_same(stored: AttributeValue | None, expected: AttributeValue | None) -> bool:
-    """Whether two values are the same for DynamoDB, whose sets have no order."""
-    if stored == expected:
-        return True
-    return stored is not None and expected is not None and _plain(stored) == _plain(expected)
-
-
-def _plain(value: AttributeValue) -> tuple[str, Any]:
-    ((code, content),) = value.items()
-    if code == "N":
-        return code, Decimal(content)
-    if code in ("SS", "BS"):
-        return code, frozenset(content)
-    if code == "NS":
-        return code, frozenset(map(Decimal, content))
-    if code == "L":
-        return code, [_plain(each) for each in content]
-    if code == "M":
-        return code, {name: _plain(each) for name, each in content.items()}
-    return code, content

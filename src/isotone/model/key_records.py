@@ -37,6 +37,9 @@ MARK: Final = "_keys"
 _PREFIX: Final = "keys of "
 _PLACES: Final = {"S": MARK, "N": "0", "B": "X2tleXM="}  # the last is _keys in base64
 
+_RENAMED: Final = "renamed to"
+"""In the record of a tag that no item has any more: the tag that they have instead."""
+
 _WHATEVER: Final = object()
 
 Form = Mapping[str, str]
@@ -83,13 +86,22 @@ class KeyRecords:
                 yield from self._check(schema, schema.primary)
         self.recorded.add(schema)
 
-    def accept(self, schema: EntitySchema) -> Steps[None]:
-        """Record the keys of an entity as they are declared."""
+    def accept(self, schema: EntitySchema) -> Steps[tuple[Item, Item]]:
+        """Record the keys of an entity as they are declared; returns the record as it was, and as it is."""
+        before: Item = {}
         if _can_be_recorded(schema.table):
-            yield Call("UpdateItem", _update(schema, forms(schema), without_previous=True))
+            before = yield from _read(schema.table)
+            yield Call("UpdateItem", _update(schema, forms(schema), renamed=True))
             self._records[schema.table] = yield from _read(schema.table)
         self.checked.update(schema.keys.values())
         self.recorded.add(schema)
+        return before, self._records.get(schema.table, {})
+
+    def reset(self) -> None:
+        """Compare all keys again."""
+        self._records.clear()
+        self.checked.clear()
+        self.recorded.clear()
 
     def record_all(self, table: Table) -> Steps[None]:
         """Record the keys of the entities of a table that was just created.
@@ -170,16 +182,17 @@ def _update(
     declared: Forms,
     before: Any = _WHATEVER,
     *,
-    without_previous: bool = False,
+    renamed: bool = False,
 ) -> dict[str, Any]:
-    """The request that records keys, if those `before` are still recorded, instead of those of a previous tag."""
+    """The request that records keys, if those `before` are still recorded.
+
+    `renamed`: no item has a previous tag any more.
+    """
     table, attribute = schema.table, _attribute(schema)
     members = {table.tag: {"S": MARK}, attribute: to_wire(declared)}
-    sets: list[nodes.Action] = [
-        nodes.Set(nodes.Path((name,)), nodes.Literal(each)) for name, each in members.items()
-    ]
-    if without_previous:
-        sets += [nodes.Remove(nodes.Path((_PREFIX + tag,))) for tag in schema.tags[1:]]
+    if renamed:
+        members |= {_PREFIX + tag: to_wire({_RENAMED: schema.tag}) for tag in schema.tags[1:]}
+    sets = [nodes.Set(nodes.Path((name,)), nodes.Literal(each)) for name, each in members.items()]
     request = {"TableName": table.name, "Key": _key(table), "UpdateExpression": update_of(sets)}
     return (
         request
@@ -243,6 +256,8 @@ def key_differences(schema: EntitySchema, key: BoundKey, record: Item) -> list[s
             for tag in _undeclared(schema.table, record)
             if key.index is None and from_wire(record[_PREFIX + tag]).get("primary") == _form(key)
         ]
+    if _RENAMED in recorded:
+        return [f"its items have the tag {recorded[_RENAMED]!r} now"]
     before = recorded.get(_name(key))
     if before is None:
         return [f"{_title(key)} is new, and items written before have no entry in it"]

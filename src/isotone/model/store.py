@@ -19,6 +19,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Never, Self, TypeVar, overload
 
@@ -26,7 +27,7 @@ from isotone import limits
 from isotone.backends.interface import DYNAMODB, AsyncBackend, Backend, Capabilities, Request
 from isotone.clock import Clock
 from isotone.errors import IsotoneError, NotFound, UsageError
-from isotone.model import bulk, migration, table_admin, verifying
+from isotone.model import bulk, migration, rewriting, table_admin, undo_log, verifying
 from isotone.model.bulk import BulkProgress, BulkReport
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
@@ -43,15 +44,18 @@ from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import FetchProgress, Page, Reader, Traversal
 from isotone.model.reading.snapshot import Snapshot
 from isotone.model.returning import Requests, ReturningNothing, ReturningOld
+from isotone.model.rewriting import RewriteOptions, RewritingProgress, Rewritten
 from isotone.model.steps import Batches, Call, Deadline, Steps, Together, with_hint
 from isotone.model.streams import Changes, Event
 from isotone.model.table_admin import Difference, Throughput
 from isotone.model.table_names import TableNames
 from isotone.model.transactions import Transaction, get_together
+from isotone.model.undo_log import Undone, UndoProgress
 from isotone.model.verification import Verification
 from isotone.model.verifying import VerificationProgress
 from isotone.model.writing.batches import WriteProgress, delete_many, put_many
 from isotone.model.writing.executor import execute, request_of
+from isotone.model.writing.rewrite import ChangeItem
 from isotone.model.writing.saving import Delete, Put
 from isotone.model.writing.updates import Move, Touch, Update, Upsert
 from isotone.model.writing.write import (
@@ -350,26 +354,58 @@ class Operations(Host[M_co]):
 
     @operation
     def widen(
-        self, entity: type[Entity], *, progress: migration.RewritingProgress | None = None
-    ) -> Steps[migration.Rewritten]:
-        """Rewrite all entities of a class whose keys still have the width that `field(was=…)` declares.
+        self, entity: type[Entity], *, progress: RewritingProgress | None = None
+    ) -> Steps[Rewritten]:
+        """Rewrite all entities of a class whose keys still have the form that `was` declares.
 
-        If it was interrupted, it continues. Cost: a scan of the table, and a transaction for each rewritten
-        entity. Raises `UsageError` if no field of a key declares `was`.
+        This is `rewrite` with a check that there is a `was`. Raises `UsageError` if nothing declares one.
         """
-        return migration.widen(entity, self.clock, self._reader.records, progress)
+        return rewriting.widen(entity, self.clock, self._reader.records, progress)
 
     @operation
     def rewrite(
-        self, entity: type[Entity], *, progress: migration.RewritingProgress | None = None
-    ) -> Steps[migration.Rewritten]:
-        """Rewrite all entities of a class whose keys are not what a put would write now.
+        self,
+        entity: type[Entity],
+        *,
+        change: ChangeItem | None = None,
+        dry_run: bool = False,
+        units_per_second: float | None = None,
+        segments: int = 1,
+        undo: str | PathLike[str] | None = None,
+        progress: RewritingProgress | None = None,
+    ) -> Steps[Rewritten]:
+        """Rewrite all entities of a class that are not what a put would write now: keys, tags, versions, values.
 
-        Needed after a change of a key's declaration, for which a store raises `KeysChanged`, and to fill a new
-        index. It changes no values, loses no concurrent write, and continues if it was interrupted. Cost:
-        a scan of the table, and a transaction for each rewritten entity.
+        Programs may read and write all the time: no concurrent write is lost. A rewrite that was interrupted
+        continues where it was. `change` takes an item that is not as declared, as a dict of plain values, and returns
+        what it should be. `dry_run` writes nothing, and returns what would be rewritten. At most `units_per_second`
+        are used; `segments` are rewritten at the same time. `undo` names a file with what each item was, for
+        `store.undo`. An item that cannot be read is counted. Cost: a scan of the table, and a write for each
+        rewritten entity; a transaction if its primary key changes.
+
+            store.rewrite(Order, dry_run=True).examples
         """
-        return migration.rewrite(schema_of(entity), self.clock, self._reader.records, progress)
+        options = RewriteOptions(
+            change=change,
+            dry_run=dry_run,
+            units_per_second=units_per_second,
+            segments=segments,
+            undo=undo,
+            progress=progress,
+        )
+        return rewriting.rewrite(entity, self.clock, self._reader.records, options)
+
+    @operation
+    def undo(
+        self, path: str | PathLike[str], *, progress: UndoProgress | None = None
+    ) -> Steps[Undone]:
+        """Restore the items that a rewrite with `undo=path` has written, as far as they are still as it wrote them.
+
+        Items that have changed since are counted, and stay as they are. Calling it again does no harm. Cost: a
+        write for each item, a transaction where its primary key had changed.
+        """
+        self._reader.records.reset()
+        return undo_log.undo(path, progress)
 
     @operation
     def verify(

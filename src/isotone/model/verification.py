@@ -112,6 +112,7 @@ _REWRITE: Final = "store.rewrite({entity})"
 _ADVICE: Final[Mapping[Kind, str]] = {
     "unrecognized": "declare the entity of these items; a class that was renamed needs tag= with its former name",
     "untagged": f"{_REWRITE} adds the tag",
+    "previous_tag": f"{_REWRITE} gives these items the present tag",
     "wrong_tag": "put each item again as the entity that its key is of, or delete it",
     "older_version": f"reads upgrade these items; {_REWRITE} writes them in the present version",
     "newer_version": "deploy the newer program; this one neither reads these items nor writes over them",

@@ -52,3 +52,33 @@ def compare(left: AttributeValue, right: AttributeValue) -> int:
     if left == right:
         return 0
     return -1 if sort_key(left) < sort_key(right) else 1
+
+
+def is_same_item(one: Item, other: Item) -> bool:
+    """Whether two items have the same values."""
+    return one == other or (
+        one.keys() == other.keys()
+        and all(is_same_value(value, other[name]) for name, value in one.items())
+    )
+
+
+def is_same_value(one: AttributeValue | None, other: AttributeValue | None) -> bool:
+    """Whether two values are the same for DynamoDB, whose sets have no order; None is no value."""
+    if one == other:
+        return True
+    return one is not None and other is not None and _plain(one) == _plain(other)
+
+
+def _plain(value: AttributeValue) -> tuple[str, Any]:
+    ((code, content),) = value.items()
+    if code == "N":
+        return code, Decimal(content)
+    if code in ("SS", "BS"):
+        return code, frozenset(content)
+    if code == "NS":
+        return code, frozenset(map(Decimal, content))
+    if code == "L":
+        return code, [_plain(each) for each in content]
+    if code == "M":
+        return code, {name: _plain(each) for name, each in content.items()}
+    return code, content

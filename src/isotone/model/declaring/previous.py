@@ -191,6 +191,11 @@ def _check_fields(schema: EntitySchema) -> None:
 
 
 def _check_tag(schema: EntitySchema, was_tag: str) -> None:
+    if schema.unique:
+        raise UsageError(
+            f"was_tag={was_tag!r}: the markers of unique values, of field {schema.unique[0].name!r}, have the tag in "
+            f"their keys; keep the stored tag: tag={was_tag!r}"
+        )
     if was_tag == schema.tag:
         raise UsageError(f"was_tag={was_tag!r} is the present tag; give the previous one")
     if was_tag in schema.table.entities:

@@ -460,7 +460,7 @@ class TwoForms(Generic[E]):
             return None
         entity, read = found[0]
         values, item = entity.__dict__, decoded(read)
-        own = form or self._forms[entity.__schema__.tag]
+        own = form or self._form_of(entity.__schema__)
         known = own.known(values, item)
         entry: Item | None = {}
         if own.before is not own.key:
@@ -476,6 +476,12 @@ class TwoForms(Generic[E]):
             for name in values.keys() - self._selected:
                 del values[name]
         return _Entry(self.rank(place), self.tie(place), (entity, place))
+
+    def _form_of(self, schema: EntitySchema) -> _Form:
+        """The form of an entity, or of the one that it is a kind of, whose keys it has."""
+        while schema.tag not in self._forms and schema.base is not None:
+            schema = schema.base
+        return self._forms[schema.tag]
 
     def _invalid(self, item: Item, error: InvalidItem, form: _Form | None) -> _Entry | None:
         place: Item | None = item

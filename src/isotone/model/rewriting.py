@@ -1,0 +1,427 @@
+"""Rewriting a table: brings its items to what their entity writes now, while programs read and write them.
+
+    store.rewrite(Order, dry_run=True)                           # what would be rewritten, with examples
+    store.rewrite(Order, progress=print, undo="orders.undo")
+    store.undo("orders.undo")
+
+It walks over the table, and compares each item with what a put would write (`findings`). An item that differs is
+written in a conditional write; if it has changed in the meantime, it is compared again. After each page the position is
+saved in the table, so that a rewrite that was interrupted continues.
+
+Once all items are as declared, the record of the table's keys says so (`key_records`). Until then reads of
+what has changed raise `KeysChanged`, unless `was` tells what it was.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from isotone.clock import Clock
+from isotone.errors import (
+    AlreadyExists,
+    InvalidItem,
+    NotUnique,
+    TransactionCanceledException,
+    UsageError,
+    ValidationException,
+)
+from isotone.model.findings import NOTICES, Finding, Inspector
+from isotone.model.key_records import KeyRecords, forms
+from isotone.model.reading.reader import fetch
+from isotone.model.steps import Call, Steps
+from isotone.model.undo_log import UndoLog
+from isotone.model.walking import Walk, WalkProgress
+from isotone.model.writing import uniqueness
+from isotone.model.writing.executor import execute
+from isotone.model.writing.rewrite import ChangeItem, Rewrite
+from isotone.model.writing.write import key_in, read_item, schema_of
+from isotone.values.json import item_from_wire
+from isotone.values.types import Item, is_same_item
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.entity import Entity
+
+MARK: Final = "_rewriting"
+_EXAMPLES: Final = 5
+_ITEMS_A_PAGE: Final = 200  # after which the position is saved
+
+# What a rewrite cannot correct by itself: only a function can.
+_KEPT: Final = NOTICES | {"unknown_attribute", "undeclared_index"}
+# Errors of one item: another program has changed it since, or the service takes no such item.
+_NOT_WRITTEN: Final = (InvalidItem, UsageError, ValidationException, TransactionCanceledException)
+# After these, what the item should be is not known.
+_UNKNOWN: Final = frozenset({"wrong_tag", "newer_version"})
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteExample:
+    """An item that was rewritten, or would be: what it was, and what it became, as plain values."""
+
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+    kinds: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        names = [*self.before, *(self.after.keys() - self.before.keys())]
+        changes = [
+            f"{name}: {self.before.get(name, 'nothing')!r} → {self.after.get(name, 'nothing')!r}"
+            for name in sorted(names)
+            if self.before.get(name, ...) != self.after.get(name, ...)
+        ]
+        return ", ".join(changes)
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteFailure:
+    """An item that was left as it is: its primary key, and why."""
+
+    key: Mapping[str, Any]
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """The progress of `rewrite` or `widen`: entities seen, and how many of them were rewritten.
+
+    `conflicts` counts entities that stay as they are because their new key, or a unique value, belongs to another
+    item; `invalid` those that cannot be read, or that `change` did not take. `failures` has examples of both. While
+    there are any, the record of the table's keys stays as it was. `kinds` counts the findings (as in
+    `store.verify`) in the items that were rewritten. In a dry run nothing is written, and `rewritten` counts what
+    would be.
+    """
+
+    seen: int = 0
+    rewritten: int = 0
+    conflicts: int = 0
+    is_complete: bool = False
+    invalid: int = 0
+    kinds: Mapping[str, int] = field(default_factory=dict, compare=False)
+    examples: tuple[RewriteExample, ...] = field(default=(), compare=False)
+    failures: tuple[RewriteFailure, ...] = field(default=(), compare=False)
+    is_dry_run: bool = False
+    progress: WalkProgress | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether all items seen are now as declared."""
+        return not self.conflicts and not self.invalid
+
+    def to_json(self) -> str:
+        """The result as a JSON text."""
+        return msgspec.json.encode(replace(self, progress=None), enc_hook=_plain).decode()
+
+    def __str__(self) -> str:
+        verb = "would be rewritten" if self.is_dry_run else "rewritten"
+        parts = [f"{self.rewritten:,} of {self.seen:,} items {verb}"]
+        if self.conflicts:
+            parts.append(f"{self.conflicts:,} conflicts")
+        if self.invalid:
+            parts.append(f"{self.invalid:,} invalid")
+        text = ", ".join(parts)
+        return text if self.is_complete else f"{text}; not complete"
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON does not know, as text; sets as lists."""
+    return sorted(value, key=repr) if isinstance(value, set | frozenset) else str(value)
+
+
+RewritingProgress = Callable[[Rewritten], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteOptions:
+    """The options of `store.rewrite`."""
+
+    change: ChangeItem | None = None
+    dry_run: bool = False
+    units_per_second: float | None = None
+    segments: int = 1
+    undo: str | PathLike[str] | None = None
+    progress: RewritingProgress | None = None
+
+
+def widen(
+    entity: type[Entity],
+    clock: Clock,
+    records: KeyRecords,
+    progress: RewritingProgress | None = None,
+) -> Steps[Rewritten]:
+    """See `Operations.widen`."""
+    schema = schema_of(entity)
+    if schema.previous is None:
+        raise UsageError(
+            f"no key of {schema.tag} is being widened; declare field(max=<new>, was=<previous>) first"
+        )
+    return rewrite(entity, clock, records, RewriteOptions(progress=progress))
+
+
+def rewrite(
+    entity: type[Entity], clock: Clock, records: KeyRecords, options: RewriteOptions
+) -> Steps[Rewritten]:
+    """See `Operations.rewrite`."""
+    schema = schema_of(entity)
+    whole = (schema, *schema.kinds())
+    saved = None if options.dry_run else (yield from _load(schema, options))
+    walk = Walk(
+        schema.table,
+        segments=options.segments,
+        units_per_second=options.units_per_second,
+        position=None if saved is None else saved.walk,
+        items_a_page=_ITEMS_A_PAGE,
+    )
+    with ExitStack() as stack:
+        log = None
+        if options.undo is not None and not options.dry_run:
+            log = stack.enter_context(UndoLog(options.undo))
+        visiting = _Visiting(schema, clock, walk, options, log, saved)
+        while not walk.is_over:
+            yield from walk.step(visiting.visit)
+            state = visiting.state(is_complete=walk.is_over)
+            if not options.dry_run:
+                yield from _save(schema, options, walk, state)
+            if walk.is_over and state.is_clean and not options.dry_run:
+                for each in whole:
+                    yield from _accept(each, records, log)
+            if options.progress is not None:
+                options.progress(state)
+    return visiting.state(is_complete=True)
+
+
+def _accept(schema: EntitySchema, records: KeyRecords, log: UndoLog | None) -> Steps[None]:
+    """Record that the items have the declared keys."""
+    before, after = yield from records.accept(schema)
+    if log is not None and before != after:
+        log.add_and_sync(schema.table.name, [(key_in(schema, after), before or None, after)])
+
+
+class _Visiting:
+    """Rewrites the items in the pages of a walk."""
+
+    def __init__(
+        self,
+        schema: EntitySchema,
+        clock: Clock,
+        walk: Walk,
+        options: RewriteOptions,
+        log: UndoLog | None,
+        saved: _Saved | None,
+    ) -> None:
+        self._schema = schema
+        self._clock = clock
+        self._walk = walk
+        self._options = options
+        self._log = log
+        self._inspector = Inspector(schema.table)
+        self._by_tag = {tag: each for each in (*schema.kinds(), schema) for tag in each.tags}
+        self._lock = threading.Lock()  # the pages of several segments come at the same time
+        self._counts = Counter({} if saved is None else saved.counts)
+        self._kinds = Counter({} if saved is None else saved.kinds)
+        self._examples: list[RewriteExample] = []
+        self._failures: list[RewriteFailure] = []
+
+    def state(self, *, is_complete: bool) -> Rewritten:
+        """What was done so far."""
+        with self._lock:
+            return Rewritten(
+                **{name: self._counts[name] for name in _COUNTS},
+                kinds=dict(self._kinds),
+                examples=tuple(self._examples),
+                failures=tuple(self._failures),
+                is_complete=is_complete,
+                is_dry_run=self._options.dry_run,
+                progress=self._walk.progress,
+            )
+
+    def visit(self, items: list[Item]) -> Steps[None]:
+        """Rewrite the items of a page that are not as declared."""
+        now = self._clock.now()
+        known = [(item, self._kind_of(item)) for item in items]
+        own = [(item, schema) for item, schema in known if schema is not None]
+        inspected = [self._inspector.inspect_as(schema, item, now) for item, schema in own]
+        unclaimed = yield from self._unclaimed([list(each.claims) for each in inspected])
+        self._count("seen", len(own))
+        writes: list[tuple[Rewrite, Item, _Kinds]] = []
+        for (item, schema), (_, findings, _), is_unclaimed in zip(
+            own, inspected, unclaimed, strict=True
+        ):
+            wrong = [each for each in findings if each.kind not in NOTICES]
+            write = self._write(schema, item, wrong, claims_values=is_unclaimed)
+            if write is not None:
+                kinds: list[str] = [each.kind for each in wrong]
+                kinds += ["marker_missing"] * is_unclaimed
+                writes.append((write, item, tuple(dict.fromkeys(kinds))))
+        if self._log is not None:
+            for write, *_ in writes:
+                write.log_ahead(now, self._log.add)
+            self._log.sync()
+        for write, item, why in writes:
+            if self._options.dry_run:
+                self._note(write, item, why)
+            else:
+                yield from self._execute(write, item, why)
+
+    def _kind_of(self, item: Item) -> EntitySchema | None:
+        """The entity, or the kind of it, that an item is of; None for another one."""
+        tag = self._schema.table.tag
+        if tag in item:  # several classes of a program may have the same tag
+            return self._by_tag.get(item[tag].get("S", ""))
+        return self._schema if self._inspector.entity_of(item) is self._schema else None
+
+    def _write(
+        self, schema: EntitySchema, item: Item, wrong: list[Finding], *, claims_values: bool
+    ) -> Rewrite | None:
+        """The write of an item; None if it is as declared, or cannot be written."""
+        kinds = {each.kind for each in wrong}
+        change = self._options.change if wrong else None
+        if not claims_values and change is None and kinds <= _KEPT:
+            return None
+        log = None if self._log is None else self._log.add_and_sync
+        write = Rewrite(schema, item, change, claims_values=claims_values, log=log)
+        try:
+            if kinds & _UNKNOWN:
+                text = "; ".join(f"{each.kind}: {each.declared}" for each in wrong)
+                raise schema.invalid(item, text)
+            is_same = is_same_item(write.outcome(item), item)
+        except (InvalidItem, UsageError) as error:
+            self._fail("invalid", item, str(error))
+            return None
+        return None if is_same and not claims_values else write
+
+    def _execute(self, write: Rewrite, item: Item, kinds: _Kinds) -> Steps[None]:
+        try:
+            is_rewritten = yield from _metered(execute(write, self._clock), self._walk)
+        except (AlreadyExists, NotUnique) as error:
+            self._fail("conflicts", item, str(error))
+        except _NOT_WRITTEN as error:
+            self._fail("invalid", item, str(error))
+        else:
+            if is_rewritten:
+                self._note(write, item, kinds)
+
+    def _unclaimed(self, claims: list[list[str]]) -> Steps[list[bool]]:
+        """For each item, whether a marker of its unique values is missing. Cost: a read for each value."""
+        schema = self._schema
+        keys = [uniqueness.marker_key(schema, text) for texts in claims for text in texts]
+        markers = yield from fetch(schema.table, keys, consistent=True, count=self._walk.count)
+        found = iter(markers)
+        return [None in [next(found) for _ in texts] for texts in claims]
+
+    # Counting
+
+    def _count(self, name: str, number: int = 1) -> None:
+        with self._lock:
+            self._counts[name] += number
+
+    def _note(self, write: Rewrite, item: Item, kinds: _Kinds) -> None:
+        with self._lock:
+            self._counts["rewritten"] += 1
+            self._kinds.update(kinds)
+            if len(self._examples) < _EXAMPLES:
+                before = item if write.current is None else write.current
+                after = write.outcome(before)
+                self._examples.append(
+                    RewriteExample(item_from_wire(before), item_from_wire(after), kinds)
+                )
+
+    def _fail(self, name: str, item: Item, reason: str) -> None:
+        with self._lock:
+            self._counts[name] += 1
+            if len(self._failures) < _EXAMPLES:
+                key = item_from_wire(key_in(self._schema, item))
+                self._failures.append(RewriteFailure(key, reason))
+
+
+_Kinds = tuple[str, ...]
+
+
+def _metered(steps: Steps[Any], walk: Walk) -> Steps[Any]:
+    """The steps of a write, whose units count as the walk's."""
+    answer: Any = None
+    failure: Exception | None = None
+    while True:
+        try:
+            step = steps.send(answer) if failure is None else steps.throw(failure)
+        except StopIteration as end:
+            return end.value
+        failure = None
+        if isinstance(step, Call):
+            step = Call(step.operation, {**step.request, "ReturnConsumedCapacity": "TOTAL"})
+        try:
+            answer = yield step
+        except Exception as error:  # noqa: BLE001 - it belongs to the write
+            failure = error
+        else:
+            walk.count(answer)
+
+
+# The saved position
+
+
+_COUNTS: Final = ("seen", "rewritten", "conflicts", "invalid")
+
+
+class _Saved(msgspec.Struct):
+    """What is saved in the table: `of` says which rewrite it is."""
+
+    of: Any
+    walk: Any
+    counts: dict[str, int]
+    kinds: dict[str, int]
+
+
+def _identity(schema: EntitySchema, options: RewriteOptions) -> Any:
+    """Which rewrite it is: one of the same keys, and with the same function, continues it."""
+    change = options.change
+    name = None if change is None else getattr(change, "__qualname__", type(change).__name__)
+    return msgspec.to_builtins([forms(schema), schema.version, name])
+
+
+def _load(schema: EntitySchema, options: RewriteOptions) -> Steps[_Saved | None]:
+    """What an interrupted rewrite has saved; None if there is none, or it was another one."""
+    if not _can_save(schema):
+        return None
+    item = yield from read_item(schema, _key(schema))
+    if item is None or "state" not in item:
+        return None
+    saved = msgspec.json.decode(item["state"]["S"], type=_Saved)
+    return saved if saved.of == _identity(schema, options) else None
+
+
+def _save(
+    schema: EntitySchema, options: RewriteOptions, walk: Walk, state: Rewritten
+) -> Steps[None]:
+    """Save the position, or delete it at the end."""
+    if not _can_save(schema):
+        return
+    table, key = {"TableName": schema.table.name}, _key(schema)
+    if walk.is_over:
+        yield Call("DeleteItem", {**table, "Key": key})
+        return
+    counts = {name: getattr(state, name) for name in _COUNTS}
+    saved = _Saved(_identity(schema, options), walk.position, counts, dict(state.kinds))
+    text = msgspec.json.encode(saved).decode()
+    item: Item = {**key, schema.table.tag: {"S": MARK}, "state": {"S": text}}
+    yield Call("PutItem", {**table, "Item": item})
+
+
+def _can_save(schema: EntitySchema) -> bool:
+    return all(attribute.type == "S" for attribute in schema.table.keys.attributes)
+
+
+def _key(schema: EntitySchema) -> Item:
+    partition, *sort = schema.table.keys.attributes
+    text = f"{MARK}#{schema.tag}"
+    return {partition.name: {"S": text}, **{attribute.name: {"S": MARK} for attribute in sort}}

@@ -1,0 +1,222 @@
+"""Undo logs: what a rewrite did to each item, as JSON lines, and how to take it back.
+
+    {"table": "shop", "items": [{"key": {"PK": {"S": "ORDER#1"}, …}, "before": {…}, "after": {…}}]}
+
+A line has the items of one write, in DynamoDB JSON. It is on the disk before the write is sent. `undo` reads the lines
+from the last to the first, and restores the items of each in one transaction, on the condition that they are
+still what the rewrite made of them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+
+from isotone.errors import (
+    ConditionalCheckFailedException,
+    Contended,
+    TransactionCanceledException,
+    TransactionConflictException,
+    UsageError,
+)
+from isotone.model.steps import CONTENTION, Call, Steps
+from isotone.model.trees import absent, unchanged
+from isotone.model.writing.executor import reasons_of
+from isotone.model.writing.rewrite import Touched
+from isotone.values.types import Item, is_same_item
+
+
+class _Change(msgspec.Struct):
+    key: Item
+    before: Item | None
+    after: Item | None
+
+
+class _Line(msgspec.Struct):
+    table: str
+    items: list[_Change]
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(_Line).decode
+
+
+class UndoLog:
+    """An undo log that is being written; lines are appended to those of an earlier run."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._lock = threading.Lock()  # several segments write at the same time
+        self._file = Path(path).open("ab")  # noqa: SIM115 - closed by __exit__
+        self._drop_torn_line(Path(path))
+        self._is_synced = True
+
+    def _drop_torn_line(self, path: Path) -> None:
+        """Remove the part of a line that a killed process has left; its write was not sent."""
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            file.seek(max(0, size - 1))
+            while size and file.read(1) != b"\n":
+                size -= 1
+                file.seek(max(0, size - 1))
+        self._file.truncate(size)
+
+    def add(self, table: str, touched: Sequence[Touched]) -> None:
+        """Add what a write is about to do."""
+        line = _encode(_Line(table, [_Change(*each) for each in touched]))
+        with self._lock:
+            self._file.write(line + b"\n")
+            self._is_synced = False
+
+    def sync(self) -> None:
+        """Wait until all lines are on the disk."""
+        with self._lock:
+            if not self._is_synced:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                self._is_synced = True
+
+    def add_and_sync(self, table: str, touched: Sequence[Touched]) -> None:
+        """Add what a write is about to do, and wait until it is on the disk."""
+        self.add(table, touched)
+        self.sync()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The progress of an undo: writes of the log that were taken back, and others.
+
+    `changed` counts writes whose items have changed since, and which stay as they are; `unmade` those that were not
+    made, or were taken back before. `examples` are keys of items that have changed.
+    """
+
+    restored: int = 0
+    changed: int = 0
+    unmade: int = 0
+    examples: tuple[Item, ...] = ()
+
+    @property
+    def seen(self) -> int:
+        """The writes that were read from the log."""
+        return self.restored + self.changed + self.unmade
+
+    def __str__(self) -> str:
+        return f"{self.restored:,} items restored, {self.changed:,} changed since and left, {self.unmade:,} as before"
+
+
+UndoProgress = Callable[[Undone], None]
+
+_EXAMPLES: Final = 5
+
+
+def undo(path: str | PathLike[str], progress: UndoProgress | None = None) -> Steps[Undone]:
+    """See `Operations.undo`."""
+    if not Path(path).is_file():
+        raise UsageError(
+            f"there is no undo log {str(path)!r}; give the file that rewrite(undo=…) wrote"
+        )
+    done = Undone()
+    for line in _lines_from_end(Path(path)):
+        outcome = yield from _undo(line)
+        done = replace(done, **{outcome: getattr(done, outcome) + 1})
+        if outcome == "changed" and len(done.examples) < _EXAMPLES:
+            done = replace(done, examples=(*done.examples, line.items[0].key))
+        if progress is not None:
+            progress(done)
+    return done
+
+
+def _lines_from_end(path: Path) -> Iterator[_Line]:
+    starts = array("Q")
+    with path.open("rb") as file:
+        place = 0
+        for text in file:
+            if text.endswith(b"\n"):  # else it is torn, and its write was not sent
+                starts.append(place)
+            place += len(text)
+        for start in reversed(starts):
+            file.seek(start)
+            try:
+                yield _decode(file.readline())
+            except msgspec.DecodeError as error:
+                raise UsageError(
+                    f"{str(path)!r} is not an undo log ({error}); give the file that rewrite(undo=…) wrote"
+                ) from None
+
+
+def _undo(line: _Line) -> Steps[str]:
+    """Take one write back; returns the counter of `Undone` for what happened."""
+    actions = [_restoring(line.table, each) for each in line.items]
+    for attempt in range(1, CONTENTION.attempts + 1):
+        try:
+            if len(actions) == 1:
+                ((kind, members),) = actions[0].items()
+                yield Call(f"{kind}Item", members)
+            else:
+                yield Call("TransactWriteItems", {"TransactItems": actions})
+        except (ConditionalCheckFailedException, TransactionCanceledException) as error:
+            if isinstance(error, TransactionCanceledException) and not any(reasons_of(error)):
+                raise
+            current = yield from _current(line)
+            if all(
+                _is_as(item, each.before) for item, each in zip(current, line.items, strict=True)
+            ):
+                return "unmade"
+            if not all(
+                _is_as(item, each.after) for item, each in zip(current, line.items, strict=True)
+            ):
+                return "changed"
+        except TransactionConflictException:
+            pass
+        else:
+            return "restored"
+        yield CONTENTION.pause(attempt)
+    raise Contended(
+        f"others changed {line.items[0].key} during each of {CONTENTION.attempts} attempts; try again later"
+    )
+
+
+def _restoring(table: str, change: _Change) -> dict[str, Any]:
+    """The action that restores an item."""
+    members: dict[str, Any] = {"TableName": table}
+    names = {*(change.before or ()), *(change.after or ())}
+    if change.after is None:
+        members["ConditionExpression"] = absent(next(iter(change.key)))
+    else:
+        members["ConditionExpression"] = unchanged(sorted(names), change.after)
+    if change.before is None:
+        return {"Delete": {**members, "Key": change.key}}
+    return {"Put": {**members, "Item": change.before}}
+
+
+def _current(line: _Line) -> Steps[list[Item | None]]:
+    items: list[Item | None] = []
+    for each in line.items:
+        request = {"TableName": line.table, "Key": each.key, "ConsistentRead": True}
+        items.append((yield Call("GetItem", request)).get("Item"))
+    return items
+
+
+def _is_as(item: Item | None, wanted: Item | None) -> bool:
+    if item is None or wanted is None:
+        return item is wanted
+    return is_same_item(item, wanted)

@@ -1,0 +1,193 @@
+"""Rewriting one item: what a put of the same entity would write now, under its present key.
+
+It changes no value, so neither the version nor a time; unless it is given a function that does. Only attributes that
+differ are written, on the condition that all attributes are as they were read: no concurrent write is lost. Under a
+new key, the item and the markers of its unique values move in one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from isotone.errors import AlreadyExists, UsageError, WriteRefused
+from isotone.expressions import nodes
+from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
+from isotone.model.declaring.entity_key import EntityKey
+from isotone.model.trees import absent, unchanged, update_of
+from isotone.model.writing import uniqueness
+from isotone.model.writing.updates import rewritten
+from isotone.model.writing.write import (
+    Action,
+    Write,
+    action,
+    described,
+    entity_of,
+    key_in,
+    values_of,
+)
+from isotone.values.json import item_from_wire, item_to_wire
+from isotone.values.types import Item, is_same_item
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.schema import EntitySchema
+
+ChangeItem = Callable[[dict[str, Any]], dict[str, Any]]
+"""Returns what an item should be, given as plain values, which it may change."""
+
+Touched = tuple[Item, Item | None, Item | None]
+"""A primary key, the item before a write, and the item after it; None where there is none."""
+Log = Callable[[str, Sequence[Touched]], None]
+"""Takes the name of a table and what a write is about to do in it."""
+
+
+def _target_of(schema: EntitySchema, item: Item, change: ChangeItem | None) -> Item:
+    """The item as it should be; raises `InvalidItem` or `UsageError` if that is not known."""
+    present = schema.upgraded(item)
+    if change is not None:
+        present = _changed(schema, present, change)
+    return rewritten(schema, present)
+
+
+def _changed(schema: EntitySchema, item: Item, change: ChangeItem) -> Item:
+    name = getattr(change, "__name__", repr(change))
+    try:
+        result = change(item_from_wire(item))
+    except Exception as error:
+        raise schema.invalid(
+            item, f"change={name} raised {error!r}; make it accept the item"
+        ) from error
+    if not isinstance(result, dict):
+        raise UsageError(
+            f"change={name} returned {result!r}, which is not an item; end it with `return item`"
+        )
+    return item_to_wire(result)
+
+
+class Rewrite(Write[bool]):
+    """Rewrite an item; returns whether that was necessary.
+
+    `claims_values`: also write the markers of its unique values, some of which are missing. `log` is called before
+    each attempt.
+    """
+
+    def __init__(
+        self,
+        schema: EntitySchema,
+        item: Item,
+        change: ChangeItem | None = None,
+        *,
+        claims_values: bool = False,
+        log: Log | None = None,
+    ) -> None:
+        self.schema = schema
+        self._key = key_in(schema, item)
+        self._change = change
+        self._claims_values = claims_values
+        self._log = log
+        self._logged: Sequence[Touched] = ()
+        self._target: tuple[Item, Item] | None = None
+        self._is_needed = False
+        self.saw(item)
+
+    @property
+    def entity_key(self) -> EntityKey[Any]:
+        return EntityKey.of(self.schema.from_item(self.outcome(self.current or {})))
+
+    def plan(self, now: float) -> list[Action]:
+        schema, current = self.schema, self.current
+        self._is_needed = False
+        if current is None:
+            return []
+        target = self.outcome(current)
+        if is_same_item(target, current) and not self._claims_values:
+            return []
+        self._is_needed = True
+        own = self._moving(target) if key_in(schema, target) != self.key else [self._here(target)]
+        markers = self._markers(target, now)
+        self._note(current, target, markers)
+        return [*own, *markers]
+
+    def outcome(self, item: Item) -> Item:
+        """The item as it should be; `change` is called once for each state of the item."""
+        if self._target is None or self._target[0] is not item:
+            self._target = (item, _target_of(self.schema, item, self._change))
+        return self._target[1]
+
+    def log_ahead(self, now: float, log: Log) -> None:
+        """Log the first attempt, so that the lines of several items can reach the disk together."""
+        later, self._log = self._log, log
+        self.plan(now)
+        self._log = later
+
+    def _as_seen(self, current: Item) -> nodes.ConditionNode | None:
+        return unchanged(sorted(self.schema.declared_attributes | current.keys()), current)
+
+    def _here(self, target: Item) -> Action:
+        """The update of the attributes that differ, or a check of the item if none does."""
+        schema, current = self.schema, self.current or {}
+        changes: list[nodes.Action] = [
+            nodes.Set(nodes.Path((name,)), nodes.Literal(value))
+            for name, value in target.items()
+            if current.get(name) != value
+        ]
+        changes += [nodes.Remove(nodes.Path((name,))) for name in current.keys() - target.keys()]
+        as_seen = self._as_seen(current)
+        if not changes:
+            return action("ConditionCheck", schema, _replan, as_seen, Key=self.key)
+        update = update_of(changes)
+        return action("Update", schema, _replan, as_seen, Key=self.key, UpdateExpression=update)
+
+    def _moving(self, target: Item) -> list[Action]:
+        schema, current = self.schema, self.current or {}
+        vacant = absent(schema.table.keys.partition[0].name)
+        return [
+            action("Delete", schema, _replan, self._as_seen(current), Key=self.key),
+            action("Put", schema, self._taken, vacant, Item=target),
+        ]
+
+    def _markers(self, target: Item, now: float) -> list[Action]:
+        schema = self.schema
+        if not schema.unique:
+            return []
+        key = key_in(schema, target)
+        before = None if self._claims_values else values_of(schema, self.current)
+        after = values_of(schema, target)
+        previous = None if key == self.key else self.key
+        return uniqueness.changes(schema, key, before, after, now, previous_owner=previous)
+
+    def _note(self, current: Item, target: Item, markers: Sequence[Action]) -> None:
+        if self._log is None:
+            return
+        schema = self.schema
+        key = key_in(schema, target)
+        touched: list[Touched] = [(key, current, target)]
+        if key != self.key:
+            touched = [(self.key, current, None), (key, None, target)]
+        touched += [_touched_marker(schema, self.key, each) for each in markers]
+        if touched != self._logged:
+            self._log(schema.table.name, touched)
+            self._logged = touched
+
+    def _taken(self, item: Item | None) -> WriteRefused | None:
+        return AlreadyExists(
+            f"{described(self.schema, self.key)} cannot be rewritten: its new key is taken",
+            entity_of(self.schema, item),
+        )
+
+    def finish(self, attributes: Item | None) -> bool:
+        return self._is_needed
+
+
+def _touched_marker(schema: EntitySchema, owner: Item, marker: Action) -> Touched:
+    """What a write does to a marker of a unique value, which its item had before."""
+    if marker.kind == "Put":
+        after: Item = marker.members["Item"]
+        return key_in(schema, after), {**after, OWNER_ATTRIBUTE: {"M": owner}}, after
+    key: Item = marker.members["Key"]
+    before: Item = {**key, schema.table.tag: {"S": uniqueness.MARK}, OWNER_ATTRIBUTE: {"M": owner}}
+    return key, before, None
+
+
+def _replan(item: Item | None) -> None:
+    """The item has changed since it was read."""

@@ -1,0 +1,614 @@
+"""A table is brought to what its entities write now, while programs read and write it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import threading
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Table, desc, field, raw, upgrade, version
+from isotone.errors import KeysChanged, NotUnique, UsageError
+
+INDEXES = {"GSI1": Global("GSI1PK", "GSI1SK")}
+
+
+def items(desk: Any, table: str = "shop") -> list[Any]:
+    """All items, but not those of the library."""
+    found: list[Any] = []
+    start: dict[str, Any] = {}
+    while True:
+        page = desk.backend.execute("Scan", {"TableName": table, **start})
+        found += [each for each in page["Items"] if not each["_type"]["S"].startswith("_")]
+        if "LastEvaluatedKey" not in page:
+            return sorted(found, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+
+def put_item(desk: Any, item: dict[str, Any]) -> None:
+    desk.backend.execute("PutItem", {"TableName": "shop", "Item": item})
+
+
+def order(*, indexed: bool) -> Any:
+    """A program with orders, without an index or with one."""
+
+    class Order(Entity, table=Table("shop", indexes=INDEXES)):
+        customer: Attr[str] = field()
+        number: Attr[int] = field(max=999, alert=None)
+        total: Attr[Decimal] = field(default=Decimal(0), max=9_999, scale=2, alert=None)
+
+        primary = Key("CUSTOMER", customer).sort("ORDER", number)
+        if indexed:
+            by_total = Index("GSI1", "ORDERS").sort(total)
+
+    return Order
+
+
+def test_an_item_that_the_service_refuses_is_counted(desk: Any) -> None:
+    def person(*, indexed: bool) -> Any:
+        class Person(Entity, table=Table("shop", indexes=INDEXES)):
+            number: Attr[int] = field(max=9)
+            team: Attr[str] = field()
+            primary = Key("PERSON").sort(number)
+            if indexed:
+                by_team = Index("GSI1", team).sort("TEAM")
+
+        return Person
+
+    old, new = person(indexed=False), person(indexed=True)
+    desk.store.create_tables(old.__schema__.table)
+    for number, team in enumerate(["", "red"]):
+        desk.store.put(old(number=number, team=team))
+    done = isotone.connect(desk.backend).rewrite(new)
+    assert (done.rewritten, done.invalid) == (1, 1)
+    assert "empty string" in str(done.failures[0])
+
+
+def test_a_new_index_is_filled(desk: Any) -> None:
+    old, new = order(indexed=False), order(indexed=True)
+    desk.store.create_tables(old.__schema__.table)
+    for number in range(5):
+        desk.store.put(old(customer="ann", number=number, total=number))
+    store = isotone.connect(desk.backend)
+    with pytest.raises(KeysChanged, match=r"store\.rewrite"):
+        store.all(new.by_total.where())
+    before = items(desk)
+    trial = store.rewrite(new, dry_run=True)
+    assert (trial.seen, trial.rewritten, trial.kinds) == (5, 5, {"index_missing": 5})
+    assert trial.is_dry_run
+    assert items(desk) == before
+    assert "GSI1SK: 'nothing' → '0000.00'" in str(trial.examples[0])
+    done = store.rewrite(new, segments=3)
+    assert (done.seen, done.rewritten, done.is_clean, done.is_complete) == (5, 5, True, True)
+    assert [each.number for each in store.all(new.by_total.where())] == [0, 1, 2, 3, 4]
+    assert store.verify(new).is_clean
+    assert store.rewrite(new).rewritten == 0
+
+
+def test_items_that_cannot_be_read_are_counted(desk: Any) -> None:
+    new = order(indexed=True)
+    store = desk.store
+    store.create_tables(new.__schema__.table)
+    for number in range(3):
+        store.put(new(customer="ann", number=number))
+    for number, total in ((3, {"S": "much"}), (4, {"N": "99999"})):
+        key = {
+            "PK": {"S": "CUSTOMER#ann"},
+            "SK": {"S": f"ORDER#{number:03}"},
+            "_type": {"S": "Order"},
+        }
+        fields = {"customer": {"S": "ann"}, "number": {"N": str(number)}, "total": total}
+        put_item(desk, {**key, **fields})
+    done = store.rewrite(new)
+    assert (done.seen, done.rewritten, done.invalid, done.is_clean) == (5, 0, 2, False)
+    assert {each.key["SK"] for each in done.failures} == {"ORDER#003", "ORDER#004"}
+    assert any("field 'total' has {'S': 'much'}" in str(each) for each in done.failures)
+
+
+class Legacy(Entity, table=Table("shop"), tag="Person"):
+    """What wrote the names in one attribute."""
+
+    person_id: Attr[str] = field()
+    name: Attr[str] = field()
+    age: Attr[str] = field(default="7")
+
+    primary = Key("PERSON", person_id).sort("PERSON")
+
+
+class Person(Entity, table=Table("shop"), tag="Person"):
+    person_id: Attr[str] = field()
+    first: Attr[str] = field()
+    last: Attr[str] = field(default="")
+    age: Attr[int] = field()
+
+    primary = Key("PERSON", person_id).sort("PERSON")
+
+
+def split(item: dict[str, Any]) -> dict[str, Any]:
+    first, _, last = item.pop("name").partition(" ")
+    return {**item, "first": first, "last": last, "age": int(item["age"])}
+
+
+def test_a_function_splits_merges_and_retypes(desk: Any) -> None:
+    desk.store.create_tables(Legacy.__schema__.table)
+    for number in range(4):
+        desk.store.put(Legacy(person_id=str(number), name=f"Ann Lee{number}", age=str(number)))
+    desk.store.put(Person(person_id="new", first="Bo", age=3))
+    unreadable = desk.store.rewrite(Person)
+    assert (unreadable.invalid, unreadable.rewritten) == (4, 0)
+    done = desk.store.rewrite(Person, change=split)
+    assert (done.seen, done.rewritten, done.is_clean) == (5, 4, True)
+    assert desk.store.get(Person, person_id="2") == Person(
+        person_id="2", first="Ann", last="Lee2", age=2
+    )
+    assert all("name" not in item for item in items(desk))
+    assert (
+        desk.store.rewrite(Person, change=split).rewritten == 0
+    )  # it takes what is not as declared
+    assert desk.store.verify(Person).is_clean
+
+
+def test_a_function_that_fails_changes_nothing(desk: Any) -> None:
+    desk.store.create_tables(Legacy.__schema__.table)
+    desk.store.put(Legacy(person_id="1", name="Ann"))
+    before = items(desk)
+    done = desk.store.rewrite(Person, change=lambda item: item["nothing"])
+    assert done.invalid == 1
+    assert "KeyError('nothing')" in str(done.failures[0])
+    nothing: Any = lambda item: None  # noqa: E731
+    assert "end it with `return item`" in str(
+        desk.store.rewrite(Person, change=nothing).failures[0]
+    )
+    assert items(desk) == before
+
+
+class Second(Entity, table=Table("shop"), tag="Person", version=2):
+    person_id: Attr[str] = field()
+    first: Attr[str] = field()
+
+    primary = Key("PERSON", person_id).sort("PERSON")
+
+    @staticmethod
+    @upgrade(1)
+    def rename(item: dict[str, Any]) -> dict[str, Any]:
+        item["first"] = item.pop("name")
+        return item
+
+
+def test_items_of_an_older_version_are_upgraded(desk: Any) -> None:
+    desk.store.create_tables(Legacy.__schema__.table)
+    desk.store.put(Legacy(person_id="1", name="Ann"))
+    done = desk.store.rewrite(Second)
+    assert done.kinds["older_version"] == 1
+    (item,) = items(desk)
+    assert (item["_v"], item["first"], "name" in item) == ({"N": "2"}, {"S": "Ann"}, False)
+
+
+def test_rows_without_a_tag_get_it(desk: Any) -> None:
+    desk.store.create_tables(Person.__schema__.table)
+    put_item(
+        desk,
+        {"PK": {"S": "PERSON#1"}, "SK": {"S": "PERSON"}, "first": {"S": "A"}, "age": {"N": "1"}},
+    )
+    done = desk.store.rewrite(Person)
+    assert done.kinds == {"untagged": 1, "implied": 1}
+    (item,) = items(desk)
+    assert (item["_type"], item["person_id"]) == ({"S": "Person"}, {"S": "1"})
+
+
+class Account(Entity, table=Table("shop")):
+    mail: Attr[str] = field()
+    name: Attr[str] = field(default="")
+
+    primary = Key("ACCOUNT", mail).sort("ACCOUNT")
+
+
+class UniqueAccount(Entity, table=Table("shop"), tag="Account"):
+    mail: Attr[str] = field()
+    name: Attr[str] = field(default="", unique=True)
+
+    primary = Key("ACCOUNT", mail).sort("ACCOUNT")
+
+
+def test_values_of_a_field_that_became_unique_are_claimed(desk: Any) -> None:
+    desk.store.create_tables(Account.__schema__.table)
+    for mail, name in (("a", "ann"), ("b", "bob"), ("c", "ann")):
+        desk.store.put(Account(mail=mail, name=name))
+    done = desk.store.rewrite(UniqueAccount)
+    assert (done.rewritten, done.conflicts) == (2, 1)
+    assert "'ann' is taken" in str(done.failures[0])
+    with pytest.raises(NotUnique):
+        desk.store.create(UniqueAccount(mail="d", name="bob"))
+
+
+# Another tag, another key
+
+
+def purchase(phase: str) -> Any:
+    """The entity before, during and after it gets another tag and another key."""
+    table = Table("shop", indexes=INDEXES)
+    was: dict[str, Any] = {"was_tag": "Purchase"} if phase == "during" else {}
+
+    class Order(Entity, table=table, tag="Purchase" if phase == "before" else "Order", **was):  # type: ignore[call-arg]
+        customer: Attr[str] = field()
+        number: Attr[int] = field(max=99_999, alert=None)
+        stars: Attr[int] = field(default=0, max=9)
+        note: Attr[str | None] = field(default=None)
+        revision: Attr[int] = version()
+
+        if phase == "before":
+            primary = Key("CUSTOMER", customer, separator="|").sort("ORDER", raw(number))
+            by_stars = Index("GSI1", customer).sort(stars)
+        elif phase == "during":
+            primary = (
+                Key("ORDERS", customer)
+                .sort("ORDER", desc(number))
+                .was(Key("CUSTOMER", customer, separator="|").sort("ORDER", raw(number)))
+            )
+            by_stars = (
+                Index("GSI1", customer).sort("S", stars, number).was(Key(customer).sort(stars))
+            )
+        else:
+            primary = Key("ORDERS", customer).sort("ORDER", desc(number))
+            by_stars = Index("GSI1", customer).sort("S", stars, number)
+
+    return Order
+
+
+def test_a_changed_tag_and_key_are_read_under_both_forms(desk: Any) -> None:
+    before, during, after = map(purchase, ("before", "during", "after"))
+    desk.store.create_tables(before.__schema__.table)
+    for number in (9, 10, 100):
+        desk.store.put(before(customer="ann", number=number, stars=number % 3))
+    store = isotone.connect(desk.backend)
+    assert store.get(during, customer="ann", number=10).stars == 1
+    store.put(during(customer="ann", number=11))
+    assert store.update(during, during.stars.set(7), customer="ann", number=9).revision == 2
+    mine = store.page(during.primary.where(during.customer == "ann"), size=10)
+    assert [each.number for each in mine] == [100, 11, 10, 9]
+    stars = store.all(during.by_stars.where(during.customer == "ann"))
+    assert [each.number for each in stars] == [11, 10, 100, 9]
+    gone = store.delete(during, customer="ann", number=100)
+    assert gone is not None
+    assert gone.number == 100
+    done = store.rewrite(during)
+    assert (done.seen, done.rewritten) == (3, 1)
+    assert {item["_type"]["S"] for item in items(desk)} == {"Order"}
+    final = isotone.connect(desk.backend)
+    assert [each.number for each in final.all(after.primary.where(after.customer == "ann"))] == [
+        11,
+        10,
+        9,
+    ]
+    assert final.verify(after).is_clean
+    with pytest.raises(KeysChanged):
+        isotone.connect(desk.backend).all(before.primary.where(before.customer == "ann"))
+
+
+def test_previous_declarations_without_meaning_are_refused() -> None:
+    with pytest.raises(UsageError, match="not made of the same fields"):
+
+        class Other(Entity, table=Table("one")):
+            a: Attr[str] = field()
+            b: Attr[str] = field()
+            primary = Key("A", a).sort("B").was(Key("B", b).sort("B"))
+
+    with pytest.raises(UsageError, match="begin the new key with another literal"):
+
+        class Swapped(Entity, table=Table("two")):
+            a: Attr[str] = field()
+            b: Attr[str] = field()
+            primary = Key("X", a).sort("Y", b).was(Key("X", b).sort("Y", a))
+
+    with pytest.raises(UsageError, match="keep the stored tag: tag='Old'"):
+
+        class Tagged(Entity, table=Table("three"), was_tag="Old"):
+            a: Attr[str] = field(unique=True)
+            primary = Key("X", a).sort("Y")
+
+    with pytest.raises(UsageError, match="is the present tag"):
+
+        class Same(Entity, table=Table("four"), was_tag="Same"):
+            a: Attr[str] = field()
+            primary = Key("X", a).sort("Y")
+
+    with pytest.raises(UsageError, match="declare both indexes"):
+
+        class Moved(
+            Entity,
+            table=Table("five", indexes={"GSI1": Global("A", "B"), "GSI2": Global("C", "D")}),
+        ):
+            a: Attr[str] = field()
+            primary = Key("X", a).sort("Y")
+            other = Index("GSI1", a).sort("Y").was(Index("GSI2", a).sort("Y"))
+
+
+# Undoing
+
+
+def test_a_rewrite_is_undone(desk: Any, tmp_path: Path) -> None:
+    before, during = purchase("before"), purchase("during")
+    desk.store.create_tables(before.__schema__.table)
+    for number in range(20):
+        desk.store.put(before(customer="ann", number=number))
+    stored = items(desk)
+    log = tmp_path / "orders.undo"
+    store = isotone.connect(desk.backend)
+    assert store.rewrite(during, undo=log).rewritten == 20
+    store.update(during, during.note.set("since"), customer="ann", number=7)
+    with log.open("ab") as file:
+        file.write(b'{"table": "shop", "it')  # torn by a crash
+    undone = store.undo(log)
+    assert (undone.changed, undone.restored) == (1, 20)  # 19 items, and the record of the keys
+    assert undone.examples
+    assert [each for each in items(desk) if each["_type"]["S"] == "Purchase"] == [
+        each for each in stored if each["number"] != {"N": "7"}
+    ]
+    assert store.undo(log).unmade == 20
+    old = isotone.connect(desk.backend)
+    assert len(old.all(before.primary.where(before.customer == "ann"))) == 19
+
+
+def test_undoing_restores_unique_values(desk: Any, tmp_path: Path) -> None:
+    def account(phase: str) -> Any:
+        class Account(Entity, table=Table("shop")):
+            name: Attr[str] = field()
+            mail: Attr[str] = field(unique=True)
+            primary = (
+                Key("ACCOUNT", name).sort("A")
+                if phase == "before"
+                else Key("USER", name).sort("A").was(Key("ACCOUNT", name).sort("A"))
+            )
+
+        return Account
+
+    before, during = account("before"), account("during")
+    desk.store.create_tables(before.__schema__.table)
+    desk.store.put(before(name="ann", mail="a@x"))
+    scan = lambda: sorted(map(str, desk.backend.execute("Scan", {"TableName": "shop"})["Items"]))  # noqa: E731
+    stored = scan()
+    assert desk.store.rewrite(during, undo=tmp_path / "log").rewritten == 1
+    assert scan() != stored
+    desk.store.undo(tmp_path / "log")
+    assert scan() == stored
+    with pytest.raises(UsageError, match="there is no undo log"):
+        desk.store.undo(tmp_path / "none")
+    (tmp_path / "text").write_text("hello\n")
+    with pytest.raises(UsageError, match="is not an undo log"):
+        desk.store.undo(tmp_path / "text")
+
+
+def test_lines_of_an_undo_log_are_json(desk: Any, tmp_path: Path) -> None:
+    old, new = order(indexed=False), order(indexed=True)
+    desk.store.create_tables(old.__schema__.table)
+    desk.store.put(old(customer="ann", number=1))
+    isotone.connect(desk.backend).rewrite(new, undo=tmp_path / "log")
+    first = json.loads((tmp_path / "log").read_text().splitlines()[0])
+    (change,) = first["items"]
+    assert (first["table"], change["key"]["SK"]) == ("shop", {"S": "ORDER#001"})
+    assert change["after"].keys() - change["before"].keys() == {"GSI1PK", "GSI1SK"}
+
+
+# While programs write
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_a_rewrite_that_was_stopped_continues(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isotone.model.rewriting._ITEMS_A_PAGE", 3)
+    before, during = purchase("before"), purchase("during")
+    desk.store.create_tables(before.__schema__.table)
+    for number in range(40):
+        desk.store.put(before(customer="ann", number=number))
+    store = isotone.connect(desk)
+    rng, stops = random.Random(3), 0
+
+    def stop() -> None:
+        raise Stopped
+
+    while True:
+        desk.before = {rng.choice(["TransactWriteItems", "Scan"]): stop} if stops < 9 else {}
+        try:
+            done = store.rewrite(during, segments=1)
+        except Stopped:
+            stops += 1
+        else:
+            break
+    assert done.is_complete
+    assert (stops, len(items(desk))) == (9, 40)
+    assert store.verify(during).is_clean
+
+
+def test_a_value_that_is_added_meanwhile_is_kept(desk: Any) -> None:
+    old, new = order(indexed=False), order(indexed=True)
+    desk.store.create_tables(old.__schema__.table)
+    desk.store.put(old(customer="ann", number=1))
+
+    def add() -> None:
+        desk.backend.execute(
+            "UpdateItem",
+            {
+                "TableName": "shop",
+                "Key": {"PK": {"S": "CUSTOMER#ann"}, "SK": {"S": "ORDER#001"}},
+                "UpdateExpression": "SET color = :red",
+                "ExpressionAttributeValues": {":red": {"S": "red"}},
+            },
+        )
+
+    store = isotone.connect(desk)
+    desk.before["UpdateItem"] = add
+    store.rewrite(new)
+    (item,) = items(desk)
+    assert (item["color"], item["GSI1PK"]) == ({"S": "red"}, {"S": "ORDERS"})
+
+
+@pytest.mark.parametrize("segments", [1, 4])
+def test_nothing_is_lost_while_programs_write(segments: int, tmp_path: Path) -> None:
+    before, during, after = map(purchase, ("before", "during", "after"))
+    with isotone.open() as database:
+        store = isotone.connect(database)
+        store.create_tables(before.__schema__.table)
+        for number in range(300):
+            store.put(before(customer="ann", number=number, stars=number % 10))
+        expected: dict[int, int] = {number: number % 10 for number in range(300)}
+        counters = dict.fromkeys(range(300), 0)
+        is_over = threading.Event()
+        failures: list[BaseException] = []
+
+        def write(seed: int) -> None:
+            rng, own = random.Random(seed), isotone.connect(database)
+            mine = range(seed, 300, 3)
+            try:
+                while not is_over.is_set():
+                    number = rng.choice(mine)
+                    if number not in expected:
+                        own.put(during(customer="ann", number=number, stars=5))
+                        expected[number] = 5
+                    elif rng.random() < 0.2:
+                        own.delete(during, customer="ann", number=number)
+                        del expected[number]
+                    else:
+                        stars = rng.randrange(10)
+                        counters[number] += 1
+                        own.update(
+                            during,
+                            during.stars.set(stars),
+                            during.note.set(str(counters[number])),
+                            customer="ann",
+                            number=number,
+                        )
+                        expected[number] = stars
+            except BaseException as error:  # noqa: BLE001 - raised by the test
+                failures.append(error)
+
+        def page() -> None:
+            own = isotone.connect(database)
+            untouched = set(range(2, 300, 3))
+            try:
+                while not is_over.is_set():
+                    found: list[int] = []
+                    cursor = None
+                    while True:
+                        got = own.page(
+                            during.primary.where(during.customer == "ann"), size=40, cursor=cursor
+                        )
+                        found += [each.number for each in got]
+                        if (cursor := got.cursor) is None:
+                            break
+                    assert found == sorted(set(found), reverse=True)
+                    assert untouched <= set(found)
+            except BaseException as error:  # noqa: BLE001 - raised by the test
+                failures.append(error)
+
+        threads = [threading.Thread(target=write, args=(seed,)) for seed in (0, 1)]
+        threads.append(threading.Thread(target=page))
+        for thread in threads:
+            thread.start()
+        try:
+            done = isotone.connect(database).rewrite(during, segments=segments)
+        finally:
+            is_over.set()
+            for thread in threads:
+                thread.join()
+        assert failures == []
+        assert done.is_clean
+        isotone.connect(database).rewrite(during)  # the last writes of a thread that had just read
+        final = isotone.connect(database)
+        found = final.all(after.primary.where(after.customer == "ann"))
+        assert {each.number: each.stars for each in found} == expected
+        assert final.verify(after).is_clean
+
+
+def test_a_rewrite_is_awaited(tmp_path: Path) -> None:
+    old, new = order(indexed=False), order(indexed=True)
+
+    async def run() -> None:
+        async with isotone.aconnect(":memory:") as store:
+            await store.create_tables(old.__schema__.table)
+            await store.put(old(customer="ann", number=1))
+            done = await store.rewrite(new, segments=2, undo=tmp_path / "log")
+            assert done.rewritten == 1
+            assert (await store.undo(tmp_path / "log")).restored == 2
+
+    asyncio.run(run())
+
+
+def test_a_rewrite_keeps_to_its_budget(desk: Any, pauses: list[float]) -> None:
+    old, new = order(indexed=False), order(indexed=True)
+    desk.store.create_tables(old.__schema__.table)
+    for number in range(60):
+        desk.store.put(old(customer="ann", number=number))
+    done = isotone.connect(desk.backend).rewrite(new, units_per_second=20)
+    assert done.progress is not None
+    assert done.progress.units >= 120  # two for each write, of the item and of its index entry
+    assert sum(pauses) > 120 / 20 - 2
+
+
+# Any change
+
+
+FIELDS = st.fixed_dictionaries(
+    {"number": st.integers(0, 99), "stars": st.integers(0, 9), "note": st.sampled_from(["x", "y"])}
+)
+Shape = Callable[[Any, Any, Any], tuple[Any, Any]]
+SHAPES: list[Shape] = [
+    lambda n, s, t: (Key("A").sort(n), Index("GSI1", "S").sort(s, n)),
+    lambda n, s, t: (Key("A", separator="|").sort("N", raw(n)), Index("GSI1", "T").sort(s)),
+    lambda n, s, t: (Key("B", n).sort("B"), Index("GSI1", t).sort(desc(s))),
+    lambda n, s, t: (Key("C").sort("C", desc(n)), Index("GSI1", s).sort(t)),
+]
+
+
+def shaped(shape: Shape, tag: str, table: Table) -> Any:
+    class Thing(Entity, table=table, tag=tag):
+        number: Attr[int] = field(max=99, alert=None)
+        stars: Attr[int] = field(max=9)
+        note: Attr[str] = field()
+        keys = shape(number, stars, note)
+        primary, by_other = keys
+        del keys
+
+    return Thing
+
+
+@given(
+    st.lists(FIELDS, max_size=12),
+    st.lists(st.sampled_from(range(len(SHAPES))), min_size=2, max_size=4),
+)
+def test_after_any_change_the_table_equals_a_fresh_one(
+    rows: list[dict[str, Any]], shapes: list[int]
+) -> None:
+    rows = list({row["number"]: row for row in rows}.values())
+    with isotone.open() as database, isotone.open() as fresh:
+        first, *others = (SHAPES[each] for each in shapes)
+        entity = shaped(first, "Thing", Table("shop", indexes=INDEXES))
+        store = isotone.connect(database)
+        store.create_tables(entity.__schema__.table)
+        for row in rows:
+            store.put(entity(**row))
+        for shape in others:
+            entity = shaped(shape, "Thing", Table("shop", indexes=INDEXES))
+            done = isotone.connect(database).rewrite(entity)
+            assert done.is_clean
+        wanted = isotone.connect(fresh)
+        wanted.create_tables(entity.__schema__.table)
+        for row in rows:
+            wanted.put(entity(**row))
+        scans = [
+            sorted(json.dumps(item, sort_keys=True) for item in stored)
+            for each in (database, fresh)
+            if (stored := each.execute("Scan", {"TableName": "shop"})["Items"]) is not None
+        ]
+        assert scans[0] == scans[1] or not rows
+        assert isotone.connect(database).verify(entity).is_clean
