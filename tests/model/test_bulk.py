@@ -165,6 +165,11 @@ def test_wrong_calls_are_refused_before_anything_is_read(desk: Desk) -> None:
         desk.store.update_all(query, Parcel.weight.set(1), when=Plain.name == "a")
     with pytest.raises(UsageError, match="is not a field of Parcel"):
         desk.store.delete_all(query, when=Plain.name == "a")
+    wrong: Any = isotone.merge(query)
+    with pytest.raises(UsageError, match="does not say what to write; give a query"):
+        desk.store.delete_all(wrong)
+    with pytest.raises(UsageError, match="does not say what to write; give a query"):
+        desk.store.update_all(wrong, Parcel.weight.set(1))
     with pytest.raises(UsageError, match="parallel=0"):
         desk.store.delete_all(query, parallel=0)
 

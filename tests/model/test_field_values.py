@@ -402,6 +402,23 @@ def test_an_async_store_takes_them_too() -> None:
     asyncio.run(main())
 
 
+def test_dynamodb_local_does_the_same(dynamodb_local: str) -> None:
+    store = isotone.connect(dynamodb_local)
+    store.create_tables(hall)
+    store.put(Show(number=1))
+    enough = (Show.sold < Show.capacity) & (Show.tags.size < Show.capacity)
+    changes = [
+        Show.sold.set(Show.capacity - Show.stock["left"]),
+        Show.waiting.set(Show.waiting.or_else(Show.sold) + 1),
+        Show.until.set(Show.until + timedelta(days=1)),
+        Show.price.add(Show.capacity),
+    ]
+    found = store.update(Show, *changes, number=1, when=enough)
+    assert (found.sold, found.waiting, found.price) == (6, 1, Decimal("12.5"))
+    assert store.count(Show.primary.where().filter(enough)) == 1
+    assert store.count(Show.primary.where().filter(Show.sold > Show.capacity)) == 0
+
+
 # Any updates, with an oracle in Python
 
 tanks = Table(

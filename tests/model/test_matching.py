@@ -105,6 +105,8 @@ OPEN, SENT = Order.status == "OPEN", Order.status == "SENT"
         ((Order.mail == "ANN@x.org", Order.total < 9), "Order.by_mail", 1),
         ((Order.customer == "x", Order.number == 4, Order.number > 3), "Order.primary", 0),
         ((Order.customer == "x", Order.total < Order.number), "Order.primary", 1),
+        ((Order.status.is_in(["OPEN"]), ~Order.closed), "Order.by_status", 0),
+        ((Order.agent == "Ann", Order.agent.exists(), OPEN), "Order.by_agent", 0),
     ],
     ids=repr,
 )
@@ -193,6 +195,28 @@ def test_a_query_explains_itself() -> None:
         "  order    all items of the key are equal",
         "  cost     1 unit for each 4 KB of the results",
     ]
+
+
+jobs = Table("jobs", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+
+class Job(Entity, table=jobs):
+    number: Attr[int] = field(max=999, alert=None)
+    due: Attr[date | None] = field(default=None)
+
+    primary = Key("JOB", number).sort("JOB")
+    waiting = Index("GSI1", "DUE").sort(due)
+
+
+def test_an_index_of_an_optional_field_has_what_has_a_value(store: Store) -> None:
+    store.create_tables(jobs)
+    store.put(Job(number=1))
+    store.put(Job(number=2, due=DAY))
+    query = Job.match(Job.due != None)  # noqa: E711
+    assert (query.name, query.filters) == ("Job.waiting", ())
+    assert [job.number for job in store.all(query)] == [2]
+    with pytest.raises(Unanswerable, match=r"Job\.waiting: it lacks entities without due"):
+        Job.match(Job.due.missing())
 
 
 def test_wrong_conditions_are_refused() -> None:

@@ -58,6 +58,7 @@ def delete_all(
     progress: BulkReport | None,
 ) -> Steps[BulkProgress]:
     """See `Operations.delete_all`."""
+    _check(read)
 
     def plan(found: Found) -> Write[Any]:
         schema, key = _identified(found)
@@ -87,6 +88,7 @@ def update_all(
     progress: BulkReport | None,
 ) -> Steps[BulkProgress]:
     """See `Operations.update_all`."""
+    _check(read)
     if len(read.schemas) > 1:
         raise UsageError(
             f"{read.name} reads several kinds of entities, and a change is of one; query each by its own key"
@@ -109,6 +111,13 @@ def update_all(
         return update
 
     return (yield from _write_all(reader, read, plan, execute, parallel, progress))
+
+
+def _check(read: object) -> None:
+    if not isinstance(read, Read):
+        raise UsageError(
+            f"{read!r} does not say what to write; give a query, such as Order.primary.where(…), or a scan"
+        )
 
 
 def _moves(read: Read[Any], changes: Sequence[Change]) -> bool:
@@ -137,8 +146,6 @@ def _as_found(read: Read[Any], found: Found) -> nodes.ConditionNode | None:
     """The condition that the entity still has the index key under which it was found."""
     if read.index is None:
         return None
-    if found[0].__schema__.previous is not None:  # a write gives it the present key first
-        return conjunction([each.node() for each in read.asked])
     item = decoded(found[1])
     return unchanged([each.name for each in read.table.layout(read.index).attributes], item)
 

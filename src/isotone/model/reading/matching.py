@@ -48,8 +48,9 @@ def match(entity: type[E], given: Sequence[Condition], *, scan: bool) -> Query[E
     schema = entity.__schema__
     for condition in given:
         owner_of(condition, (schema,))
-    exact = [each for each in flat(given) if not _ignores_case(each)]
-    others = [each for each in flat(given) if _ignores_case(each)]
+    parts = list(map(_as_equality, flat(given)))
+    exact = [each for each in parts if not _ignores_case(each)]
+    others = [each for each in parts if _ignores_case(each)]
     if exclude_one_another(exact):
         return _nothing(schema, given)
     conditions = [*_necessary(exact), *others]
@@ -83,6 +84,15 @@ def _of(answered: int, conditions: Sequence[Condition]) -> str:
 
 def _listed(conditions: Sequence[Condition]) -> str:
     return ", ".join(map(repr, conditions)) or "no conditions"
+
+
+def _as_equality(condition: Condition) -> Condition:
+    """A choice of one value as `==`, which a key can answer."""
+    if not isinstance(condition, Comparison):
+        return condition
+    if condition.operator != "in" or len(condition.values) > 1:
+        return condition
+    return Comparison(condition.field, "=", condition.values, condition.path)
 
 
 def _ignores_case(condition: Condition) -> bool:
@@ -123,7 +133,7 @@ def _candidate(schema: EntitySchema, key: BoundKey, conditions: Sequence[Conditi
     except UsageError:  # a range of values in a form that does not sort, or in another order
         asked = [each for each in asked if each.operator == "="]
     rest = [each for each in conditions if not any(each is one for one in asked)]
-    filters = _filters(key, rest)
+    filters = _filters(schema, key, rest)
     pattern: Pattern[Any] = schema.patterns[key.name]
     try:
         query = pattern.where(*asked).filter(*filters)
@@ -153,15 +163,23 @@ def _check_complete(schema: EntitySchema, key: BoundKey, conditions: Sequence[Co
         for each in conditions
         if isinstance(each, Comparison) and each.operator != "<>" and not each.path
     }
-    for component in key.components:
-        field = component.field
-        if not schema.is_optional(field) or field.name in asked:
-            continue
-        if field.options.role in ("created", "updated"):  # every write sets them
-            continue
-        has_value: Any = field != None  # noqa: E711 - makes a condition
-        if not implies(exact, has_value):
-            raise _Unusable(f"it lacks entities without {field.name}")
+    for name, has_value in _presence(schema, key).items():
+        if name not in asked and not implies(exact, has_value):
+            raise _Unusable(f"it lacks entities without {name}")
+
+
+def _presence(schema: EntitySchema, key: BoundKey) -> dict[str, Condition]:
+    """The conditions that the optional fields of an index key have values, as all its entries do."""
+    if key.index is None:
+        return {}
+    fields = {component.field.name: component.field for component in key.components}
+    present: dict[str, Any] = {
+        name: field != None  # noqa: E711 - makes a condition
+        for name, field in fields.items()
+        if schema.is_optional(field)
+        and field.options.role not in ("created", "updated")  # every write sets them
+    }
+    return present
 
 
 def _asked(
@@ -196,9 +214,11 @@ def _asked(
     return [*asked.values()]
 
 
-def _filters(key: BoundKey, rest: Sequence[Condition]) -> list[Condition]:
+def _filters(schema: EntitySchema, key: BoundKey, rest: Sequence[Condition]) -> list[Condition]:
     """The conditions to filter by: those that not every entry of a sparse index satisfies."""
-    always = [] if key.when is None or _ignores_case(key.when) else [key.when]
+    always = [*_presence(schema, key).values()]
+    if key.when is not None and not _ignores_case(key.when):
+        always.append(key.when)
     filters = [each for each in rest if not (always and implies(always, each))]
     for each in filters:
         if _ignores_case(each):
@@ -220,7 +240,7 @@ def _scan(
     for key in (*sparse, schema.primary):
         try:
             _check_complete(schema, key, conditions)
-            scanned = schema.patterns[key.name].scan().filter(*_filters(key, conditions))
+            scanned = schema.patterns[key.name].scan().filter(*_filters(schema, key, conditions))
         except (_Unusable, UsageError) as error:
             if key is schema.primary:
                 raise Unanswerable(
