@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from isotone.model.connecting import aconnect as aconnect
     from isotone.model.connecting import connect as connect
     from isotone.model.declaring.changes import Change as Change
+    from isotone.model.declaring.coded import Codec as Codec
     from isotone.model.declaring.conditions import Condition as Condition
     from isotone.model.declaring.entity_key import EntityKey as EntityKey
     from isotone.model.declaring.fields import Attr as Attr
@@ -97,6 +98,7 @@ _HOMES = {
     "Capabilities": "isotone.backends.interface",
     "Change": "isotone.model.declaring.changes",
     "Client": "isotone.client",
+    "Codec": "isotone.model.declaring.coded",
     "Condition": "isotone.model.declaring.conditions",
     "Credentials": "isotone.backends.credentials",
     "Database": "isotone.backends.embedded",
@@ -175,6 +177,7 @@ __all__ = [
     "Capabilities",
     "Change",
     "Client",
+    "Codec",
     "Condition",
     "Credentials",
     "Database",

@@ -30,6 +30,7 @@ from typing import (
 )
 
 from isotone.model.declaring import declaration
+from isotone.model.declaring.adapter import visible
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.fields import (
     UNKNOWN,
@@ -339,7 +340,7 @@ class Entity:
     __hash__ = None  # type: ignore[assignment] # equal by value, and mutable
 
     def __repr__(self) -> str:
-        inner = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())
+        inner = ", ".join(f"{name}={value!r}" for name, value in visible(self).items())
         return f"{type(self).__name__}({inner})"
 
 

@@ -342,7 +342,9 @@ class _Comparison:
             self._note("invalid", name, stored, str(error))
             return
         self._fresh |= written
-        if not self._is_older and not is_same_value(stored, written.get(field.attribute)):
+        is_comparable = field.writes_alike or not (stored and written)
+        is_same = is_same_value(stored, written.get(field.attribute))
+        if not self._is_older and is_comparable and not is_same:
             kind: Kind = "implied" if stored is None else "other_form"
             self._note(kind, name, stored, _text(written))
 

@@ -23,9 +23,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from isotone.errors import UsageError
+from isotone.model.declaring.coded import Codec
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import StringSlot
-from isotone.model.declaring.validation import accepted_type, aware_leaves, with_leaves
+from isotone.model.declaring.validation import (
+    accepted_type,
+    aware_leaves,
+    default_of,
+    with_leaves,
+)
 from isotone.model.declaring.wire import is_optional, present_type
 
 if TYPE_CHECKING:
@@ -103,7 +109,11 @@ class Adapter:
                 extra_behavior="forbid",
             ),
         )
-        shown = {each: _output(field, handler) for each, field in fields.items()}
+        shown = {
+            each: _output(field, handler)
+            for each, field in fields.items()
+            if not field.options.hidden
+        }
         written = core_schema.typed_dict_schema(
             {each: core_schema.typed_dict_field(schema) for each, schema in shown.items()}
         )
@@ -135,12 +145,14 @@ class Adapter:
                 member["description"] = field.options.description
             if not is_input(field):
                 member["readOnly"] = True
+            elif field.options.hidden:
+                member["writeOnly"] = True
 
     def _make(self, validated: tuple[dict[str, Any], Any, Any]) -> Entity:
         """An entity of validated input."""
         given, fields = validated[0], self._schema.fields
         values = {
-            name: given[name] if is_input(field) else _initial(field)
+            name: given[name] if is_input(field) else default_of(field)
             for name, field in fields.items()
         }
         entity = self._entity.from_trusted(values)
@@ -167,7 +179,7 @@ class Adapter:
     def as_dataclass(self) -> Any:
         """A dataclass with the entity's fields, which stands for it in `dataclasses`."""
         members = [
-            (name, field.annotation, dataclasses.field(**_default_of(field)))
+            (name, _shown_type(field), dataclasses.field(**_default_of(field)))
             for name, field in self._schema.fields.items()
         ]
         return dataclasses.make_dataclass(
@@ -186,11 +198,21 @@ def _json_schema(schema: Any, handler: Any) -> dict[str, Any]:
 
 def is_input(field: Attr[Any]) -> bool:
     """Whether a client may send the field."""
-    return field.options.role in ("plain", "expires")
+    return field.options.role in ("plain", "expires") and not field.options.read_only
 
 
 def _dump(entity: Entity, write: Callable[[Any], Any]) -> Any:
-    return write(entity.to_dict())
+    return write(visible(entity))
+
+
+def visible(entity: Entity) -> dict[str, Any]:
+    """The fields that were read, without hidden ones."""
+    fields, values = entity.__schema__.fields, entity.__dict__
+    return {
+        name: values[name]
+        for name, field in fields.items()
+        if name in values and not field.options.hidden
+    }
 
 
 def reference(kind: Any, *arguments: Any) -> str:
@@ -199,13 +221,15 @@ def reference(kind: Any, *arguments: Any) -> str:
     return f"{name}[{','.join(map(reference, arguments))}]" if arguments else name
 
 
-def _initial(field: Attr[Any]) -> Any:
-    """The value of a field that input does not set."""
-    return field.options.default if field.options.has_default else None
+def _shown_type(field: Attr[Any]) -> Any:
+    """The type of a field in a dataclass. A hidden one is given to `replace`, but is none of the `fields`."""
+    return dataclasses.InitVar[Any] if field.options.hidden else field.annotation
 
 
 def _default_of(field: Attr[Any]) -> dict[str, Any]:
     options = field.options
+    if options.hidden:
+        return {"default": None}
     if options.role == "computed":
         return {"init": False}
     if options.default_factory is not None:
@@ -220,6 +244,11 @@ def _input(field: Attr[Any], handler: Any, is_in_text: bool) -> Any:
     from pydantic_core import core_schema
 
     options = field.options
+    if options.read_only and options.required and not is_optional(field.annotation):
+        refused = core_schema.no_info_wrap_validator_function(_refuse, _output(field, handler))
+        return core_schema.with_default_schema(
+            refused, default_factory=_nothing, validate_default=True
+        )
     if not is_input(field):
         ignored = core_schema.no_info_wrap_validator_function(_ignore, _output(field, handler))
         return core_schema.with_default_schema(ignored, default_factory=_nothing)
@@ -227,7 +256,7 @@ def _input(field: Attr[Any], handler: Any, is_in_text: bool) -> Any:
     if options.default_factory is not None:
         return core_schema.with_default_schema(schema, default_factory=options.default_factory)
     if options.has_default or is_optional(field.annotation):
-        return core_schema.with_default_schema(schema, default=_initial(field))
+        return core_schema.with_default_schema(schema, default=default_of(field))
     return schema
 
 
@@ -238,7 +267,7 @@ def _output(field: Attr[Any], handler: Any) -> Any:
     annotation = (
         field.annotation if options.role in ("computed", "version") else accepted_type(field)
     )
-    schema = handler.generate_schema(with_leaves(annotation, _json_leaves()))
+    schema = handler.generate_schema(with_leaves(annotation, _json_leaves(field)))
     if options.has_default and options.role in ("plain", "expires"):
         return core_schema.with_default_schema(schema, default=options.default)
     return schema
@@ -248,13 +277,22 @@ def _ignore(_value: Any, _read: Any) -> None:
     return None
 
 
+def _refuse(_value: Any, _read: Any) -> None:
+    from pydantic_core import PydanticCustomError
+
+    raise PydanticCustomError(
+        "read_only",
+        "the field is read-only and has no default, so that only the program can make the entity",
+    )
+
+
 def _nothing() -> None:
     return None
 
 
 def _input_type(field: Attr[Any], is_in_text: bool) -> Any:
     """The type of a field in input: as JSON writes it, and with its bounds."""
-    leaves = {**aware_leaves(), **_json_leaves()}
+    leaves = {**aware_leaves(), **_json_leaves(field)}
     bounds = _bounds(field, is_in_text)
     if bounds:
         from pydantic import Field
@@ -277,10 +315,14 @@ def _bounds(field: Attr[Any], is_in_text: bool) -> dict[str, Any]:
     return {name: bound for name, bound in bounds.items() if bound is not None}
 
 
-def _json_leaves() -> Mapping[Any, Any]:
+def _json_leaves(field: Attr[Any]) -> Mapping[Any, Any]:
+    """What stands for types that JSON lacks, or that pydantic does not know."""
     from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-    return {
+    python = present_type(field.annotation)
+    codec = field.options.codec
+    own = {} if codec is None or _is_known(python) else {python: _by_codec(python, codec)}
+    return own | {
         Decimal: typing.Annotated[Decimal, BeforeValidator(_exact_number)],
         bytes: typing.Annotated[
             bytes,
@@ -289,6 +331,41 @@ def _json_leaves() -> Mapping[Any, Any]:
             WithJsonSchema({"type": "string", "format": "base64"}),
         ],
     }
+
+
+def _is_known(python: Any) -> bool:
+    """Whether pydantic has a schema for a type."""
+    from pydantic import PydanticSchemaGenerationError, TypeAdapter
+
+    try:
+        TypeAdapter(python)
+    except PydanticSchemaGenerationError:
+        return False
+    return True
+
+
+def _by_codec(python: type[Any], codec: Codec[Any, Any]) -> Any:
+    """A class that pydantic does not know: in JSON, its values are as the codec encodes them."""
+    from pydantic import GetPydanticSchema, WithJsonSchema
+    from pydantic_core import PydanticCustomError, core_schema
+
+    def read(value: Any) -> Any:
+        if isinstance(value, python):
+            return value
+        try:
+            return codec.decode(value)
+        except Exception as error:
+            raise PydanticCustomError("codec", "not a {name}", {"name": python.__name__}) from error
+
+    schema = core_schema.no_info_plain_validator_function(
+        read,
+        serialization=core_schema.plain_serializer_function_ser_schema(
+            codec.encode, when_used="json"
+        ),
+    )
+    return typing.Annotated[
+        Any, GetPydanticSchema(lambda _source, _handler: schema), WithJsonSchema({})
+    ]
 
 
 def _exact_number(value: Any, info: ValidationInfo) -> Any:
@@ -339,7 +416,7 @@ def patch_core_schema(patch: type[Any], source: Any, handler: Any) -> Any:
     if schema is None:
         raise UsageError(f"{source!r} is a patch of no entity of a table; write Patch[Order]")
     padded = schema.adapter.in_texts
-    fields, optional = {}, {}
+    fields, shown = {}, {}
     for name, field in schema.fields.items():
         if name in schema.identity or not is_input(field):
             continue
@@ -347,8 +424,11 @@ def patch_core_schema(patch: type[Any], source: Any, handler: Any) -> Any:
         fields[name] = core_schema.model_field(
             core_schema.with_default_schema(type_of, default_factory=_nothing)
         )
-        optional[name] = core_schema.typed_dict_field(
-            handler.generate_schema(with_leaves(field.annotation, _json_leaves())), required=False
+        if field.options.hidden:
+            continue
+        shown[name] = core_schema.typed_dict_field(
+            handler.generate_schema(with_leaves(field.annotation, _json_leaves(field))),
+            required=False,
         )
 
     def make(validated: tuple[dict[str, Any], Any, set[str]]) -> Any:
@@ -368,7 +448,8 @@ def patch_core_schema(patch: type[Any], source: Any, handler: Any) -> Any:
         json_schema=read,
         python_schema=core_schema.no_info_wrap_validator_function(pass_instance, read),
         serialization=core_schema.wrap_serializer_function_ser_schema(
-            lambda value, write: write(dict(value)), schema=core_schema.typed_dict_schema(optional)
+            lambda value, write: write({name: value[name] for name in shown if name in value}),
+            schema=core_schema.typed_dict_schema(shown),
         ),
         ref=reference(patch, entity),
         metadata={_ENTITY: entity},

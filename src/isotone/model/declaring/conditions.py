@@ -253,7 +253,13 @@ class Comparison(Condition):
         yield self.field
 
     def __repr__(self) -> str:
-        return _comparison_text(place_in(self.field, self.path), self.operator, self.values)
+        shown = self.values
+        if self.field.options.hidden:
+            shown = (_HIDDEN,) * len(shown)
+        return _comparison_text(place_in(self.field, self.path), self.operator, shown)
+
+
+_HIDDEN: Final[Any] = type("Hidden", (), {"__repr__": lambda _: "…"})()
 
 
 def _comparison_node(

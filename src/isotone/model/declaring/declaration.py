@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from isotone.errors import UsageError
 from isotone.model.declaring import kinds, previous
+from isotone.model.declaring.coded import Codec
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey, Key, Slot, StringSlot, bind_key, declared_values
 from isotone.model.declaring.previous import collision
@@ -159,6 +160,7 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
         if field.annotation is None:
             field.bind(get_args(hint)[0])
         _check_default(field)
+        _check_codec(field)
         _check_type(field)
         if field.options.in_order:
             declared_values(field)
@@ -173,6 +175,28 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
         )
     _check_plain(entity, hints)
     return fields
+
+
+def _check_codec(field: Attr[Any]) -> None:
+    """Refuse options that say how a value is stored beside a codec, which says it."""
+    options = field.options
+    if options.codec is None:
+        return
+    if not isinstance(options.codec, Codec):
+        raise UsageError(
+            f"field {field.name!r}: {options.codec!r} is no codec; write Codec(encode, decode)"
+        )
+    given = {
+        "epoch": options.epoch,
+        "zone": options.zone is not None,
+        "case": options.case is not None,
+        "in_order": options.in_order,
+        "unique": options.unique is not False,
+    }
+    for name in (name for name, is_given in given.items() if is_given):
+        raise UsageError(
+            f"field {field.name!r} has a codec, which says how its values are stored; leave {name}=… out"
+        )
 
 
 _QUALIFIERS: Final = (typing.Final, typing.ClassVar, typing.Required, typing.NotRequired)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
 from isotone.errors import UsageError
 from isotone.expressions import nodes
 from isotone.model.declaring import changes
+from isotone.model.declaring.coded import Codec, coded_type
 from isotone.model.declaring.conditions import (
     ORDERINGS,
     Comparable,
@@ -82,6 +83,9 @@ class Options:
     in_order: bool = False
     was: Any = None
     description: str | None = None
+    codec: Codec[Any, Any] | None = None
+    hidden: bool = False
+    read_only: bool = False
 
     @property
     def has_default(self) -> bool:
@@ -328,6 +332,8 @@ class Attr(_Place[T]):
     def wire(self) -> WireType:
         """How values are written in an item."""
         options = self.options
+        if options.codec is not None:
+            return coded_type(self.annotation, options.codec)
         if options.role == "expires":
             return expiry_type(self.annotation)
         if options.epoch:
@@ -390,9 +396,16 @@ class Attr(_Place[T]):
             return f"field {self.name!r} is stored as {self.wire.code}, which has no order; write == or .size"
         return ""
 
+    @property
+    def writes_alike(self) -> bool:
+        """Whether equal values are always stored alike."""
+        return True
+
     @cached_property
     def why_fixed(self) -> str | None:
         """Why no change may set the field; None if one may."""
+        if self.options.read_only:
+            return "it is read-only: set when the entity is created"
         return _MAINTAINED.get(self.options.role)
 
     @property
@@ -579,6 +592,69 @@ class DecimalAttr(Attr[T]):
         def or_else(self, value: Exact | Value[Exact]) -> Value[Decimal]: ...  # type: ignore[override] # narrower
 
 
+class CodedAttr(Attr[T]):
+    """A field with a codec, of whose values the database knows the encoded form alone."""
+
+    @property
+    def _codec(self) -> Codec[Any, Any]:
+        codec: Codec[Any, Any] | None = self.options.codec
+        assert codec is not None
+        return codec
+
+    @property
+    def writes_alike(self) -> bool:
+        return self._codec.deterministic
+
+    @property
+    def order(self) -> tuple[Any, ...] | None:
+        return None
+
+    @property
+    def _orderless(self) -> str:
+        if self._codec.ordered:
+            return ""
+        return self._refused("has no order") + ", or Codec(…, ordered=True) if it keeps the order"
+
+    def _compare(self, operator: str, *values: Any) -> Condition:
+        if not self._codec.deterministic and not all(value is None for value in values):
+            raise UsageError(
+                f"field {self.name!r} is encoded differently each time, so no condition finds a value; read the "
+                "entities and compare theirs"
+            )
+        return super()._compare(operator, *values)
+
+    def _check_kind(self, what: str, codes: Collection[str], instead: str) -> None:
+        raise UsageError(self._refused(f"cannot be asked for {what}"))
+
+    def _refused(self, what: str) -> str:
+        return f"field {self.name!r} has a codec, so what is stored {what}; write =="
+
+    def _unchangeable(self) -> UsageError:
+        return UsageError(
+            f"field {self.name!r} has a codec, so the database cannot change a part of it; write .set(…)"
+        )
+
+    def __getitem__(self, element: str | int) -> Inner:
+        raise UsageError(
+            f"field {self.name!r} has a codec, so the database sees nothing inside; use the whole field"
+        )
+
+    def __invert__(self) -> Condition:
+        return self._compare("=", False)
+
+    def add(self, value: Any) -> changes.Change:
+        raise self._unchangeable()
+
+    def discard(self, value: Any) -> changes.Change:
+        raise self._unchangeable()
+
+    def append(self, values: Any) -> changes.Change:
+        raise self._unchangeable()
+
+    def prepend(self, values: Any) -> changes.Change:
+        raise self._unchangeable()
+
+
 class Inner(_Place[Any]):
     """A place inside a field: `Order.address["city"]`, `Order.lines[0]["price"]`."""
 
@@ -657,6 +733,9 @@ def field(
     in_order: bool = False,
     was: Any = None,
     description: str | None = None,
+    codec: Codec[Any, Any] | None = None,
+    hidden: bool = False,
+    read_only: bool = False,
 ) -> Any:
     """Declare a field of an entity.
 
@@ -670,9 +749,12 @@ def field(
     one. `unique`: no two entities of the kind have the same value; with a tuple of fields, no two that also
     agree in those fields. An existing item claims its value when `store.move` moves it to its own key.
     `in_order`: the values of an enum or a Literal are ordered as declared, in conditions and in keys.
-    `was`: the previous `max`, while keys are being widened (`store.widen`).
+    `was`: the previous `max`, while keys are being widened (`store.widen`). `codec`: functions that encode and decode
+    the stored value. `hidden`: left out of `model_dump`, JSON and `repr`. `read_only`: set when the entity is created;
+    updates and input refuse or ignore it.
     """
-    return Attr(
+    kind = Attr if codec is None else CodedAttr
+    return kind(
         Options(
             default=default,
             default_factory=default_factory,
@@ -689,6 +771,9 @@ def field(
             in_order=in_order,
             was=was,
             description=description,
+            codec=codec,
+            hidden=hidden,
+            read_only=read_only,
         )
     )
 

@@ -46,6 +46,8 @@ def form_at(field: Attr[Any], path: PathElements) -> Form | None:
             None if annotation is Any else Form(present_type(annotation), is_optional(annotation))
         )
     options, optional = field.options, is_optional(field.annotation)
+    if options.codec is not None:
+        return Form(options.codec, optional)
     if options.role == "expires":
         return Form(EXPIRY, optional)
     if options.epoch:

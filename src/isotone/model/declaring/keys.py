@@ -23,6 +23,7 @@ from isotone.codec import readable
 from isotone.codec.ids import KSUID, ULID
 from isotone.errors import MalformedKey, OutOfRange, UsageError
 from isotone.expressions import Condition as CompiledCondition
+from isotone.model.declaring.coded import Codec
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.table import KeyAttribute, KeyLayout, Table
@@ -220,6 +221,11 @@ class NativeSlot:
                 "cannot be stored in descending order; read it with newest_first() instead"
             )
         code = component.field.wire.code
+        if component.field.options.codec is not None:
+            raise UsageError(
+                f"key attribute {attribute.name!r} cannot be field {component.field.name!r}, which has a codec; give the "
+                "field another attribute: field(name=…)"
+            )
         if code != attribute.type:
             raise UsageError(
                 f"key attribute {attribute.name!r} is of type {attribute.type}, but field "
@@ -521,7 +527,9 @@ def codec_of(component: Component, separator: str) -> readable.Codec[Any]:
     are written as they are, up to the separator.
     """
     field = component.field
-    if component.codec is not None:
+    if field.options.codec is not None:
+        codec = _coded(component, field.options.codec, separator)
+    elif component.codec is not None:
         codec = component.codec(field)
     elif component.form == "raw":
         codec = _raw(field)
@@ -532,6 +540,21 @@ def codec_of(component: Component, separator: str) -> readable.Codec[Any]:
         if separator != readable.SEPARATOR and isinstance(codec, readable.Text):
             codec = codec if component.descending else readable.RawText(codec.case, separator)
     return codec.descending() if component.descending else codec
+
+
+def _coded(component: Component, codec: Codec[Any, Any], separator: str) -> readable.Codec[Any]:
+    """The texts of a codec, which must sort like the values."""
+    name = component.field.name
+    if not codec.ordered:
+        raise UsageError(
+            f"field {name!r} has a codec, whose values do not sort in a key; declare Codec(…, ordered=True) if they "
+            "do, or another field for the key"
+        )
+    if component.form != "value" or component.codec is not None:
+        raise UsageError(f"field {name!r} has a codec, which says how it is written; name it alone")
+    if separator == readable.SEPARATOR or component.descending:
+        return readable.Text(None)
+    return readable.RawText(None, separator)
 
 
 def _raw(field: Attr[Any]) -> readable.Codec[Any]:
@@ -653,6 +676,9 @@ Converter = Callable[[Any], Any] | None
 
 def _converters(component: Component) -> tuple[Converter, Converter]:
     """The conversions between a field's value and its codec's; None if both are the same."""
+    coded = component.field.options.codec
+    if coded is not None:
+        return coded.text_of, coded.value_of
     python = _python_type(component.field.annotation)
     if isinstance(python, type) and issubclass(python, Enum):
         by_text = {str(member.value): member for member in python}

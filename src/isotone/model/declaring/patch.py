@@ -52,7 +52,12 @@ class Patch(Mapping[str, Any], Generic[E]):
         return len(self._values)
 
     def __repr__(self) -> str:
-        inner = ", ".join(f"{name}={value!r}" for name, value in self._values.items())
+        fields = self.entity.__schema__.fields
+        inner = ", ".join(
+            f"{name}={value!r}"
+            for name, value in self._values.items()
+            if not fields[name].options.hidden
+        )
         return f"Patch[{self.entity.__name__}]({inner})"
 
     @classmethod

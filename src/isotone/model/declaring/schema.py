@@ -596,9 +596,10 @@ class EntitySchema:
         field = self.fields[name]
         where = "" if field.attribute == name else f" (attribute {field.attribute!r})"
         why = f": {error}" if isinstance(error, UsageError) else ""
+        shown = "a value that is hidden" if field.options.hidden else _shortened(value)
         return self.invalid(
             stored,
-            f"field {name!r}{where} has {_shortened(value)}, but is declared as "
+            f"field {name!r}{where} has {shown}, but is declared as "
             f"{type_text(field.annotation)}{why}; {_INSTEAD}",
             name,
             value,

@@ -94,7 +94,7 @@ class Validator:
         try:
             valid = self._validate(values)
         except _pydantic().ValidationError as error:
-            faults += [_fault(each, values) for each in error.errors()]
+            faults += [self._fault(each, values) for each in error.errors()]
         if not faults:
             return valid
         order = list(self._fields)
@@ -103,6 +103,13 @@ class Validator:
             f"{self._entity}: " + "; ".join(f"{name} {what}" for name, what in faults),
             [{"field": name, "error": what} for name, what in faults],
         )
+
+    def _fault(self, error: Any, values: Mapping[str, Any]) -> tuple[str, str]:
+        """The field of one of pydantic's errors, and what is wrong; hidden values are not shown."""
+        place, what = _fault(error, values)
+        if self._fields[error["loc"][0]].options.hidden:
+            what = _words(error)
+        return place, what
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -135,7 +142,10 @@ class Validator:
 
         shape: Any = typing_extensions.TypedDict  # made at run time: Any for type checkers
         accepted = {name: accepted_type(field) for name, field in self._fields.items()}
-        adapter = _pydantic().TypeAdapter(shape(self._entity, accepted, total=False))
+        values = shape(self._entity, accepted, total=False)
+        if any(field.options.codec is not None for field in self._fields.values()):
+            values.__pydantic_config__ = {"arbitrary_types_allowed": True}  # of the program's own
+        adapter = _pydantic().TypeAdapter(values)
         validate: Callable[[Mapping[str, Any]], dict[str, Any]] = adapter.validator.validate_python
         return validate
 
@@ -160,7 +170,12 @@ def _fault(error: Any, values: Mapping[str, Any]) -> tuple[str, str]:
     """The field of one of pydantic's errors, and what is wrong with it."""
     name, *inner = error["loc"]
     place = name + "".join(f"[{part!r}]" for part in inner)
-    return place, f"is {values[name]!r}: {_REWORDED.get(error['type'], error['msg'])}"
+    return place, f"is {values[name]!r}: {_words(error)}"
+
+
+def _words(error: Any) -> str:
+    words: str = _REWORDED.get(error["type"], error["msg"])
+    return words
 
 
 # Our words instead of pydantic's, by the type of its error.

@@ -101,7 +101,7 @@ def zoned_type(annotation: Any, zone: tzinfo) -> WireType:
 
 def _instead(annotation: Any, inner: WireType) -> WireType:
     """Another wire type for an annotation; optional if the annotation is."""
-    return _optional(inner) if wire_type(annotation).optional else inner
+    return optional_type(inner) if wire_type(annotation).optional else inner
 
 
 def _wrong_type(value: Any, expected: str) -> UsageError:
@@ -265,8 +265,8 @@ def _enum(annotation: type[Enum]) -> WireType:
 
     def decode(value: AttributeValue) -> Any:
         if code is not None and code not in value:  # True == 1, but is not the same choice
-            raise _wrong_type(_simplest(value), f"a member of {annotation.__name__}")
-        return annotation(_simplest(value))
+            raise _wrong_type(simplest(value), f"a member of {annotation.__name__}")
+        return annotation(simplest(value))
 
     code = _code_of(annotation)
     if not all(_is_read_back(decode, encode(member), member) for member in annotation):
@@ -329,7 +329,7 @@ def _literal(allowed: tuple[Any, ...]) -> WireType:
     if code == "S":
         choices = {value: value for value in allowed}
         return _scalar(code, encode, choices.__getitem__, Literal)._replace(choices=choices)
-    return WireType(code, encode, lambda value: check(_simplest(value)), python=Literal)
+    return WireType(code, encode, lambda value: check(simplest(value)), python=Literal)
 
 
 def _code_of(values: Iterable[Any]) -> str | None:
@@ -338,7 +338,7 @@ def _code_of(values: Iterable[Any]) -> str | None:
     return codes.pop() if len(codes) == 1 else None
 
 
-def _simplest(value: AttributeValue) -> Any:
+def simplest(value: AttributeValue) -> Any:
     """A value whose type is not declared: whole numbers as int, at every depth, and others as Decimal."""
     ((code, content),) = value.items()
     if code == "N":
@@ -346,9 +346,9 @@ def _simplest(value: AttributeValue) -> Any:
     if code == "NS":
         return set(map(_simplest_number, content))
     if code == "L":
-        return [_simplest(each) for each in content]
+        return [simplest(each) for each in content]
     if code == "M":
-        return {name: _simplest(each) for name, each in content.items()}
+        return {name: simplest(each) for name, each in content.items()}
     return from_wire(value)
 
 
@@ -365,7 +365,7 @@ def _union(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
     if len(rest) == len(arguments):
         _check_union(arguments)
         return _by_pydantic(annotation)
-    return _optional(wire_type(rest[0] if len(rest) == 1 else Union[rest]))  # noqa: UP007 - made at run time
+    return optional_type(wire_type(rest[0] if len(rest) == 1 else Union[rest]))  # noqa: UP007 - made at run time
 
 
 def _check_union(arguments: tuple[Any, ...]) -> None:
@@ -387,7 +387,8 @@ def _check_union(arguments: tuple[Any, ...]) -> None:
             )
 
 
-def _optional(inner: WireType) -> WireType:
+def optional_type(inner: WireType) -> WireType:
+    """A type whose values may also be None."""
     encode_present, decode_present = inner.encode, inner.decode
 
     def encode(value: Any) -> AttributeValue:
@@ -502,7 +503,7 @@ def _by_pydantic(annotation: Any) -> WireType:
 
     def decode(value: AttributeValue) -> Any:
         try:
-            return foreign.validate(_simplest(value))
+            return foreign.validate(simplest(value))
         except ValidationError:  # a strict type takes no int for a Decimal
             return foreign.validate(from_wire(value))
 
@@ -520,7 +521,7 @@ def _any_adapter() -> Any:
     return TypeAdapter(Any)
 
 
-ANYTHING: Final = WireType(None, lambda value: to_wire(plain(value)), _simplest)
+ANYTHING: Final = WireType(None, lambda value: to_wire(plain(value)), simplest)
 """Values whose type is not declared."""
 
 

@@ -703,7 +703,7 @@ def validated(
             raise UsageError(
                 f"{change!r} is not a change; write one such as {schema.tag}.{_changeable(schema)}.set(…)"
             )
-        _check_field(schema, change.field, may_move)
+        _check_field(schema, change, may_move)
     if len(changes) > 1:
         _check_overlap(changes)
     return [_VALIDATE[type(change)](schema, change) for change in changes]
@@ -719,10 +719,11 @@ def _changeable(schema: EntitySchema) -> str:
     return (names or [*schema.fields])[0]
 
 
-def _check_field(schema: EntitySchema, field: Attr[Any], may_move: bool) -> None:
+def _check_field(schema: EntitySchema, change: Change, may_move: bool) -> None:
+    field = change.field
     if field.name not in schema.fields or schema.fields[field.name] is not field:
         raise UsageError(f"{field.name!r} is not a field of {schema.tag}")
-    if field.why_fixed is not None:
+    if field.why_fixed is not None and not (field.options.read_only and type(change) is SetDefault):
         raise UsageError(f"field {field.name!r} cannot be changed: {field.why_fixed}")
     if not may_move and field.name in schema.identity:
         raise UsageError(
