@@ -31,7 +31,12 @@ from isotone import (
     field,
     version,
 )
-from isotone.errors import ConditionFailed, UsageError, ValidationException
+from isotone.errors import (
+    ConditionFailed,
+    TransactionFailed,
+    UsageError,
+    ValidationException,
+)
 
 hall = Table(
     "hall", indexes={"GSI1": Global("GSI1PK", "GSI1SK"), "GSI2": Global("GSI2PK", "GSI2SK")}
@@ -54,6 +59,7 @@ class Show(Entity, table=hall):
     pending: Attr[int | None] = field(default=3)
     title: Attr[str] = field(default="Hamlet")
     alias: Attr[str | None] = field(default=None)
+    nick: Attr[str | None] = field(default=None)
     shout: Attr[str] = field(default="HAMLET", case="lower")
     kind: Attr[Literal["play", "opera"]] = field(default="play", in_order=True)
     genre: Attr[Literal["play", "opera"]] = field(default="opera", in_order=True)
@@ -240,6 +246,9 @@ def test_what_cannot_be_compared_is_refused(wrong: Callable[[], Any], words: str
         (Show.price.add(Show.capacity), "price", Decimal("12.5")),
         (Show.title.set(Show.alias.or_else("Othello")), "title", "Othello"),
         (Show.alias.set(Show.title), "alias", "Hamlet"),
+        (Show.alias.set(Show.nick.or_else(Show.title)), "alias", "Hamlet"),
+        (Show.alias.set(Show.nick.or_else(Show.alias.or_else("x"))), "alias", "x"),
+        (Show.waiting.set(Show.pending), "waiting", 3),
         (Show.title.set(Show.kind), "title", "play"),
         (Show.kind.set(Show.genre), "kind", "opera"),
         (Show.opens.set(Show.begins), "opens", NOON + timedelta(hours=1)),
@@ -285,7 +294,7 @@ def test_all_values_are_read_before_any_is_written(desk: Desk) -> None:
         (lambda: ANY.sold.set(ANY.title), "a str is not stored as an int"),
         (lambda: ANY.sold.set(ANY.price), "a Decimal is not stored as an int"),
         (lambda: ANY.price.set(ANY.ratio), "a float is not stored as a Decimal"),
-        (lambda: ANY.sold.set(ANY.waiting), r"waiting may have no value; write waiting.or_else\("),
+        (lambda: ANY.sold.set(ANY.waiting), r"waiting may have no value.* write waiting.or_else\("),
         (
             lambda: ANY.sold.set(ANY.waiting + 1),
             r"waiting \+ 1 adds a field that may have no value",
@@ -348,6 +357,19 @@ def test_upsert_and_move_take_them_too(desk: Desk) -> None:
         store.upsert(Stranger, Stranger.total.set(1), Stranger.note.set(Stranger.total), number=2)
     moved = store.move(Stranger, Stranger.number.set(Stranger.total), **key)
     assert moved.number == 3
+
+
+def test_a_transaction_takes_them_too(desk: Desk) -> None:
+    with desk.store.transaction() as tx:
+        tx.update(Show, Show.sold.set(Show.capacity - 1), number=1, when=Show.sold < Show.capacity)
+        tx.put(Stranger(number=1, total=1), when=Stranger.count.missing())
+    assert fresh(desk).sold == 9
+    tx = desk.store.transaction()
+    tx.check(Stranger, ~(Stranger.count < Stranger.total), number=1)
+    tx.update(Show, Show.sold.set(Show.capacity), number=1)
+    with pytest.raises(TransactionFailed, match="count < total"):
+        tx.commit()
+    assert fresh(desk).sold == 9
 
 
 def test_a_missing_value_says_what_to_write(desk: Desk) -> None:

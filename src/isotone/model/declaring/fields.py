@@ -182,7 +182,9 @@ class _Place(Operand[T], StoredValue[T]):
             )
         if not isinstance(value, Value):
             value = Constant(
-                field.encode_at(self._path, value), form and form._replace(optional=False), value
+                field.encode_at(self._path, value),
+                form and form._replace(optional=False, missing=False),
+                value,
             )
         check_assignable(
             form and form._replace(optional=True), value._form(), self._text(), value._text()
@@ -213,7 +215,9 @@ class _Place(Operand[T], StoredValue[T]):
                 f"{self._text()} is a set, and an empty one is not stored, so the database cannot copy it; read "
                 "the entity and set the value"
             )
-        return form
+        if form is None or self._path or not form.optional or self._field.fallback is not None:
+            return form
+        return form._replace(missing=True)
 
     def _sources(self) -> Iterator[Attr[Any]]:
         yield self._field

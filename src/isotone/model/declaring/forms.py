@@ -26,10 +26,11 @@ _NUMBERS: Final = (int, Decimal, float)
 
 
 class Form(NamedTuple):
-    """The stored form of a place: what tells it from other forms, and whether it may be None."""
+    """The stored form of a place: what tells it from other forms, and whether it may be None, or not be there."""
 
     kind: Any
     optional: bool = False
+    missing: bool = False
 
     def __str__(self) -> str:
         if isinstance(self.kind, tuple):
@@ -90,7 +91,12 @@ def _compared_as(kind: Any) -> Any:
 
 
 def check_assignable(target: Form | None, source: Form | None, both: str, source_name: str) -> None:
-    """Raise `UsageError` unless every value of the source is one of the target."""
+    """Raise `UsageError` unless every value of the source is one of the target, and there always is one."""
+    if source is not None and source.missing:
+        raise UsageError(
+            f"{both}: {source_name} may have no value, which the database cannot copy; write "
+            f"{source_name}.or_else(…)"
+        )
     if target is None or source is None:
         return
     if not _is_part_of(source.kind, target.kind):

@@ -221,9 +221,10 @@ class OrElse(Value[T_co]):
 
     def _form(self) -> Form | None:
         form, other = self._place._form(), self._other._form()
-        return (
-            None if form is None else form._replace(optional=other is not None and other.optional)
-        )
+        if form is None:
+            return None
+        optional, missing = (False, False) if other is None else (other.optional, other.missing)
+        return form._replace(optional=optional, missing=missing)
 
     def _sources(self) -> Iterator[Attr[Any]]:
         yield from self._place._sources()
