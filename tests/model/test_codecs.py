@@ -297,6 +297,9 @@ def test_what_is_encoded_differently_each_time_is_as_a_put_would_write_it(store:
     store.put(full())
     report = store.verify(Member)
     assert (report.items, list(report.findings)) == (2, [])  # one is the record of the keys
+    before = item(store)
+    assert store.rewrite(Member).rewritten == 0
+    assert item(store) == before
 
 
 # Hidden

@@ -395,6 +395,42 @@ def test_a_page_is_its_items_and_its_cursors() -> None:
     assert schema["properties"]["items"]["items"] == {"$ref": "#/$defs/Order"}
 
 
+# Kinds
+
+site = Table("site")
+
+
+class Event(Entity, table=site):
+    page: Attr[str] = field()
+    at: Attr[int] = field(max=99)
+
+    primary = Key("PAGE", page).sort("EVENT", at)
+
+
+class Click(Event):
+    button: Attr[int] = field()
+
+
+class View(Event):
+    seconds: Attr[int] = field(default=1)
+
+
+def test_a_response_has_the_fields_of_its_declared_kind() -> None:
+    with isotone.connect(":memory:") as store:
+        store.create_tables(site)
+        store.put(Click(page="a", at=1, button=2))
+        store.put(View(page="a", at=2))
+        page = store.page(Event.primary.where(Event.page == "a"), size=9)
+    click, view = {"page": "a", "at": 1, "button": 2}, {"page": "a", "at": 2, "seconds": 1}
+    assert [each.model_dump() for each in page] == [click, view]
+    for kind in (Page[Click | View], Page[View | Click]):
+        assert TypeAdapter(kind).dump_python(page)["items"] == [click, view]
+    base = TypeAdapter(Page[Event]).dump_python(page)["items"]
+    assert base == [{"page": "a", "at": 1}, {"page": "a", "at": 2}]
+    kinds = TypeAdapter(list[View | Click])
+    assert list(map(type, kinds.validate_python([click, view]))) == [Click, View]
+
+
 # The standard library
 
 
