@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import json
 import zlib
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -24,6 +25,7 @@ from isotone import (
     Global,
     Index,
     Key,
+    Number,
     Patch,
     Table,
     computed,
@@ -271,17 +273,79 @@ def test_a_codec_without_order_is_no_part_of_a_key() -> None:
     with pytest.raises(UsageError, match="keeps the order encodes equal values alike"):
         Codec(str, str, ordered=True, deterministic=False)
 
-    class Bare(Entity, table=Table("bare", partition="name", sort=None)):
-        name: Attr[str] = field()
-        primary = Key(name)
-
-    with pytest.raises(
-        UsageError, match="key attribute 'name' cannot be field 'name', which has a codec"
-    ):
+    with pytest.raises(UsageError, match=r"'name' has a codec.*declare Codec\(…, ordered=True\)"):
 
         class Coded(Entity, table=Table("bare", partition="name", sort=None)):
-            name: Attr[str] = field(codec=grade)
+            name: Attr[str] = field(codec=packed)
             primary = Key(name)
+
+
+HOURS = "%Y-%m-%d %H"
+hours: Codec[datetime, str] = Codec(
+    lambda at: at.astimezone(UTC).strftime(HOURS),
+    lambda text: datetime.strptime(text, HOURS).replace(tzinfo=UTC),
+    ordered=True,
+)
+cents: Codec[Decimal, int] = Codec(
+    lambda price: int(price * 100), lambda n: Decimal(n) / 100, ordered=True
+)
+offers = Table(
+    "offers", partition="shop", sort=Number("price"), indexes={"by_hour": Global("shop", "at")}
+)
+
+
+class Offer(Entity, table=offers):
+    """An offer whose coded fields are the table's own key attributes."""
+
+    shop: Attr[str] = field()
+    price: Attr[Decimal] = field(codec=cents)
+    at: Attr[datetime | None] = field(default=None, codec=hours)
+
+    primary = Key(shop).sort(price)
+    by_hour = Index("by_hour", shop).sort(at)
+
+
+@given(
+    st.dictionaries(st.integers(1, 3000), st.none() | st.integers(0, 100), max_size=9),
+    st.integers(0, 3000),
+    st.integers(0, 100),
+)
+def test_an_ordered_codec_writes_a_key_attribute(
+    hours_by_cents: dict[int, int | None], least: int, hour: int
+) -> None:
+    def at(number: int) -> datetime:
+        return datetime(2026, 3, 1, tzinfo=UTC) + timedelta(hours=number)
+
+    with isotone.connect(":memory:") as store:
+        store.create_tables(offers)
+        made = [
+            Offer(shop="a", price=Decimal(price) / 100, at=None if number is None else at(number))
+            for price, number in sorted(hours_by_cents.items())
+        ]
+        store.put_many(made)
+        here = Offer.shop == "a"
+        dearer = Offer.primary.where(here, Offer.price >= Decimal(least) / 100)
+        assert store.all(dearer) == [offer for offer in made if offer.price * 100 >= least]
+        later = Offer.by_hour.where(here, Offer.at > at(hour))
+        dated = [offer for offer in made if offer.at is not None and offer.at > at(hour)]
+        assert {offer.price for offer in store.all(later)} == {offer.price for offer in dated}
+        for offer in made:
+            assert store.get(Offer, shop="a", price=offer.price) == offer
+            moved = store.update(offer, Offer.at.set(at(hour)))
+            assert store.first(Offer.by_hour.where(here, Offer.at == at(hour))) is not None
+            assert moved.at == at(hour)
+        assert store.verify(offers).is_clean
+
+
+def test_a_codec_that_writes_another_type_than_the_key_attribute_is_refused() -> None:
+    class Wrong(Entity, table=Table("wrong", partition="name", sort=None)):
+        name: Attr[int] = field(codec=Codec(int, int, ordered=True))
+        primary = Key(name)
+
+    with isotone.connect(":memory:") as store:
+        store.create_tables(Wrong.primary.schema.table)
+        with pytest.raises(UsageError, match="is of type S, but the codec of field 'name' wrote"):
+            store.put(Wrong(name=7))
 
 
 @pytest.mark.parametrize("option", ["epoch", "zone", "case", "in_order", "unique"])

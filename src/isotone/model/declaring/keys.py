@@ -220,13 +220,10 @@ class NativeSlot:
                 f"key attribute {attribute.name!r} holds {component.field.name!r} as it is, so it "
                 "cannot be stored in descending order; read it with newest_first() instead"
             )
-        code = component.field.wire.code
-        if component.field.options.codec is not None:
-            raise UsageError(
-                f"key attribute {attribute.name!r} cannot be field {component.field.name!r}, which has a codec; give the "
-                "field another attribute: field(name=…)"
-            )
-        if code != attribute.type:
+        code, codec = component.field.wire.code, component.field.options.codec
+        if codec is not None:
+            _check_sorts(component, codec)
+        elif code != attribute.type:
             raise UsageError(
                 f"key attribute {attribute.name!r} is of type {attribute.type}, but field "
                 f"{component.field.name!r} is written as {code or 'a map'}"
@@ -248,7 +245,15 @@ class NativeSlot:
     def encode(self, values: Mapping[str, Any]) -> AttributeValue | None:
         """The attribute's value; None if the field is None."""
         value = values.get(self.field.name)
-        return None if value is None else self.field.encode(value)
+        if value is None:
+            return None
+        encoded = self.field.encode(value)
+        if self.attribute.type not in encoded:  # only a codec can have written another type
+            raise UsageError(
+                f"key attribute {self.attribute.name!r} is of type {self.attribute.type}, but the codec of field "
+                f"{self.field.name!r} wrote {encoded}"
+            )
+        return encoded
 
     def parse(self, value: AttributeValue) -> dict[str, Any]:
         """The field that a value of the attribute holds; raises `MalformedKey`."""
@@ -544,17 +549,21 @@ def codec_of(component: Component, separator: str) -> readable.Codec[Any]:
 
 def _coded(component: Component, codec: Codec[Any, Any], separator: str) -> readable.Codec[Any]:
     """The texts of a codec, which must sort like the values."""
+    _check_sorts(component, codec)
     name = component.field.name
-    if not codec.ordered:
-        raise UsageError(
-            f"field {name!r} has a codec, whose values do not sort in a key; declare Codec(…, ordered=True) if they "
-            "do, or another field for the key"
-        )
     if component.form != "value" or component.codec is not None:
         raise UsageError(f"field {name!r} has a codec, which says how it is written; name it alone")
     if separator == readable.SEPARATOR or component.descending:
         return readable.Text(None)
     return readable.RawText(None, separator)
+
+
+def _check_sorts(component: Component, codec: Codec[Any, Any]) -> None:
+    if not codec.ordered:
+        raise UsageError(
+            f"field {component.field.name!r} has a codec, whose values do not sort in a key; declare "
+            "Codec(…, ordered=True) if they do, or another field for the key"
+        )
 
 
 def _raw(field: Attr[Any]) -> readable.Codec[Any]:
