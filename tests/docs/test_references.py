@@ -99,6 +99,11 @@ def test_every_public_name_is_documented(name: str) -> None:
     assert re.search(rf"`isotone\.{name}\b", page("docs/store.md").section("All public names"))
 
 
+@pytest.mark.parametrize("kind", isotone.FindingCount.KINDS)
+def test_every_kind_of_finding_is_documented(kind: str) -> None:
+    assert f"| `{kind}` |" in page("docs/verifying.md").section("What is found")
+
+
 @pytest.mark.parametrize("name", isotone.testing.__all__)
 def test_every_name_for_tests_is_documented(name: str) -> None:
     if name in ("Attachment", "MockDynamoDB"):  # what `attach` and `mock_dynamodb` give

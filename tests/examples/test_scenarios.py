@@ -36,6 +36,18 @@ def test_a_second_run_at_the_same_address_prints_the_same(
     assert example(name).text == run(name, address).text
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_what_it_writes_is_what_it_declares(example: Example, address: str, name: str) -> None:
+    if address == ":memory:":
+        return  # its database is gone
+    example(name)
+    with isotone.connect(address) as store:
+        names = store.backend.execute("ListTables", {})["TableNames"]
+        for each in vars(sys.modules[name]).values():
+            if isinstance(each, isotone.Table) and each.entities and each.name in names:
+                assert store.verify(each).findings == ()
+
+
 def test_it_is_a_program_that_takes_an_address(tmp_path: Path) -> None:
     program, file = FOLDER / "01_text_order.py", tmp_path / "words.db"
     command = [sys.executable, str(program), str(file)]

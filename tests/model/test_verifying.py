@@ -256,6 +256,22 @@ def test_exactly_the_damages_are_found(
         assert all(1 <= len(each.examples) <= 3 for each in verification.findings)
 
 
+@settings(max_examples=examples(20))
+@given(st.dictionaries(st.integers(0, 29), st.sampled_from(DAMAGES), min_size=1, max_size=8))
+def test_a_rewrite_ends_what_it_is_said_to_end(damages: dict[int, Damage]) -> None:
+    with filled(orders=30) as store:
+        by_key = {(item["PK"]["S"], item["SK"]["S"]): item for item in items_of(store)}
+        for number, damage in damages.items():
+            item = by_key[f"CUSTOMER#c{number % 5}", f"ORDER#{number:03}"]
+            damage(item)
+            put(store, item)
+        before = counted(store.verify(shop))
+        store.rewrite(Order)
+        assert counted(store.verify(shop)) == {
+            place: count for place, count in before.items() if place[1] not in REWRITTEN
+        }
+
+
 # What it is given
 
 
