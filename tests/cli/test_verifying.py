@@ -16,6 +16,7 @@ from tests.cli.conftest import Run
 
 import isotone as package
 from isotone import Store, Verification
+from isotone.cli import live_line
 from isotone.server import running_server
 
 MODULE = """
@@ -209,3 +210,20 @@ def test_a_failure_saves_the_position(
     saved = Verification.from_json((tmp_path / "at.json").read_text())
     assert saved.seen == {"Order": 1_200}
     assert not saved.is_complete
+
+
+def test_progress_is_shown_on_a_terminal_alone(
+    site: str, isotone: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isotone("verify", site, "shop.db").err == ""
+    monkeypatch.setattr(live_line, "_EVERY", 0.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    code, out, err = isotone("verify", site, "shop.db")
+    assert code == 0
+    assert "\x1b" not in out
+    first, *others, last = err.split("\r\x1b[K")[1:]
+    assert first.startswith("shop: 500 of about 1,201 items, ")
+    assert len(others) >= 3
+    assert all(len(line) < 40 for line in [first, *others])
+    assert last == ""  # the line is erased at the end
