@@ -17,7 +17,7 @@ from multiprocessing import get_context
 from uuid import UUID
 
 import isotone
-from isotone import KSUID, ULID, Attr, Entity, Key, Table, field
+from isotone import KSUID, ULID, Attr, Entity, Key, Table, created_id, field
 
 logs = Table("logs")
 
@@ -35,7 +35,7 @@ KINDS: dict[str, Callable[[], AnyId]] = {
 
 class Line(Entity, table=logs):
     run: Attr[str] = field()
-    id: Attr[KSUID] = field(default_factory=KSUID.new)
+    id: Attr[ULID] = created_id()
     text: Attr[str] = field()
 
     primary = Key("RUN", run).sort("LINE", id)
@@ -69,6 +69,9 @@ def main(address: str = ":memory:") -> None:
             store.put(Line(run=run, text=text))
         print("\nLog lines as they were written")
         isotone.show(store.all(Line.primary.where(Line.run == run)), Line.text)
+        hour_ago = datetime.now(UTC) - timedelta(hours=1)
+        recent = Line.primary.where(Line.run == run, Line.id.since(hour_ago))
+        print(f"\nLines of the last hour: {store.count(recent)}")
 
 
 if __name__ == "__main__":

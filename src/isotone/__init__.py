@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from isotone.model.declaring.fields import Attr as Attr
     from isotone.model.declaring.fields import computed as computed
     from isotone.model.declaring.fields import created as created
+    from isotone.model.declaring.fields import created_id as created_id
     from isotone.model.declaring.fields import expires as expires
     from isotone.model.declaring.fields import field as field
     from isotone.model.declaring.fields import updated as updated
@@ -144,6 +145,7 @@ _HOMES = {
     "computed": "isotone.model.declaring.fields",
     "connect": "isotone.model.connecting",
     "created": "isotone.model.declaring.fields",
+    "created_id": "isotone.model.declaring.fields",
     "desc": "isotone.model.declaring.keys",
     "expires": "isotone.model.declaring.fields",
     "field": "isotone.model.declaring.fields",
@@ -219,6 +221,7 @@ __all__ = [
     "computed",
     "connect",
     "created",
+    "created_id",
     "desc",
     "expires",
     "field",

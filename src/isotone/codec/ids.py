@@ -17,15 +17,17 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import pairwise
 from threading import Lock
 from typing import Any, Final, Generic, Self, TypeVar
 from uuid import UUID
 
-from isotone.clock import Clock, SystemClock
-from isotone.errors import MalformedKey, OutOfRange
+from isotone.clock import Clock, ManualClock, SystemClock
+from isotone.errors import MalformedKey, OutOfRange, UsageError
 
 _KSUID_EPOCH: Final = 1_400_000_000  # 13 May 2014, the first second of a KSUID
 _SYSTEM: Final = SystemClock()
@@ -123,6 +125,24 @@ class _Id(str):
         """When the id was made, rounded down to its tick."""
         tick = self._alphabet.number(self) >> self._random_bits
         return _instant(self._epoch * self._ticks + tick, self._ticks)
+
+    @classmethod
+    def first(cls, at: datetime) -> Self:
+        """The least id of the tick that contains a time; raises `OutOfRange` for a time that no id can hold."""
+        return cls._of(_least(cls, at), at)
+
+    @classmethod
+    def last(cls, at: datetime) -> Self:
+        """The greatest id of the tick that contains a time; raises as `first` does."""
+        return cls._of(_least(cls, at) | (1 << cls._random_bits) - 1, at)
+
+    @classmethod
+    def _of(cls, number: int, at: datetime) -> Self:
+        if number < 0 or number >> cls._alphabet.bits:
+            raise OutOfRange(
+                f"{at.isoformat()} is outside the range of times that a {cls.__name__} can hold"
+            )
+        return str.__new__(cls, cls._alphabet.text(number))
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
@@ -302,6 +322,71 @@ def uuid7() -> UUID:
     return _UUIDS.new()
 
 
+def new_id(kind: type[Any], clock: Clock) -> Any:
+    """The next id of a kind (KSUID, ULID or UUID) by a clock."""
+    used: Any = _SYSTEM if isinstance(clock, SystemClock) else clock
+    of: Any = kind
+    return _sequence(of, used).new()
+
+
+def id_at(kind: type[Any], now: float) -> Any:
+    """An id of a kind that was made at a time in seconds; not in order with others of its tick."""
+    return _SEQUENCE_OF[kind](ManualClock(now)).new()
+
+
+@lru_cache(maxsize=64)
+def _sequence(kind: Any, clock: Any) -> Ksuids | Ulids | Uuid7s:
+    """The sequence of a clock; the one of the process for the system's clock."""
+    if clock is _SYSTEM:
+        return _OF_PROCESS[kind]
+    return _SEQUENCE_OF[kind](clock)
+
+
+ID_TYPES: Final = frozenset({KSUID, ULID, UUID})
+_SEQUENCE_OF: Final[dict[type[Any], Callable[[Clock], Ksuids | Ulids | Uuid7s]]] = {
+    KSUID: Ksuids,
+    ULID: Ulids,
+    UUID: Uuid7s,
+}
+_OF_PROCESS: Final[dict[type[Any], Ksuids | Ulids | Uuid7s]] = {
+    KSUID: _KSUIDS,
+    ULID: _ULIDS,
+    UUID: _UUIDS,
+}
+
+
+def start_of(kind: type[Any], at: datetime) -> tuple[Any, bool]:
+    """The least id of the tick that contains a time. A UUID is one of version 7.
+
+    For a time before all ids of the kind, it is the least id. For a time after them it is the greatest, and the
+    second result is False: no id was made since.
+    """
+    number = _least(kind, at)
+    bits = 48 + 80 if kind is UUID else kind._alphabet.bits
+    is_reached = number >> bits == 0 or number < 0
+    number = max(0, number if is_reached else (1 << bits) - 1)
+    if kind is not UUID:
+        return str.__new__(kind, kind._alphabet.text(number)), is_reached
+    if not is_reached:
+        return UUID(int=number), False
+    return UUID(int=number | 0x7000 << 64 | 0b10 << 62), True
+
+
+def _least(kind: type[Any], at: datetime) -> int:
+    """The least number of the tick that contains a time; negative for a time before all ids."""
+    if at.tzinfo is None:
+        raise UsageError(f"{at!r} has no time zone, so it does not identify an instant; give one")
+    microseconds = (at - _START) // timedelta(microseconds=1)
+    if kind is UUID:
+        return microseconds // 1000 << 80
+    ticks = microseconds * kind._ticks // 1_000_000 - kind._epoch * kind._ticks
+    least: int = ticks << kind._random_bits
+    return least
+
+
+_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 def time_of(id: KSUID | ULID | UUID) -> datetime:  # noqa: A002
     """When an id was made, rounded down: a KSUID to the second, the others to the millisecond.
 
@@ -318,4 +403,4 @@ def time_of(id: KSUID | ULID | UUID) -> datetime:  # noqa: A002
 
 
 def _instant(ticks: int, a_second: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks * 1_000_000 // a_second)
+    return _START + timedelta(microseconds=ticks * 1_000_000 // a_second)

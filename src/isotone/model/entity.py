@@ -36,6 +36,7 @@ from isotone.model.declaring.fields import (
     UNKNOWN,
     computed,
     created,
+    created_id,
     expires,
     field,
     updated,
@@ -71,7 +72,7 @@ class _OfSchema:
 @dataclass_transform(
     kw_only_default=True,
     eq_default=True,
-    field_specifiers=(field, computed, version, expires, created, updated),
+    field_specifiers=(field, computed, version, expires, created, created_id, updated),
 )
 class Entity:
     """The base of all entities. The constructor takes the fields by name and validates them.

@@ -187,17 +187,17 @@ class Operations(Host[M_co]):
         was changed since it was read, `NotUnique` if a unique value is taken. An entity with unique values
         costs a read and a transaction.
         """
-        return self._write(Put(entity, when))
+        return self._write(Put(entity, when, "anything", self.clock))
 
     @operation
     def create(self, entity: E) -> Steps[E]:
         """Write an entity that does not exist yet; raises `AlreadyExists`. Cost: one write."""
-        return self._write(Put(entity, None, "absence"))
+        return self._write(Put(entity, None, "absence", self.clock))
 
     @operation
     def replace(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
         """Replace an existing entity; raises `NotFound`. Cost: one write."""
-        return self._write(Put(entity, when, "presence"))
+        return self._write(Put(entity, when, "presence", self.clock))
 
     @operation
     def update(

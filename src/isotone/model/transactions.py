@@ -82,17 +82,17 @@ class Transaction(Host[K_co]):
 
         If `when` is false, `otherwise` creates the error from the stored entity.
         """
-        put = Put(entity, when)
+        put = Put(entity, when, "anything", self._clock)
         put.otherwise = otherwise
         self._add(put)
 
     def create(self, entity: Entity) -> None:
         """Write an entity that must not exist."""
-        self._add(Put(entity, None, "absence"))
+        self._add(Put(entity, None, "absence", self._clock))
 
     def replace(self, entity: Entity, *, when: Condition | None = None) -> None:
         """Write an entity that must exist."""
-        self._add(Put(entity, when, "presence"))
+        self._add(Put(entity, when, "presence", self._clock))
 
     def delete(
         self,

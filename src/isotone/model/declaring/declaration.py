@@ -9,6 +9,7 @@ from collections.abc import Container
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
+from isotone.codec.ids import ID_TYPES
 from isotone.errors import UsageError
 from isotone.model.declaring import kinds, previous
 from isotone.model.declaring.coded import Codec
@@ -17,6 +18,7 @@ from isotone.model.declaring.keys import BoundKey, Key, Slot, StringSlot, bind_k
 from isotone.model.declaring.previous import collision
 from isotone.model.declaring.schema import EntitySchema, Unknown, Upgrade
 from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
+from isotone.model.declaring.wire import present_type, type_text
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
@@ -164,6 +166,11 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
         _check_type(field)
         if field.options.in_order:
             declared_values(field)
+        if field.options.role == "created_id" and present_type(field.annotation) not in ID_TYPES:
+            raise UsageError(
+                f"field {name!r} is made by created_id(), so its type is KSUID, ULID or UUID, not "
+                f"{type_text(field.annotation)}"
+            )
         if field.options.role == "expires":
             _check_expiry(field, table)
     undeclared = [

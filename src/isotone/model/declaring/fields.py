@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from decimal import Decimal
 from functools import cached_property
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
 
+from isotone.codec.ids import ID_TYPES, start_of
 from isotone.errors import UsageError
 from isotone.expressions import nodes
 from isotone.model.declaring import changes
@@ -43,6 +44,8 @@ from isotone.model.declaring.wire import (
     epoch_type,
     expiry_type,
     plain,
+    present_type,
+    type_text,
     wire_type,
     zoned_type,
 )
@@ -51,7 +54,7 @@ from isotone.values.types import AttributeValue
 
 T = TypeVar("T")
 X = TypeVar("X")
-Role = Literal["plain", "computed", "version", "expires", "created", "updated"]
+Role = Literal["plain", "computed", "version", "expires", "created", "created_id", "updated"]
 
 UNREADABLE: Final = "_unreadable"
 """In the `__dict__` of an entity that was read in part: an `InvalidItem` for each other field, by its name."""
@@ -507,6 +510,33 @@ class Attr(_Place[T]):
             return Comparison(self, operator, values)
         return self.missing() if operator == "=" else self.exists()
 
+    def since(self, at: datetime) -> Condition:
+        """An id that was made at a time or later, for a field of KSUIDs, ULIDs or UUIDs of version 7.
+
+        The time is rounded down to the second for a KSUID, to the millisecond for the others, as in the ids.
+
+            Line.primary.where(Line.run == "a", Line.id.since(start), Line.id.before(end))
+        """
+        start, is_reached = self._start_of("since", at)
+        return self._compare(">=" if is_reached else ">", start)
+
+    def before(self, at: datetime) -> Condition:
+        """An id that was made before a time; see `since`."""
+        start, is_reached = self._start_of("before", at)
+        return self._compare("<" if is_reached else "<=", start)
+
+    def _start_of(self, call: str, at: datetime) -> tuple[Any, bool]:
+        kind = present_type(self.annotation)
+        if kind not in ID_TYPES:
+            operator = {"since": ">=", "before": "<"}[call]
+            raise UsageError(
+                f"{call}() is for ids that begin with their time (KSUID, ULID, UUID), and {self.name!r} is "
+                f"{type_text(self.annotation)}; write {self.name} {operator} …"
+            )
+        if not isinstance(at, datetime):
+            raise UsageError(f"{call}({at!r}) takes a datetime")
+        return start_of(kind, at)
+
     # Changes
 
     def set(self, value: T | Value[T]) -> changes.Change:
@@ -543,6 +573,7 @@ _MAINTAINED: Final[dict[Role, str]] = {
     "computed": "it is computed from the others",
     "version": "each write raises it by one",
     "created": "it is set when the entity is first written",
+    "created_id": "it is set when the entity is first written",
     "updated": "each write sets it",
 }
 _SETS: Final = frozenset({"SS", "NS", "BS"})
@@ -802,6 +833,15 @@ def expires(*, default: Any = MISSING, name: str | None = None) -> Any:
 def created(*, name: str | None = None, init: Literal[False] = False) -> Any:
     """Declare the datetime at which the item was first written; set by the library."""
     return Attr(Options(role="created", default=None, name=name))
+
+
+def created_id(*, name: str | None = None, init: Literal[False] = False) -> Any:
+    """Declare an id that the library makes when the entity is first written: a KSUID, a ULID or a UUID of version 7.
+
+    It is made by the store's clock. `field(default_factory=ULID.new)` makes one by the machine's clock, as soon
+    as there is an entity.
+    """
+    return Attr(Options(role="created_id", default=None, name=name))
 
 
 def updated(*, name: str | None = None, init: Literal[False] = False) -> Any:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from isotone.model.reading.patterns import Pattern
 
 _VERSION: Final = nodes.Path((VERSION_ATTRIBUTE,))
+_SET_WHEN_WRITTEN: Final = frozenset({"expires", "created", "created_id", "updated"})
 _FIRST: Final[AttributeValue] = {"N": "1"}
 _EMPTY: Final[set[Any]] = set()
 _new: Final[Any] = object.__new__
@@ -212,7 +213,7 @@ class EntitySchema:
     @staticmethod
     def is_optional(field: Attr[Any]) -> bool:
         """Whether an entity may have None in the field."""
-        return field.wire.optional or field.options.role in ("expires", "created", "updated")
+        return field.wire.optional or field.options.role in _SET_WHEN_WRITTEN
 
     @staticmethod
     def absent(field: Attr[Any]) -> Any:

@@ -23,7 +23,7 @@ from isotone.model.declaring.previous import previous_key
 from isotone.model.key_records import KeyRecords
 from isotone.model.steps import THROTTLING, Call, Steps
 from isotone.model.writing import headroom
-from isotone.model.writing.saving import stamped
+from isotone.model.writing.saving import give_id, stamped
 from isotone.model.writing.write import key_in, key_of, place_of, schema_of, schema_of_instance
 from isotone.values.types import Item
 
@@ -94,6 +94,8 @@ def _check_several(call: str, entities: Any) -> None:
 def _putting(entity: Entity, clock: Clock) -> _Entry:
     schema = schema_of_instance(entity)
     _check_unconditional(schema)
+    if "created_id" in schema.by_role:
+        give_id(entity, clock)
     entity.before_put()
     values = stamped(entity, clock.now())
     headroom.watch(schema, values)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
+from isotone.clock import Clock, SystemClock
+from isotone.codec.ids import new_id
 from isotone.errors import AlreadyExists, NotFound, WriteRefused
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
+from isotone.model.declaring.wire import present_type
 from isotone.model.expiry import alive, is_missing
 from isotone.model.trees import conjunction
 from isotone.model.writing import headroom, uniqueness
@@ -52,9 +55,15 @@ class Put(Write[E]):
     """Write a whole entity."""
 
     def __init__(
-        self, entity: E, when: Condition | None = None, expected: Expectation = "anything"
+        self,
+        entity: E,
+        when: Condition | None = None,
+        expected: Expectation = "anything",
+        clock: Clock | None = None,
     ) -> None:
         self.schema = schema_of_instance(entity)
+        if "created_id" in self.schema.by_role:
+            give_id(entity, clock or SystemClock())
         self.entity = entity
         self.when = when
         self.expected = expected
@@ -234,6 +243,13 @@ def _upgraded_as_seen(write: Put[Any] | Delete[Any] | Check) -> nodes.ConditionN
         if failure is not None:
             raise failure
     return as_it_was(schema, current)
+
+
+def give_id(entity: Entity, clock: Clock) -> None:
+    """Give an entity its id, if it has none: before it is written, so that every attempt writes the same one."""
+    field = entity.__schema__.by_role["created_id"]
+    if entity.__dict__.get(field.name) is None:
+        entity.__dict__[field.name] = new_id(present_type(field.annotation), clock)
 
 
 def stamped(entity: Entity, now: float) -> dict[str, Any]:

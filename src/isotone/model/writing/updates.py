@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
 
+from isotone.codec.ids import id_at
 from isotone.errors import (
     AlreadyExists,
     NotFound,
@@ -39,6 +40,7 @@ from isotone.model.declaring.changes import (
 from isotone.model.declaring.conditions import Condition, place_in
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.table import VERSION_ATTRIBUTE
+from isotone.model.declaring.wire import present_type
 from isotone.model.expiry import alive, is_missing
 from isotone.model.trees import absent, conjunction, equal, present, update_of
 from isotone.model.writing import headroom, uniqueness
@@ -493,7 +495,7 @@ class Upsert(Update[E]):
         changed = _names(changes)
         initial: list[Change] = []
         for field in schema.fields.values():
-            default = moment(self._now) if field.options.role == "created" else schema.absent(field)
+            default = self._first_value(field)
             if field.attribute in self._key:
                 continue  # DynamoDB itself creates the item with its key
             if field.name in self._identity:
@@ -503,6 +505,14 @@ class Upsert(Update[E]):
             elif field.options.compute is None and default is not None and default != set():
                 initial.append(SetDefault(field, default))
         return initial
+
+    def _first_value(self, field: Attr[Any]) -> Any:
+        """The value of a field in a new entity."""
+        if field.options.role == "created":
+            return moment(self._now)
+        if field.options.role == "created_id":
+            return id_at(present_type(field.annotation), self._now)
+        return self.schema.absent(field)
 
     @staticmethod
     def _check_initial(changes: Sequence[Change], name: str, default: Any) -> None:
@@ -520,11 +530,9 @@ class Upsert(Update[E]):
     def _plan_new(self) -> list[Action]:
         schema, now = self.schema, self._now
         values = {
-            **{name: schema.absent(field) for name, field in schema.fields.items()},
+            **{name: self._first_value(field) for name, field in schema.fields.items()},
             **self._identity,
         }
-        if "created" in schema.by_role:
-            values[schema.by_role["created"].name] = moment(now)
         defaulted = {change.field.name for change in self._changes if _is_default(change)}
         base: Item = {}
         for name, field in schema.fields.items():
