@@ -2,7 +2,7 @@
 
 Each entity is written by itself, on the condition that it is still what the query asked for: its index key is the
 one that was found, and the query's filters are true. So an entity that somebody else has changed meanwhile is left
-alone and counted. A call that was interrupted is simply made again.
+alone and counted. A call that was interrupted is made again: it finds what is left.
 """
 
 from __future__ import annotations
