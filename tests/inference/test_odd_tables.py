@@ -256,6 +256,28 @@ def test_kinds_with_keys_of_one_form_are_one_entity() -> None:
     assert 'type: Attr[Literal["login", "logout"]] = field()' in found.source
 
 
+def test_an_attribute_that_is_in_an_index_is_not_taken_from_another_key() -> None:
+    def fill(client: isotone.Client) -> str:
+        table = create(client, "states", indexes={"GSI1": ("group", "status")})
+        put(client, table, PK="a#", SK="a#")
+        put(client, table, PK="a#", SK="a#a#", status="a#a#")
+        return table
+
+    assert infer(fill).is_complete
+
+
+@pytest.mark.parametrize("version", [0, -1, 2])
+def test_a_version_of_another_program_is_not_one_of_an_entity(version: int) -> None:
+    def fill(client: isotone.Client) -> str:
+        table = create(client, "versions")
+        put(client, table, PK="A#1", SK="A", _v=version)
+        return table
+
+    found = infer(fill)
+    assert (found.unmodelled, found.is_complete) == (1, False)
+    assert "attribute '_v' must be the version of an entity" in notes(found)
+
+
 def test_an_inverted_index() -> None:
     def fill(client: isotone.Client) -> str:
         table = create(client, "groups", indexes={"inverted": ("SK", "PK")})

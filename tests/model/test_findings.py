@@ -175,6 +175,7 @@ def test_nothing_is_found_in_what_a_put_writes(entity: Entity) -> None:
         ({"_type": None, "PK": {"S": "FOO"}}, [("unrecognized", None)]),
         ({"_v": {"N": "2"}}, [("newer_version", None)]),
         ({"_v": {"S": "two"}}, [("invalid", "_v")]),
+        ({"_v": {"N": "0"}}, [("invalid", "_v")]),
         (
             {"t": {"N": "3"}, "GSI1SK": None, "x": {"S": ""}},
             [("invalid", "title"), ("index_missing", "by_state"), ("unknown_attribute", "x")],

@@ -44,6 +44,8 @@ class Source:
     kind: str
     values: list[Any]
     is_virtual: bool = False
+    is_index_key: bool = False
+    """Whether to write it where it is missing would add an entry to an index."""
     fixed: dict[str, str | None] = field(default_factory=dict)
     """The options that its places in keys demand."""
     hint: str = ""
@@ -195,7 +197,8 @@ class _Alignment:
         for source in [*self._sources, *self._new]:
             values = [source.values[number] for number in self._numbers]
             present = [place for place, value in enumerate(values) if value is not None]
-            if not present or 2 * len(present) < len(values):
+            least = len(values) if source.is_index_key else len(values) / 2
+            if not present or len(present) < least:
                 continue
             if self._is_type(source, values):
                 continue

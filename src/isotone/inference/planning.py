@@ -256,7 +256,8 @@ class _EntityPlanner:
             decoded = [
                 None if value is None or "NULL" in value else kind.decode(value) for value in values
             ]
-            self._sources[name] = Source(name, kind.kind, decoded)
+            is_index_key = name in self._keys and name not in self._primary
+            self._sources[name] = Source(name, kind.kind, decoded, is_index_key=is_index_key)
 
     def _mark_expiry(self, plan: FieldPlan, present: Sequence[AttributeValue]) -> None:
         """Make the attribute of the table's TimeToLive the expiry, if its values are whole seconds."""

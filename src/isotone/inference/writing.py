@@ -399,7 +399,9 @@ def _declaration(
     last: list[str],
 ) -> str:
     parts, own_separator = _arguments(entity, names, partition)
-    separator = "#" if own_separator is None else own_separator
+    if own_separator is None:  # only with # is $ not allowed
+        own_separator = "" if "$" in "".join(parts) else "#"
+    separator = own_separator
     parts = [*first, *parts, *last]
     if separator != "#":
         parts.append(f"separator={quoted(separator)}")

@@ -716,12 +716,15 @@ class EntitySchema:
         """The version of the entity that wrote an item; raises `InvalidItem`."""
         found = item.get(VERSION_ATTRIBUTE, _FIRST)
         try:
-            return int(found["N"])
+            version = int(found["N"])
+            if version < 1:
+                raise ValueError(version)
+            return version
         except (KeyError, ValueError):
             raise self._of_version(
                 InvalidItem,
                 item,
-                f"attribute {VERSION_ATTRIBUTE!r} has {_shortened(found)}, but is the version of the entity, a whole number; "
+                f"attribute {VERSION_ATTRIBUTE!r} has {_shortened(found)}, but is the version of the entity, a whole number from 1; "
                 "another program must store its own values under another name",
             ) from None
 
