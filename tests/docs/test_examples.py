@@ -26,7 +26,7 @@ from isotone.server import running_server
 RUN_ELSEWHERE = {"docs/testing.md"}
 ADDRESSES = ("http://127.0.0.1:8000", "http://localhost:8000")
 # Commands that never end, or that need a module of the reader's program.
-ONLY_PARSED = {"demo", "serve", "shell", "verify", "worker"}
+ONLY_PARSED = {"demo", "serve", "shell", "rewrite", "verify", "worker"}
 
 _MINE = [page for page in PAGES if page.name not in RUN_ELSEWHERE]
 

@@ -86,7 +86,7 @@ def test_a_new_index_is_filled(desk: Any) -> None:
     assert (trial.seen, trial.rewritten, trial.kinds) == (5, 5, {"index_missing": 5})
     assert trial.is_dry_run
     assert items(desk) == before
-    assert "GSI1SK: 'nothing' → '0000.00'" in str(trial.examples[0])
+    assert "GSI1SK: nothing → '0000.00'" in str(trial.examples[0])
     done = store.rewrite(new, segments=3)
     assert (done.seen, done.rewritten, done.is_clean, done.is_complete) == (5, 5, True, True)
     assert [each.number for each in store.all(new.by_total.where())] == [0, 1, 2, 3, 4]

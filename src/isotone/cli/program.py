@@ -57,6 +57,7 @@ COMMANDS: Final = {
     "shell": Entry("shell", "type these commands at a prompt"),
     "worker": Entry("worker", "call handlers with each change of a table"),
     "verify": Entry("verifying", "find items that are not what a program would write"),
+    "rewrite": Entry("rewriting", "bring items to what a program writes now"),
     "check": Entry("checking", "verify a file: structure, indexes, counts"),
     "version": Entry("checking", "print versions"),
 }

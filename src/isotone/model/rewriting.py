@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
@@ -73,11 +74,18 @@ class RewriteExample:
     def __str__(self) -> str:
         names = [*self.before, *(self.after.keys() - self.before.keys())]
         changes = [
-            f"{name}: {self.before.get(name, 'nothing')!r} → {self.after.get(name, 'nothing')!r}"
+            f"{name}: {_shown(self.before, name)} → {_shown(self.after, name)}"
             for name in sorted(names)
             if self.before.get(name, ...) != self.after.get(name, ...)
         ]
         return ", ".join(changes)
+
+
+def _shown(item: Mapping[str, Any], name: str) -> str:
+    value = item.get(name, ...)
+    if value is ...:
+        return "nothing"
+    return str(value) if isinstance(value, Decimal) else repr(value)
 
 
 @dataclass(frozen=True, slots=True)

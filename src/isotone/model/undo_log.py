@@ -119,6 +119,10 @@ class Undone:
         """The writes that were read from the log."""
         return self.restored + self.changed + self.unmade
 
+    def to_json(self) -> str:
+        """The result as a JSON text."""
+        return msgspec.json.encode(self).decode()
+
     def __str__(self) -> str:
         return f"{self.restored:,} items restored, {self.changed:,} changed since and left, {self.unmade:,} as before"
 

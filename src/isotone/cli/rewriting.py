@@ -1,0 +1,202 @@
+"""`isotone rewrite`: bring the items of a table to what a program writes now."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+import isotone
+from isotone.cli import modules
+from isotone.cli.connection import MEMORY
+from isotone.cli.live_line import LiveLine
+from isotone.cli.program import INTERRUPTED, Command, complain, explanation
+from isotone.errors import IsotoneError, UsageError
+
+if TYPE_CHECKING:
+    from isotone import Rewritten, Store, Undone
+
+_LEFT: Final = 1  # items that stay as they were
+_NOT_REWRITTEN: Final = 2  # a wrong command line, or a table that cannot be read
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    names = "a module with entities; MODULE:NAME,NAME for some of its tables and entities"
+    add("module", metavar="MODULE", nargs="?", help=names)
+    add("address", metavar="ADDRESS", help="a file, http://…, https://… or dynamodb://region")
+    add("--dry-run", action="store_true", help="write nothing, and print what would be rewritten")
+    change = "a function that takes an item as a dict, and returns what it should be"
+    add("--change", metavar="MODULE:NAME", help=change)
+    units = "the capacity units to use, at most"
+    add("--units-per-second", metavar="N", type=float, help=units)
+    segments = "parts of a table that are rewritten at the same time"
+    add("--segments", metavar="N", type=int, default=1, help=segments)
+    add("--undo-log", metavar="FILE", help="append what each item was to this file")
+    undo = "restore the items in this log that have not changed since, and exit"
+    add("--undo", metavar="FILE", help=undo)
+    prefix = "what the names of all tables begin with"
+    add("--table-prefix", metavar="TEXT", default="", help=prefix)
+    add("--json", action="store_true", help="print the results as JSON")
+    add("--yes", action="store_true", help="do not ask")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    try:
+        return _undo(arguments) if arguments.undo else _rewrite(arguments)
+    except IsotoneError as error:
+        complain(explanation(error))
+        return _NOT_REWRITTEN
+
+
+def _rewrite(arguments: argparse.Namespace) -> int:
+    if arguments.module is None:
+        raise UsageError("give MODULE and ADDRESS, such as: isotone rewrite shop shop.db --dry-run")
+    entities = _entities(arguments.module)
+    change = None if arguments.change is None else _function(arguments.change)
+    _check_exists(arguments.address)
+    names = ", ".join(entity.__name__ for entity in entities)
+    if not arguments.dry_run:
+        _confirm(arguments, f"rewrite {names} in {arguments.address}")
+    line, results = LiveLine(), {}
+    with isotone.connect(arguments.address, table_prefix=arguments.table_prefix) as store:
+        try:
+            for entity in entities:
+                results[entity.__name__] = _rewrite_one(store, entity, change, line, arguments)
+        except KeyboardInterrupt:
+            line.clear()
+            complain("interrupted; the same command continues where it was")
+            return INTERRUPTED
+        finally:
+            line.clear()
+    _print(results, is_json=arguments.json)
+    return 0 if all(result.is_clean for result in results.values()) else _LEFT
+
+
+def _rewrite_one(
+    store: Store,
+    entity: type[isotone.Entity],
+    change: Any,
+    line: LiveLine,
+    arguments: argparse.Namespace,
+) -> Rewritten:
+    def show(done: Rewritten) -> None:
+        line.show(f"{entity.__name__}: {done}; {done.progress}")
+
+    return store.rewrite(
+        entity,
+        change=change,
+        dry_run=arguments.dry_run,
+        units_per_second=arguments.units_per_second,
+        segments=arguments.segments,
+        undo=arguments.undo_log,
+        progress=show,
+    )
+
+
+def _print(results: dict[str, Rewritten], *, is_json: bool) -> None:
+    if is_json:
+        print(
+            msgspec.json.encode(
+                {name: msgspec.Raw(r.to_json()) for name, r in results.items()}
+            ).decode()
+        )
+        return
+    for name, result in results.items():
+        print(f"{name}: {result}")
+        for kind, count in sorted(result.kinds.items(), key=lambda each: -each[1]):
+            print(f"  {count:,} {kind}")
+        for example in result.examples if result.is_dry_run else ():
+            print(f"  for example {example}")
+        for failure in result.failures:
+            print(f"  not rewritten: {failure}")
+
+
+def _undo(arguments: argparse.Namespace) -> int:
+    if not Path(arguments.undo).is_file():
+        raise UsageError(f"there is no undo log {arguments.undo}")
+    _check_exists(arguments.address)
+    _confirm(arguments, f"restore the items of {arguments.undo} in {arguments.address}")
+    line = LiveLine()
+    with isotone.connect(arguments.address, table_prefix=arguments.table_prefix) as store:
+        try:
+            done: Undone = store.undo(arguments.undo, progress=line.show)
+        except KeyboardInterrupt:
+            complain("interrupted; the same command continues")
+            return INTERRUPTED
+        finally:
+            line.clear()
+    print(done.to_json() if arguments.json else done)
+    return _LEFT if done.changed else 0
+
+
+# What the command line means
+
+
+def _entities(text: str) -> list[type[isotone.Entity]]:
+    """The entities to rewrite: those that are named, and all of the tables that are."""
+    found: dict[str, type[isotone.Entity]] = {}
+    for target in modules.targets(text):
+        if not isinstance(target, isotone.Table):
+            found[target.__name__] = target
+            continue
+        for schema in target.entities.values():
+            if schema.base is None:  # kinds of an entity are rewritten with it
+                found[schema.entity.__name__] = schema.entity
+    return list(found.values())
+
+
+def _function(text: str) -> Any:
+    module, _, name = text.partition(":")
+    if not module or not name:
+        raise UsageError(f"--change {text!r} does not name a function; write MODULE:NAME")
+    found = modules.member(modules.load(module, f":{name}"), name)
+    if not callable(found):
+        raise UsageError(f"--change {text} is {found!r}, not a function")
+    return found
+
+
+def _check_exists(address: str) -> None:
+    if address != MEMORY and "://" not in address and not Path(address).exists():
+        raise UsageError(f"there is no file {address}")
+
+
+def _confirm(arguments: argparse.Namespace, what: str) -> None:
+    """Ask at a terminal; raises `UsageError` if the answer is no, or if nobody can be asked."""
+    if arguments.yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(
+            f"to {what} without a question, give --yes; --dry-run only shows what it would do"
+        )
+    sys.stderr.write(f"{what}? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError("nothing was written")
+
+
+DEFINITIONS: Final = {
+    "rewrite": Command(
+        """\
+Bring the items of a table to what a program writes now: index keys, primary keys, tags, versions, values in their
+written form. Programs may read and write meanwhile. An interrupted rewrite continues where it was.
+
+MODULE declares the entities, MODULE:NAME,NAME names some of its tables and entities. Modules are imported from
+the current directory first.
+
+Exits with 0 if all items are as declared, with 1 if some could not be rewritten, with 2 if nothing could be, and
+with 130 after Ctrl-C.""",
+        examples="""
+isotone rewrite shop shop.db --dry-run                       what would be rewritten, with examples
+isotone rewrite shop:Order shop.db --undo-log orders.undo
+isotone rewrite shop:Order dynamodb://eu-west-1 --units-per-second 200 --segments 4 --yes
+isotone rewrite shop:Person shop.db --change migrations:split_name
+isotone rewrite --undo orders.undo shop.db                   restore what has not changed since
+""",
+        add_arguments=_add_arguments,
+        run=_run,
+    )
+}
