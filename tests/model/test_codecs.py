@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import io
 import itertools
 import json
 import zlib
@@ -376,6 +377,9 @@ def test_what_is_hidden_is_not_shown() -> None:
     assert "1234" not in member.model_dump_json(exclude={"fee"})
     assert "pin" not in TypeAdapter(list[Member]).dump_python([member])[0]
     assert "pin" not in dataclasses.asdict(member)
+    printed = io.StringIO()
+    isotone.show([member], file=printed)
+    assert "1234" not in printed.getvalue()
     assert member.to_dict()["pin"] == "1234"
     assert dataclasses.replace(member, level="gold") == member.replace(level="gold")
     assert dataclasses.replace(member, level="gold").pin == "1234"

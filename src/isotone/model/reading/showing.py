@@ -97,7 +97,8 @@ def _of_keys(entity: Entity, by: Pattern[Any] | None) -> dict[str, Any]:
         row[name] = Decimal(str(text)) if code == "N" else text
     row[schema.table.tag] = schema.tag
     for field in schema.fields.values():
-        if field.attribute not in row and field.name in entity.__dict__:
+        is_shown = field.name in entity.__dict__ and not field.options.hidden
+        if is_shown and field.attribute not in row:
             row[field.name] = entity.__dict__[field.name]
     return row
 
