@@ -223,7 +223,7 @@ class _Attempt:
                     return True
                 self._plan.entities.remove(entity)
                 self._refused.append(
-                    f"{len(entity.items)} items are not modelled, because {self._refusal}"
+                    f"items that are not modelled: {len(entity.items)}, because {self._refusal}"
                 )
                 return True
         return False

@@ -90,10 +90,10 @@ class Planner:
     """Plans the entities of one sample."""
 
     def __init__(self, sample: Sample) -> None:
-        self._sample = sample
-        self._table = sample.table
-        self._keys = sample.table.key_attributes
-        self._primary = [part.name for part in sample.table.key.parts]
+        self.sample = sample
+        self.table = sample.table
+        self.keys = sample.table.key_attributes
+        self.primary = [part.name for part in sample.table.key.parts]
         self.classes: set[str] = set()
 
     def plan(self, grouping: Grouping) -> Plan:
@@ -105,7 +105,7 @@ class Planner:
         return plan
 
     def _entity(self, group: Group, grouping: Grouping, kinds: int) -> EntityPlan:
-        items = [self._sample.items[number] for number in group.items]
+        items = [self.sample.items[number] for number in group.items]
         return _EntityPlanner(self, group, items, grouping.tag, kinds).plan()
 
     # Kinds whose keys could be equal
@@ -136,7 +136,7 @@ class Planner:
         self, entities: Sequence[EntityPlan]
     ) -> tuple[EntityPlan, EntityPlan] | None:
         for one, other in combinations(entities, 2):
-            if ambiguity(one.forms, other.forms, self._primary) is not None:
+            if ambiguity(one.forms, other.forms, self.primary) is not None:
                 return one, other
         return None
 
@@ -149,7 +149,7 @@ class Planner:
             (escaped[0], escaped[1]),
         ]
         for ours, theirs in choices:
-            if ambiguity(ours, theirs, self._primary) is None:
+            if ambiguity(ours, theirs, self.primary) is None:
                 one.forms, other.forms = dict(ours), dict(theirs)
                 return True
         return False
@@ -157,7 +157,7 @@ class Planner:
     def _escaped(self, entity: EntityPlan) -> dict[str, Form]:
         """The forms of primary keys with escaped texts, where that reads every key."""
         found = {}
-        for name in self._primary:
+        for name in self.primary:
             form = entity.forms.get(name)
             if form is None:
                 continue
@@ -177,10 +177,10 @@ class _EntityPlanner:
         self, planner: Planner, group: Group, items: list[Item], tag: str | None, kinds: int
     ) -> None:
         self._planner = planner
-        self._sample = planner._sample
-        self._table = planner._table
-        self._keys = planner._keys
-        self._primary = planner._primary
+        self._sample = planner.sample
+        self._table = planner.table
+        self._keys = planner.keys
+        self._primary = planner.primary
         self._group = group
         self._items = items
         self._tag = tag
@@ -363,8 +363,8 @@ class _EntityPlanner:
         self._left_out += [self._group.items[number] for number, _ in others]
         shown = ", ".join(quoted(text[:60]) for _, text in others[:3])
         self._notes.append(
-            f"{len(others)} of its {len(texts)} items are not modelled: their {name} has another form, "
-            f"such as {shown}"
+            f"items that are not modelled, because their {name} has another form: {len(others)} of "
+            f"{len(texts)}, such as {shown}"
         )
         return aligned
 
