@@ -155,6 +155,16 @@ def test_a_key_and_fields_are_refused(store: isotone.Store) -> None:
         store.get(order(1))  # type: ignore[type-var]
 
 
+def test_what_is_no_key_is_refused(store: isotone.Store) -> None:
+    for call in (
+        lambda: store.get_many(Order, ["1"]),  # type: ignore[list-item]
+        lambda: store.delete_many(Order, ["1"]),  # type: ignore[list-item]
+        lambda: store.get_together((Order, "1")),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(UsageError, match=r"'1' is no key of Order: give \{'customer_id': …"):
+            call()
+
+
 def test_async_calls_take_keys() -> None:
     async def talk() -> None:
         async with isotone.aconnect() as store:

@@ -239,7 +239,15 @@ class EntitySchema:
 
     def identify(self, values: Mapping[str, Any]) -> Item:
         """The primary key from its fields; raises `UsageError` for missing or other fields."""
-        if values.keys() != self._identifying:
+        try:
+            is_complete = values.keys() == self._identifying
+        except AttributeError:  # not a mapping
+            fields = ", ".join(f"{name!r}: …" for name in self.identity)
+            raise UsageError(
+                f"{values!r} is no key of {self.entity.__name__}: give {{{fields}}}, or a key made by "
+                f"{self.entity.__name__}.primary.at(…)"
+            ) from None
+        if not is_complete:
             raise self._other_fields(values)
         key = self.primary.encode(values)
         if key is None:
