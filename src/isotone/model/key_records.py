@@ -236,7 +236,7 @@ def _form(key: BoundKey) -> Form:
         slot.attribute.name: (
             slot.template.form([component.field.attribute for component in slot.components])
             if isinstance(slot, StringSlot)
-            else f"{{{slot.field.attribute}}}"
+            else slot.form
         )
         for slot in key.slots
     }

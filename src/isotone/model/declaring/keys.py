@@ -21,13 +21,14 @@ from uuid import UUID
 from isotone import limits
 from isotone.codec import readable
 from isotone.codec.ids import KSUID, ULID
-from isotone.errors import MalformedKey, OutOfRange, UsageError
+from isotone.errors import MalformedKey, OutOfRange, UsageError, ValidationException
 from isotone.expressions import Condition as CompiledCondition
 from isotone.model.declaring.coded import Codec
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.table import KeyAttribute, KeyLayout, Table
 from isotone.model.declaring.wire import choices, present_type, type_text
+from isotone.values.number import canonical_number, subtract
 from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
@@ -210,16 +211,15 @@ class StringSlot:
 
 
 class NativeSlot:
-    """An attribute that contains one field unchanged: a number, bytes, or a text."""
+    """An attribute that contains one field unchanged: a number, bytes, or a text.
 
-    __slots__ = ("attribute", "components", "field")
+    A number in descending order is subtracted: from the field's `max`, or from 0 if it has none.
+    """
+
+    __slots__ = ("_subtracted_from", "attribute", "components", "field")
 
     def __init__(self, attribute: KeyAttribute, component: Component) -> None:
-        if component.descending:
-            raise UsageError(
-                f"key attribute {attribute.name!r} holds {component.field.name!r} as it is, so it "
-                "cannot be stored in descending order; read it with newest_first() instead"
-            )
+        self._subtracted_from = _subtracted_from(attribute, component)
         code, codec = component.field.wire.code, component.field.options.codec
         if codec is not None:
             _check_sorts(component, codec)
@@ -253,14 +253,52 @@ class NativeSlot:
                 f"key attribute {self.attribute.name!r} is of type {self.attribute.type}, but the codec of field "
                 f"{self.field.name!r} wrote {encoded}"
             )
-        return encoded
+        return encoded if self._subtracted_from is None else self.stored(encoded)
+
+    def stored(self, value: AttributeValue) -> AttributeValue:
+        """A field's encoded value as the attribute has it, and the other way round."""
+        if self._subtracted_from is None:
+            return value
+        try:
+            return {"N": subtract(self._subtracted_from, canonical_number(value["N"]))}
+        except ValidationException:
+            raise OutOfRange(
+                f"{value['N']} subtracted from {self._subtracted_from} has more than 38 digits, the most that "
+                f"key attribute {self.attribute.name!r} can hold"
+            ) from None
+
+    @property
+    def form(self) -> str:
+        """How the attribute is made of the field, for people."""
+        if self._subtracted_from is None:
+            return f"{{{self.field.attribute}}}"
+        return f"{{{self.field.attribute}: subtracted from {self._subtracted_from}}}"
 
     def parse(self, value: AttributeValue) -> dict[str, Any]:
         """The field that a value of the attribute holds; raises `MalformedKey`."""
         try:
+            value = self.stored(value)
             return {self.field.name: self.field.wire.decode(value)}
         except Exception as error:  # of any class
             raise MalformedKey(f"{value!r} is not a {type_text(self.field.annotation)}") from error
+
+
+def _subtracted_from(attribute: KeyAttribute, component: Component) -> str | None:
+    """The number that a field in descending order is subtracted from; None if it is stored as it is."""
+    field = component.field
+    if not component.descending:
+        return None
+    if attribute.type != "N":
+        raise UsageError(
+            f"key attribute {attribute.name!r} holds {field.name!r} as it is, so it cannot be stored in descending "
+            "order: only numbers can; read it with descending() instead"
+        )
+    if field.attribute == attribute.name:
+        raise UsageError(
+            f"key attribute {attribute.name!r} stores {field.name!r} subtracted, in descending order, so it "
+            "cannot be the field's own attribute; give the field another one: field(name=…)"
+        )
+    return canonical_number(str(0 if field.options.max is None else field.options.max))
 
 
 Slot = StringSlot | NativeSlot

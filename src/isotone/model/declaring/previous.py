@@ -246,6 +246,8 @@ def collision(one: BoundKey, other: BoundKey) -> str | None:
 
 def _coincide(slot: Slot, before: Slot) -> bool:
     """Whether two slots that write the same text do so for the same values."""
+    if isinstance(slot, NativeSlot) and isinstance(before, NativeSlot):
+        return slot.field is before.field and slot.form == before.form
     if isinstance(slot, NativeSlot) or isinstance(before, NativeSlot):
         return slot.components[0].field is before.components[0].field
     ours = [component.field.name for component in slot.components]

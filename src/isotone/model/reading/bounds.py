@@ -271,7 +271,7 @@ def _check_order(key: BoundKey, slot: Slot, place: int, condition: Comparison) -
 def _has_order(slot: Slot, place: int, order: tuple[Any, ...]) -> bool:
     """Whether a key sorts the values of an enum, a Literal or a bool in this order."""
     if isinstance(slot, NativeSlot):
-        keys: list[Any] = [sort_key(slot.field.encode(value)) for value in order]
+        keys: list[Any] = [sort_key(slot.encode({slot.field.name: value}) or {}) for value in order]
     else:
         encode = slot.template.codecs[place].encode
         keys = [encode(slot.to_codec(place, value)) for value in order]
@@ -296,16 +296,24 @@ def _native(
 ) -> Restriction | None:
     name = slot.field.name
     if name in asked.equal:
-        return Restriction(slot.attribute.name, "=", (slot.field.encode(asked.equal[name]),))
+        return Restriction(
+            slot.attribute.name, "=", (slot.stored(slot.field.encode(asked.equal[name])),)
+        )
     if condition is None:
         return None
     operands = tuple(map(condition.wire, condition.values))
+    if slot.components[0].descending:
+        turned = tuple(slot.stored(operand) for operand in reversed(operands))
+        return Restriction(slot.attribute.name, _TURNED[condition.operator], turned)
     if operands[0] in EMPTY and condition.operator in (">", ">=", "begins_with"):
         return None  # every key is above an empty text, and begins with it
     if operands[0] in EMPTY and condition.operator == "between":
         return Restriction(slot.attribute.name, "<=", operands[1:])
     return Restriction(slot.attribute.name, condition.operator, operands)
 
+
+_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "between": "between"}
+"""The operators for numbers that are stored in descending order."""
 
 # Values that DynamoDB refuses in a key, and so in a condition on one.
 EMPTY: Final[tuple[AttributeValue, ...]] = ({"S": ""}, {"B": ""})

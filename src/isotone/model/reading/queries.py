@@ -342,15 +342,23 @@ class Query(Read[E_co]):
                     )
         return filtered
 
-    def newest_first(self) -> Self:
+    def descending(self) -> Self:
         """The greatest values first, however the key stores them."""
         self._check_order()
         return replace(self, backward=self._stored_ascending)
 
-    def oldest_first(self) -> Self:
+    def ascending(self) -> Self:
         """The least values first, however the key stores them."""
         self._check_order()
         return replace(self, backward=not self._stored_ascending)
+
+    def newest_first(self) -> Self:
+        """The greatest values first: `descending`, for times."""
+        return self.descending()
+
+    def oldest_first(self) -> Self:
+        """The least values first: `ascending`, for times."""
+        return self.ascending()
 
     def reversed(self) -> Self:
         """In the opposite direction."""
