@@ -21,6 +21,7 @@ from typing import Annotated, Literal
 
 from annotated_types import MaxLen, MinLen
 from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 import isotone
@@ -210,6 +211,13 @@ async def refused(request: Request, error: Exception) -> Response:
     return JSONResponse({"detail": str(error)}, status)
 
 
+async def invalid(request: Request, error: Exception) -> Response:
+    """422 with the place of each fault, as FastAPI's own, but without the values: some have no JSON, such as 1e999."""
+    assert isinstance(error, RequestValidationError)
+    faults = [{name: fault[name] for name in ("type", "loc", "msg")} for fault in error.errors()]
+    return JSONResponse({"detail": faults}, 422)
+
+
 # The application
 
 
@@ -225,6 +233,7 @@ def create_app(database: str, cursor_secret: bytes) -> FastAPI:
 
     app = FastAPI(title="Shop", lifespan=lifespan)
     app.include_router(router)
+    app.add_exception_handler(RequestValidationError, invalid)
     for kind in STATUSES:
         app.add_exception_handler(kind, refused)
     return app

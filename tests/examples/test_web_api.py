@@ -199,6 +199,26 @@ def test_a_wrong_value_is_422(
     talk(conversation)
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (b'{"customer_id": "a", "number": 1, "total": 1e999}', ["body", "total"]),
+        (b'{"customer_id": "a", "number": 1, "total": 1.2345678901234567}', ["body", "total"]),
+        (b'{"customer_id": "\\ud800", "number": 1, "total": 1}', ["body", "customer_id"]),
+        (b'{"customer_id": "a"', ["body", 19]),
+        (b"[]", ["body"]),
+    ],
+)
+def test_odd_json_is_422(talk: Callable[[Talk], None], text: bytes, place: list[Any]) -> None:
+    async def conversation(client: httpx.AsyncClient) -> None:
+        headers = {"Content-Type": "application/json"}
+        answer = await client.post("/orders", content=text, headers=headers)
+        assert answer.status_code == 422
+        assert [each["loc"] for each in answer.json()["detail"]] == [place]
+
+    talk(conversation)
+
+
 def test_a_wrong_patch_is_422(talk: Callable[[Talk], None], ann: str) -> None:
     async def conversation(client: httpx.AsyncClient) -> None:
         await client.post("/orders", json=body(ann))
