@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Table, desc, field, in_order, raw
+from isotone.errors import InvalidCursor, Unanswerable
 
 Urgency = Literal["low", "high"]
-Shape = Callable[[Any, Any, Any, Any, Any], tuple[Any, Any]]
 
 
 def program(shape: str, phase: str) -> Any:
@@ -94,36 +94,6 @@ def program(shape: str, phase: str) -> Any:
 
 
 SHAPES = ["widened", "widened descending", "order", "padding", "index", "tag", "all"]
-
-
-@dataclass
-class Site:
-    """One table with a program of each phase."""
-
-    database: isotone.Database
-    before: Any
-    during: Any
-    after: Any
-
-    def store(self) -> Any:
-        return isotone.connect(self.database, cursor_secret=b"a secret of sixteen bytes")
-
-
-@pytest.fixture
-def site() -> Iterator[Callable[[str], Site]]:
-    databases = []
-
-    def open_site(shape: str) -> Site:
-        database = isotone.open()
-        databases.append(database)
-        entities = [program(shape, phase) for phase in ("before", "during", "after")]
-        found = Site(database, *entities)
-        found.store().create_tables(found.before.__schema__.table)
-        return found
-
-    yield open_site
-    for database in databases:
-        database.close()
 
 
 values = st.fixed_dictionaries(
@@ -231,3 +201,193 @@ def matches(row: dict[str, Any], shape: str, place: int, low: int) -> bool:
     if shape not in ("index", "tag"):
         conditions.append(lambda: row["stars"] == 1)
     return conditions[place]()
+
+
+# Cursors of the time before, and afterwards
+
+
+def issues(shape: str) -> tuple[isotone.Database, Any, Any, Any]:
+    """A database with twenty issues of the former program, and the three programs."""
+    database = isotone.open()
+    before, during, after = (program(shape, phase) for phase in ("before", "during", "after"))
+    store = connect(database)
+    store.create_tables(before.__schema__.table)
+    for number in range(20):
+        row = {"number": number, "stars": number % 3, "urgency": ("low", "high")[number % 2]}
+        store.put(before(repo="a", **row))
+    return database, before, during, after
+
+
+def connect(database: isotone.Database) -> isotone.Store:
+    return isotone.connect(database, cursor_secret=b"a secret of sixteen bytes")
+
+
+@pytest.mark.parametrize("shape", ["widened", "widened descending", "tag"])
+def test_a_cursor_continues_before_during_and_after(shape: str) -> None:
+    database, before, during, after = issues(shape)
+    with database:
+        whole = [n.number for n in connect(database).all(by_repo(before))]
+        start = connect(database).page(by_repo(before), size=5)
+        middle = connect(database).page(by_repo(during), size=5, cursor=start.cursor)
+        back = connect(database).page(by_repo(during), size=5, cursor=middle.previous)
+        assert [each.number for each in back] == [each.number for each in start]
+        assert connect(database).rewrite(during).is_clean
+        store = connect(database)
+        third = store.page(by_repo(during), size=5, cursor=middle.cursor)
+        end = store.page(by_repo(after), size=5, cursor=third.cursor)
+        pages = (start, middle, third, end)
+        assert [each.number for page in pages for each in page] == whole
+
+
+def by_repo(entity: Any) -> Any:
+    return entity.primary.where(entity.repo == "a")
+
+
+@pytest.mark.parametrize("shape", ["order", "padding", "all"])
+def test_a_cursor_of_another_order_is_refused(shape: str) -> None:
+    database, before, during, _ = issues(shape)
+    with database:
+        start = connect(database).page(by_repo(before), size=5)
+        with pytest.raises(InvalidCursor, match=r"another (order|query)"):
+            connect(database).page(by_repo(during), size=5, cursor=start.cursor)
+
+
+def test_merges_selections_and_budgets_have_both_forms() -> None:
+    database, _, during, _ = issues("all")
+    with database:
+        store = connect(database)
+        for number in (3, 7, 12):
+            store.put(during(repo="a", number=number, stars=0, urgency="low"))
+        query = by_repo(during)
+        numbers = list(range(19, -1, -1))
+        picked = store.page(query.select(during.stars), size=3)
+        assert [each.to_dict() for each in picked] == [{"stars": 1}, {"stars": 0}, {"stars": 2}]
+        found: list[int] = []
+        cursor = None
+        while True:
+            page = store.page(query.max_requests(1), size=25, cursor=cursor)
+            found += [each.number for each in page]
+            if (cursor := page.cursor) is None:
+                break
+        assert found == numbers
+        both = isotone.merge(query, during.primary.where(during.repo == "b"))
+        assert [each.number for each in store.all(both)] == numbers
+        first = store.page(both, size=8)
+        assert [n.number for n in store.page(both, size=30, cursor=first.cursor)] == numbers[8:]
+
+
+def test_a_query_that_the_previous_key_cannot_answer_is_refused() -> None:
+    table = Table("notes")
+
+    class Note(Entity, table=table):
+        day: Attr[str] = field()
+        number: Attr[int] = field(max=99)
+        primary = Key("DAY", day).sort(number).was(Key("NOTE", number).sort("DAY", day))
+
+    with isotone.connect(":memory:") as store:
+        store.create_tables(table)
+        with pytest.raises(Unanswerable, match=r"store\.rewrite\(Note\), and remove was"):
+            store.page(Note.primary.where(Note.day == "monday"), size=3)
+
+
+def test_a_family_has_both_forms() -> None:
+    def programs(phase: str) -> tuple[Any, Any]:
+        table = Table("site")
+        wide: dict[str, Any] = {
+            "before": {"max": 99, "alert": None},
+            "during": {"max": 9_999, "was": 99, "alert": None},
+        }[phase]
+
+        class Repo(Entity, table=table):
+            name: Attr[str] = field()
+            primary = Key("REPO", name).sort("REPO")
+
+        class Issue(Entity, table=table):
+            repo: Attr[str] = field()
+            number: Attr[int] = field(**wide)
+            primary = Repo.primary.children(repo).before("ISSUE", number)
+
+        return Repo, Issue
+
+    with isotone.open() as database:
+        store = connect(database)
+        repo, issue = programs("before")
+        store.create_tables(repo.__schema__.table)
+        store.put(repo(name="a"))
+        for number in (5, 50, 99):
+            store.put(issue(repo="a", number=number))
+        repo, issue = programs("during")
+        store = connect(database)
+        store.put(issue(repo="a", number=700))
+        store.put(issue(repo="a", number=50))
+        query = repo.primary.with_children(issue.primary).where(repo.name == "a")
+        family = store.family(query, children=3)
+        assert family.parent == repo(name="a")
+        assert [child.number for child in family.children] == [700, 99, 50]
+        page = store.page(query, size=2)
+        rest = store.page(query, size=9, cursor=page.cursor)
+        assert [getattr(each, "number", None) for each in (*page, *rest)] == [None, 700, 99, 50, 5]
+
+
+def test_an_index_without_all_attributes_has_both_forms() -> None:
+    def programs(phase: str) -> Any:
+        table = Table("thin", indexes={"GSI1": Global("A", "B", projection="KEYS_ONLY")})
+
+        class Thing(Entity, table=table):
+            name: Attr[str] = field()
+            stars: Attr[int] = field(max=9)
+            note: Attr[str] = field(default="")
+            primary = Key("THING", name).sort("THING")
+            by_stars = {
+                "before": Index("GSI1", "T").sort(stars, name),
+                "during": Index("GSI1", "T")
+                .sort("S", stars, name)
+                .was(Index("GSI1", "T").sort(stars, name)),
+            }[phase]
+
+        return Thing
+
+    with isotone.open() as database:
+        store = connect(database)
+        thing = programs("before")
+        store.create_tables(thing.__schema__.table)
+        for place, name in enumerate("abcde"):
+            store.put(thing(name=name, stars=place))
+        thing = programs("during")
+        store = connect(database)
+        store.put(thing(name="c", stars=2))
+        query = thing.by_stars.where(thing.stars < 9)
+        page = store.page(query, size=2)
+        rest = store.page(query, size=9, cursor=page.cursor)
+        assert [(each.name, each.stars) for each in (*page, *rest)] == [
+            (name, place) for place, name in enumerate("abcde")
+        ]
+
+
+def test_pages_are_awaited() -> None:
+    database, _, during, _ = issues("all")
+
+    async def run() -> list[int]:
+        async with isotone.aconnect(database) as store:
+            page = await store.page(by_repo(during), size=30)
+            return [each.number for each in page]
+
+    with database:
+        assert asyncio.run(run()) == list(range(19, -1, -1))
+
+
+def test_an_invalid_item_is_found_once_and_in_its_place() -> None:
+    database, _, during, _ = issues("widened")
+    with database:
+        key = {"PK": {"S": "REPO#a"}, "SK": {"S": "ISSUE#07"}}
+        update = {
+            "UpdateExpression": "SET stars = :s",
+            "ExpressionAttributeValues": {":s": {"S": "x"}},
+        }
+        database.execute("UpdateItem", {"TableName": "issues", "Key": key, **update})
+        store = connect(database)
+        query = by_repo(during)
+        assert [each.number for each in store.page(query, size=7)] == list(range(7))
+        page = store.page(query.on_invalid("collect"), size=30)
+        assert [each.number for each in page] == [n for n in range(20) if n != 7]
+        assert [error.field for error in page.invalid] == ["stars"]

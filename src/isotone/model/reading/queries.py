@@ -431,14 +431,21 @@ def position(read: Read[Any], item: Item | msgspec.Raw) -> Item:
 
 
 def packed(read: Read[Any], key: Item) -> list[str]:
-    """The parts of a position that the read itself does not determine."""
-    return [key[name][type_] for name, type_ in read.open_position]
+    """The parts of a position that the read itself does not determine.
+
+    While keys have two forms, one part more says that they are those of the current form: no key is empty.
+    """
+    parts = [key[name][type_] for name, type_ in read.open_position]
+    for schema in read.schemas:
+        if schema.previous is not None:
+            return [*parts, ""]
+    return parts
 
 
 def unpacked(read: Read[Any], parts: Sequence[str]) -> Item:
     """The position with these parts."""
     values = {
-        name: {type_: part} for (name, type_), part in zip(read.open_position, parts, strict=True)
+        name: {type_: part} for (name, type_), part in zip(read.open_position, parts, strict=False)
     }
     return {**read.fixed_position, **values}
 

@@ -235,7 +235,7 @@ class Reader:
         try:
             is_back, parts = self.cursors.read(cursor, read.identity)
         except InvalidCursor:
-            if not has_two_forms(read):
+            if all(schema.previous is None for schema in read.schemas):
                 raise
             is_back, parts = self.cursors.read(cursor, with_previous_tags(read).identity)
         return Position(is_back, None if parts is None else position_in(read, parts))

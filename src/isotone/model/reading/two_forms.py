@@ -106,8 +106,8 @@ def _previous_query(
 # Cursors
 
 
-def with_previous_tags(query: Query[E]) -> Query[E]:
-    """The query as programs make it that know the previous tags."""
+def with_previous_tags(query: Read[E]) -> Read[E]:
+    """The read as programs make it that know the previous tags."""
     return replace(query, schemas=tuple(each.previous or each for each in query.schemas))
 
 
@@ -118,24 +118,26 @@ def position_in(query: Read[E], parts: Sequence[str]) -> Item:
     """
     if not has_two_forms(query):
         return unpacked(query, parts)
+    open_parts = len(query.open_position)
+    if len(parts) == open_parts + 1 and not parts[-1]:
+        return unpacked(query, parts)  # made while `was` is declared
     forms = _forms(query)
-    position = unpacked(query, parts) if len(parts) == len(query.open_position) else None
-    if position is not None and any(form.is_current(position) for form in forms):
-        return position
+    position = unpacked(query, parts) if len(parts) == open_parts else None
+    is_current = position is not None and any(form.is_current(position) for form in forms)
     changing = [form for form in forms if _changes(form.schema, form.key)]
     for before, form in zip(previous_queries(query), changing, strict=True):
         if len(parts) != len(before.open_position):
             continue
-        moved = form.position(unpacked(before, parts))
-        if moved is not None and form.is_in_order:
-            return moved
-        if moved is not None:
-            position = None
+        earlier = unpacked(before, parts)
+        if not form.is_in_order and form.was_position(earlier):
+            position = None  # perhaps of the time before
+        elif form.is_in_order and not is_current:
+            position = form.position(earlier) or position
     if position is None:
         raise InvalidCursor(
             f"{query.name} had another order when the cursor was made; start without a cursor"
         )
-    return position  # between items of another kind
+    return position
 
 
 # One kind under both keys
@@ -167,6 +169,10 @@ class _Form:
     def is_current(self, position: Item) -> bool:
         """Whether a position has the current form."""
         return self.key.has_form_of(position) and self.schema.primary.has_form_of(position)
+
+    def was_position(self, position: Item) -> bool:
+        """Whether a position has the previous form."""
+        return self.before.has_form_of(position) and self._primary_before.has_form_of(position)
 
     def position(self, key: Item) -> Item | None:
         """A position among the items of this kind, in the current form; None if it is of another kind."""
