@@ -1,17 +1,22 @@
-"""What MODULE:NAME on a command line means: a module of the user's program, and what is in it."""
+"""What MODULE:NAME on a command line means: a module of the user's program, what is in it, and its store."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 import isotone
+from isotone import Store
+from isotone.cli.connection import MEMORY
 from isotone.errors import UsageError
 
+_WALK_MAP: Final = 64 << 20
 _HIDDEN_FRAMES: Final = (__file__, importlib.__file__, "<frozen ")  # left out of tracebacks
 
 
@@ -104,3 +109,22 @@ def _table_of(found: object) -> isotone.Table | None:
     is_entity = isinstance(found, type) and issubclass(found, isotone.Entity)
     schema = getattr(found, "__schema__", None) if is_entity else None
     return None if schema is None else schema.table
+
+
+@contextlib.contextmanager
+def connect_store(address: str, table_prefix: str) -> Iterator[Store]:
+    """Open a store for a walk over a whole table, for the length of the block.
+
+    Of a file, which must exist, only a part is mapped into memory, or the walk would map it all.
+    """
+    if "://" in address or address == MEMORY:
+        with isotone.connect(address, table_prefix=table_prefix) as store:
+            yield store
+        return
+    if not Path(address).exists():
+        raise UsageError(f"there is no file {address}")
+    with (
+        isotone.open(address, memory_map=_WALK_MAP) as database,
+        isotone.connect(database, table_prefix=table_prefix) as store,
+    ):
+        yield store

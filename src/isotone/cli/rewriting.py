@@ -62,7 +62,7 @@ def _rewrite(arguments: argparse.Namespace) -> int:
     if not arguments.dry_run:
         _confirm(arguments, f"rewrite {names} in {arguments.address}")
     line, results = LiveLine(), {}
-    with isotone.connect(arguments.address, table_prefix=arguments.table_prefix) as store:
+    with modules.connect_store(arguments.address, arguments.table_prefix) as store:
         try:
             for entity in entities:
                 results[entity.__name__] = _rewrite_one(store, entity, change, line, arguments)
@@ -121,7 +121,7 @@ def _undo(arguments: argparse.Namespace) -> int:
     _check_exists(arguments.address)
     _confirm(arguments, f"restore the items of {arguments.undo} in {arguments.address}")
     line = LiveLine()
-    with isotone.connect(arguments.address, table_prefix=arguments.table_prefix) as store:
+    with modules.connect_store(arguments.address, arguments.table_prefix) as store:
         try:
             done: Undone = store.undo(arguments.undo, progress=line.show)
         except KeyboardInterrupt:

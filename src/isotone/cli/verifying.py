@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import isotone
 from isotone.cli import modules
-from isotone.cli.connection import MEMORY
 from isotone.cli.live_line import LiveLine
 from isotone.cli.program import INTERRUPTED, Command, complain, explanation
-from isotone.errors import IsotoneError, UsageError
+from isotone.errors import IsotoneError
 
 if TYPE_CHECKING:
     from isotone import Verification
@@ -76,11 +75,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _verify(arguments: argparse.Namespace) -> int:
     targets = modules.targets(arguments.module)
-    address = arguments.address
-    if address != MEMORY and "://" not in address and not Path(address).exists():
-        raise UsageError(f"there is no file {address}")
     watching = _Watching(arguments.resume)
-    with isotone.connect(address, table_prefix=arguments.table_prefix) as store:
+    with modules.connect_store(arguments.address, arguments.table_prefix) as store:
         try:
             found = store.verify(
                 *targets,

@@ -42,13 +42,13 @@ FORMAT: Final = 1
 _SYNCHRONOUS: Final[dict[Durability, str]] = {"disk": "FULL", "process": "NORMAL", "none": "OFF"}
 _PAGE_SIZE: Final = 8192
 _STATEMENTS: Final = 256
+MEMORY_MAP: Final = 2 << 30  # bytes of the file that are mapped into memory
 _RETRY_PAUSE: Final = 0.005
 _LOCK_PAUSE: Final = 0.0005
 
 # docs/design/storage.md has the measurement behind each of these.
 _SETTINGS: Final = (
     "PRAGMA cache_size=-8192",
-    "PRAGMA mmap_size=2147483648",
     "PRAGMA wal_autocheckpoint=1000",
     "PRAGMA journal_size_limit=67108864",
     "PRAGMA temp_store=MEMORY",
@@ -59,7 +59,9 @@ _SETTINGS: Final = (
 _THROUGH_THE_DRIVE: Final = ("PRAGMA fullfsync=ON", "PRAGMA checkpoint_fullfsync=ON")
 
 
-def connect(path: str, durability: Durability, busy_timeout: float) -> apsw.Connection:
+def connect(
+    path: str, durability: Durability, busy_timeout: float, memory_map: int
+) -> apsw.Connection:
     """An open connection to a verified Isotone file, which is created if it does not exist.
 
     Raises `StorageCorrupt` for any other file, `StorageError` for one that cannot be used, and `StorageBusy` if
@@ -74,7 +76,7 @@ def connect(path: str, durability: Durability, busy_timeout: float) -> apsw.Conn
         connection = apsw.Connection(path, statementcachesize=_STATEMENTS)
         connection.set_busy_handler(_patience(busy_timeout))
         _prepare(connection, path, busy_timeout)
-        _configure(connection, durability)
+        _configure(connection, durability, memory_map)
     except apsw.Error as error:
         number = connection.system_errno if connection else 0
         raise storage_error(error, path, number=number) from error
@@ -183,9 +185,13 @@ def _mark(connection: apsw.Connection, path: str) -> None:
         raise
 
 
-def _configure(connection: apsw.Connection, durability: Durability) -> None:
+def _configure(connection: apsw.Connection, durability: Durability, memory_map: int) -> None:
     extra = _THROUGH_THE_DRIVE if durability == "disk" else ()
-    for pragma in (*_SETTINGS, *extra, f"PRAGMA synchronous={_SYNCHRONOUS[durability]}"):
+    given = (
+        f"PRAGMA mmap_size={memory_map}",
+        f"PRAGMA synchronous={_SYNCHRONOUS[durability]}",
+    )
+    for pragma in (*_SETTINGS, *extra, *given):
         connection.execute(pragma).get  # noqa: B018 - reading the result executes it
 
 

@@ -24,7 +24,7 @@ from weakref import WeakSet
 import apsw
 
 from isotone.errors import StorageError, UsageError
-from isotone.storage.file import Durability, connect, storage_error
+from isotone.storage.file import MEMORY_MAP, Durability, connect, storage_error
 from isotone.storage.interface import (
     ABANDONED,
     CLOSED,
@@ -69,9 +69,10 @@ class SQLiteStore:
         durability: Durability = "disk",
         *,
         busy_timeout: float = 5.0,
+        memory_map: int = MEMORY_MAP,
     ) -> None:
         self.path = os.fspath(path)
-        self._connection: Any = connect(self.path, durability, busy_timeout)
+        self._connection: Any = connect(self.path, durability, busy_timeout, memory_map)
         self._execute: Any = self._connection.cursor().execute
         self._statements = _StatementsByTree()
         self._depth = 0
