@@ -339,6 +339,92 @@ def test_another_primary_key_is_rewritten(database: isotone.Database) -> None:
     store.put(new(at=40, mail="7@example.com"))
 
 
+def test_an_index_of_which_programs_write_two_forms_is_not_read(
+    database: isotone.Database,
+) -> None:
+    before, after = ticket("LOW", "HIGH"), ticket("LOW", "NORMAL", "HIGH")
+    started(database, before).put(before(number=1, urgency="HIGH"))
+    started(database, after).put(after(number=2, urgency="HIGH"))
+    for program in (before, after):
+        with pytest.raises(KeysChanged, match="of index 'GSI1' of some items is"):
+            started(database, program).all(program.by_urgency.where(program.urgency == "HIGH"))
+    started(database, after).rewrite(after)
+    high = after.by_urgency.where(after.urgency == "HIGH")
+    assert [each.number for each in started(database, after).all(high)] == [1, 2]
+
+    started(database, before).put(before(number=3, urgency="HIGH"))  # by the old program again
+    with pytest.raises(KeysChanged):
+        started(database, after).all(high)
+    started(database, after).rewrite(after)
+    assert [each.number for each in started(database, after).all(high)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("change", ["width", "key", "tag"])
+def test_a_program_without_was_does_not_miss_what_one_with_was_has_written(
+    database: isotone.Database, change: str
+) -> None:
+    def program(*, is_new: bool) -> Any:
+        def chosen(before: Any, after: Any, of: str) -> Any:
+            return after if is_new and change == of else before
+
+        class Row(
+            Entity, table=Table("rows"), **chosen({}, {"tag": "Line", "was_tag": "Row"}, "tag")
+        ):
+            at: Attr[int] = field(
+                alert=None, **chosen({"max": 99}, {"max": 999, "was": 99}, "width")
+            )
+            narrow = Key("ROW").sort("AT", at)
+            primary = chosen(narrow, Key("ROW").sort("ON", at).was(narrow), "key")
+            del narrow
+
+        return Row
+
+    before, after = program(is_new=False), program(is_new=True)
+    started(database, before).put(before(at=7))
+    store = started(database, after)
+    assert store.get(after, at=7).at == 7
+    assert started(database, before).get(before, at=7).at == 7  # the new program has not written
+    store.put(after(at=8))
+    for call in (
+        lambda store: store.get(before, at=8),
+        lambda store: store.all(before.primary.where()),
+        lambda store: store.put(before(at=7)),
+    ):
+        with pytest.raises(KeysChanged):
+            call(started(database, before))
+    assert [each.at for each in started(database, after).all(after.primary.where())] == [7, 8]
+
+
+def test_a_field_that_becomes_unique_finds_nothing_before_a_rewrite(
+    database: isotone.Database,
+) -> None:
+    def program(*, is_unique: bool) -> Any:
+        class User(Entity, table=Table("users")):
+            number: Attr[int] = field(max=9, alert=None)
+            mail: Attr[str] = field(unique=is_unique)
+            primary = Key("USER").sort(number)
+
+        return User
+
+    before, after = program(is_unique=False), program(is_unique=True)
+    started(database, before).put(before(number=1, mail="ann"))
+    store = started(database, after)
+    store.put(after(number=2, mail="bob"))
+    for call in (
+        lambda store: store.get(after, mail="ann"),
+        lambda store: store.exists(after, mail="bob"),
+    ):
+        with pytest.raises(KeysChanged, match="'mail' is declared unique, and items written"):
+            call(store)
+    assert "'mail' is declared unique" in str(store.differences(after.__schema__.table)[0])
+    store.rewrite(after)
+    assert store.get(after, mail="ann") == after(number=1, mail="ann")
+
+    started(database, before).put(before(number=3, mail="cy"))  # by the old program again
+    with pytest.raises(KeysChanged):
+        started(database, after).get(after, mail="cy")
+
+
 def test_the_record_is_for_people(database: isotone.Database) -> None:
     entity = ticket("LOW", "HIGH")
     started(database, entity)

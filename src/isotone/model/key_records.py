@@ -9,6 +9,9 @@ key of the table, and raises `KeysChanged` if the items have another form of the
 for the primary key always, for the key of an index if that index is read. `create_tables` and the first write
 of an entity write the record; `widen` and `rewrite` bring it up to date.
 
+If a program writes another form of a key than the recorded one (a changed index, or a key with `was`), both forms
+are recorded, so that no program misses what the other one writes. The same holds for a tag with `was_tag`.
+
 Some changes need no rewriting, and are recorded as they come: an index that is not declared any more, and
 values added at the end of an enum `in_order`, as long as their ordinals have the same number of digits.
 """
@@ -17,11 +20,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from isotone.errors import ConditionalCheckFailedException, KeysChanged
 from isotone.expressions import nodes
+from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey, StringSlot
 from isotone.model.declaring.previous import previous_form
 from isotone.model.declaring.table import Table
@@ -38,14 +42,14 @@ _PREFIX: Final = "keys of "
 _PLACES: Final = {"S": MARK, "N": "0", "B": "X2tleXM="}  # the last is _keys in base64
 
 _RENAMED: Final = "renamed to"
-"""In the record of a tag that no item has any more: the tag that they have instead."""
+"""In the record of a previous tag: the tag that items have instead."""
 
 _WHATEVER: Final = object()
 
 Form = Mapping[str, str]
 """For each attribute of a key, how its value is composed."""
-Forms = Mapping[str, Form]
-"""For each key of an entity (`primary`, or the name of its index), its form."""
+Forms = Mapping[str, Form | list[Form]]
+"""For each key of an entity (`primary`, or the name of its index), its form; a list if programs write several."""
 
 
 class KeyRecords:
@@ -91,7 +95,7 @@ class KeyRecords:
         before: Item = {}
         if _can_be_recorded(schema.table):
             before = yield from _read(schema.table)
-            yield Call("UpdateItem", _update(schema, forms(schema), renamed=True))
+            yield Call("UpdateItem", _update(schema, forms(schema)))
             self._records[schema.table] = yield from _read(schema.table)
         self.checked.update(schema.keys.values())
         self.recorded.add(schema)
@@ -124,15 +128,28 @@ class KeyRecords:
             self.recorded.discard(schema)
         self.checked.clear()
 
+    def check_unique(self, schema: EntitySchema, field: Attr[Any]) -> Steps[None]:
+        """Raise `KeysChanged` if programs have written items without markers of a unique field."""
+        known = (schema, field.name)
+        if known not in self.checked:
+            yield from self._compare(
+                schema, lambda record: unique_differences(schema, field, record)
+            )
+            self.checked.add(known)
+
     def _check(self, schema: EntitySchema, key: BoundKey) -> Steps[None]:
+        if key in schema.keys.values():  # otherwise a previous key, which `was` declares
+            yield from self._compare(schema, lambda record: key_differences(schema, key, record))
+
+    def _compare(
+        self, schema: EntitySchema, differences: Callable[[Item], list[str]]
+    ) -> Steps[None]:
         table = schema.table
         if not self._is_checked or not _can_be_recorded(table):
             return
-        if key not in schema.keys.values():
-            return  # a previous key, which `was` declares
-        if table not in self._records or key_differences(schema, key, self._records[table]):
+        if table not in self._records or differences(self._records[table]):
             self._records[table] = yield from _read(table)  # it may have changed since it was read
-            found = key_differences(schema, key, self._records[table])
+            found = differences(self._records[table])
             if found:
                 raise KeysChanged(schema.tag, table.name, found)
 
@@ -145,8 +162,18 @@ def differences(table: Table) -> Steps[list[str]]:
     return [
         f"has items of {schema.tag} with other keys: {change}"
         for schema in table.entities.values()
-        for key in schema.keys.values()
-        for change in key_differences(schema, key, record)
+        for change in (
+            *(
+                each
+                for key in schema.keys.values()
+                for each in key_differences(schema, key, record)
+            ),
+            *(
+                each
+                for field in schema.unique
+                for each in unique_differences(schema, field, record)
+            ),
+        )
     ]
 
 
@@ -181,17 +208,11 @@ def _update(
     schema: EntitySchema,
     declared: Forms,
     before: Any = _WHATEVER,
-    *,
-    renamed: bool = False,
 ) -> dict[str, Any]:
-    """The request that records keys, if those `before` are still recorded.
-
-    `renamed`: no item has a previous tag any more.
-    """
+    """The request that records keys, if those `before` are still recorded, and the tag instead of a previous one."""
     table, attribute = schema.table, _attribute(schema)
     members = {table.tag: {"S": MARK}, attribute: to_wire(declared)}
-    if renamed:
-        members |= {_PREFIX + tag: to_wire({_RENAMED: schema.tag}) for tag in schema.tags[1:]}
+    members |= {_PREFIX + tag: to_wire({_RENAMED: schema.tag}) for tag in schema.tags[1:]}
     sets = [nodes.Set(nodes.Path((name,)), nodes.Literal(each)) for name, each in members.items()]
     request = {"TableName": table.name, "Key": _key(table), "UpdateExpression": update_of(sets)}
     return (
@@ -224,7 +245,25 @@ def forms(schema: EntitySchema) -> Forms:
     >>> forms(Order.__schema__)["primary"]
     {'PK': 'CUSTOMER#{customer_id: Text}', 'SK': 'ORDER#{number: Natural width=5}'}
     """
-    return {_name(key): _form(key) for key in schema.keys.values()}
+    return {**_declared_forms(schema)}
+
+
+def _declared_forms(schema: EntitySchema) -> Mapping[str, Form]:
+    keys = {_name(key): _form(key) for key in schema.keys.values()}
+    return {**keys, **{_unique_name(field): _unique_form(field) for field in schema.unique}}
+
+
+def _unique_name(field: Attr[Any]) -> str:
+    return f"unique {field.name}"
+
+
+def _unique_form(field: Attr[Any]) -> Form:
+    """How the marker of a unique value is composed, from which fields."""
+    parts = [
+        " ".join(filter(None, (f"{{{each.attribute}: {each.wire.code}", each.options.case))) + "}"
+        for each in (*field.unique_within, field)
+    ]
+    return {"marker": "#".join(parts)}
 
 
 def _name(key: BoundKey) -> str:
@@ -254,23 +293,50 @@ def key_differences(schema: EntitySchema, key: BoundKey, record: Item) -> list[s
             f"its new name, declare class {schema.entity.__name__}(…, tag={tag!r}), or was_tag={tag!r} and run "
             "store.rewrite"
             for tag in _undeclared(schema.table, record)
-            if key.index is None and from_wire(record[_PREFIX + tag]).get("primary") == _form(key)
+            if key.index is None
+            and _form(key) in _listed(from_wire(record[_PREFIX + tag]).get("primary"))
         ]
     if _RENAMED in recorded:
         return [f"its items have the tag {recorded[_RENAMED]!r} now"]
-    before = recorded.get(_name(key))
-    if before is None:
+    stored = _listed(recorded.get(_name(key)))
+    if not stored:
         return [f"{_title(key)} is new, and items written before have no entry in it"]
     previous = previous_form(schema, key)
-    if previous is not None and _merged(before, _form(previous)) is not None:
-        return []  # `was` is declared, so both are read
-    declared = _form(key)
+    read = [_form(each) for each in (key, previous) if each is not None]
     return [
-        f"{'its when=' if name == 'when' else f'attribute {name!r}'} of {_title(key)} "
-        f"was {before.get(name, 'nothing')}, and is declared as {declared.get(name, 'nothing')}"
+        difference
+        for form in stored
+        if all(_merged(form, each) is None for each in read)
+        for difference in _differences_of(form, read[0], _title(key), is_one_of=len(stored) > 1)
+    ]
+
+
+def unique_differences(schema: EntitySchema, field: Attr[Any], record: Item) -> list[str]:
+    """How the markers of a unique field differ from those recorded; empty if its items have them."""
+    recorded = _stored_forms(schema, record)
+    if recorded is None or _RENAMED in recorded:
+        return []  # the primary key tells
+    if _listed(recorded.get(_unique_name(field))) == [_unique_form(field)]:
+        return []
+    return [
+        f"{field.name!r} is declared unique, and items written without that are not found by it"
+    ]
+
+
+def _differences_of(before: Form, declared: Form, title: str, *, is_one_of: bool) -> list[str]:
+    was = "of some items is" if is_one_of else "was"
+    return [
+        f"{'its when=' if name == 'when' else f'attribute {name!r}'} of {title} "
+        f"{was} {before.get(name, 'nothing')}, and is declared as {declared.get(name, 'nothing')}"
         for name in {**before, **declared}
         if _grown(before.get(name, ""), declared.get(name, "")) is None
     ]
+
+
+def _listed(forms: Form | list[Form] | None) -> list[Form]:
+    if forms is None:
+        return []
+    return forms if isinstance(forms, list) else [forms]
 
 
 def _title(key: BoundKey) -> str:
@@ -322,16 +388,26 @@ def _merged(recorded: Form, declared: Form) -> Form | None:
 
 
 def _forms_to_store(schema: EntitySchema, record: Item) -> Forms:
-    """The keys that all items have once this program writes, too.
+    """The keys that items may have once this program writes, too.
 
-    An index that is new or has changed stays as it is recorded, until its items are rewritten.
+    An index that is new is left out until its items are rewritten.
     """
     recorded = _stored_forms(schema, record)
     if recorded is None:
         return forms(schema)
-    kept: dict[str, Form] = {}
-    for key in schema.keys.values():
-        before = recorded.get(_name(key))
-        if before is not None:
-            kept[_name(key)] = _merged(before, _form(key)) or before
+    kept: dict[str, Form | list[Form]] = {}
+    for name, form in _declared_forms(schema).items():
+        stored = _listed(recorded.get(name))
+        if stored:
+            joined = _joined(stored, form)
+            kept[name] = joined if len(joined) > 1 else joined[0]
     return kept
+
+
+def _joined(stored: list[Form], declared: Form) -> list[Form]:
+    """The stored forms and the declared one, which may be one of them with more values of an enum."""
+    for place, form in enumerate(stored):
+        merged = _merged(form, declared)
+        if merged is not None:
+            return [*stored[:place], merged, *stored[place + 1 :]]
+    return [*stored, declared]

@@ -139,6 +139,7 @@ class Reader:
             unique = unique_field(schema, frozenset(values))
             if unique is None:
                 raise
+            yield from self.records.check_unique(schema, unique)
             return (yield from get_by_unique_value(entity, unique, values, self.entity_of))
         request: dict[str, Any] = {"TableName": schema.table.name, "Key": key}
         if consistent:
