@@ -551,3 +551,54 @@ def test_a_member_that_is_not_a_text_is_refused_with_what_to_write(
     ranks.create_table()
     with pytest.raises(errors.UsageError, match=f"members are texts, so write {instead}"):
         ranks.zadd({member: 1})
+
+
+# Counting, and bounds
+
+
+def test_sets_that_have_a_member_are_counted(memory: Store) -> None:
+    one, two, three, out = (SortedSet(memory, name) for name in ("one", "two", "three", "out"))
+    one.create_table()
+    one.zadd({"a": 5, "b": -7})
+    two.zadd({"a": 100, "c": 0})
+    three.zadd({"a": 1, "b": 2})
+    assert out.zunionstore([one, two, three], aggregate="COUNT") == 3
+    assert out.zrange(0, -1, withscores=True) == [("c", 1), ("b", 2), ("a", 3)]
+    assert out.zinterstore({one: 2, three: Decimal("0.5")}, aggregate="count") == 2
+    assert out.zrange(0, -1, withscores=True) == [("a", Decimal("2.5")), ("b", Decimal("2.5"))]
+    assert one.zunion([two], aggregate="COUNT", withscores=True) == [("b", 1), ("c", 1), ("a", 2)]
+    assert one.zinter({two: -1}, aggregate="COUNT", withscores=True) == [("a", 0)]
+    with pytest.raises(errors.UsageError, match="SUM, MIN, MAX or COUNT"):
+        one.zunion([two], aggregate="AVG")
+
+
+def test_repeated_random_members_have_a_bound(memory: Store) -> None:
+    songs = SortedSet(memory, "songs")
+    songs.create_table()
+    songs.zadd({"a": 1, "b": 2})
+    assert set(songs.zrandmember(-1_000)) == {"a", "b"}
+    for count in (-1_000_001, -9 * 10**18):
+        with pytest.raises(errors.UsageError, match="give -1000000 or more"):
+            songs.zrandmember(count)
+
+
+def test_a_scan_of_a_small_sharded_set_is_one_page(memory: Store) -> None:
+    wide = SortedSet(memory, "wide", shards=8)
+    wide.create_table()
+    scores = {f"m{number}": Decimal(number) for number in range(20)}
+    wide.zadd(scores)
+    cursor, members = wide.zscan()
+    assert cursor == 0
+    assert dict(members) == scores
+    for count in (1, 3, 7, 19, 20, 21):
+        found: list[tuple[str, Any]] = []
+        following: Any = 0
+        pages = 0
+        while pages == 0 or following != 0:
+            following, members = wide.zscan(following, count=count)
+            assert len(members) <= count
+            found += members
+            pages += 1
+        assert dict(found) == scores
+        assert len(found) == 20
+        assert pages <= 20 // count + 9

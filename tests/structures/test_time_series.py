@@ -224,6 +224,11 @@ def test_gaps(memory: Store) -> None:
         (3, 5),
         (6, 8),
     ]
+    long = series.gaps("s", HOUR, NOW, NOW + timedelta(hours=8), at_least=2 * HOUR)
+    assert [(begin.hour - eight, end.hour - eight) for begin, end in long] == [(3, 5), (6, 8)]
+    assert series.gaps("s", HOUR, NOW, NOW + timedelta(hours=8), at_least=3 * HOUR) == []
+    with pytest.raises(UsageError, match="at_least"):
+        series.gaps("s", HOUR, NOW, NOW + timedelta(hours=8), at_least=-HOUR)
 
 
 # Buckets

@@ -57,6 +57,7 @@ Sets = Keys | Mapping["SortedSet[Any]", Number]
 Popped = tuple[str, str, Decimal] | None
 """The set's name, a member and its score; None if all sets are empty."""
 
+_MOST_REPEATED: Final = 1_000_000  # members that one zrandmember returns, if they may repeat
 _PAGE: Final = 100  # members of a scan, by default
 _RANK_ATTEMPTS: Final = 20  # while others change the member's score
 _LONGEST_POLL: Final = 0.5  # seconds between two polls of an empty set
@@ -256,11 +257,16 @@ class SortedSet(Structure[S]):
     def zrandmember(self, count: int | None = None, withscores: bool = False) -> Steps[Any]:
         """A random member, or None. Reads n; with ranks O(log n) for each.
 
-        `count`: returns a list of this many distinct members; a negative count returns members that may repeat.
+        `count`: returns a list of this many distinct members; a negative count returns members that may repeat,
+        up to a million.
         `withscores`: returns `(member, score)` pairs.
         """
         if count is None and withscores:
             raise UsageError("withscores needs a count")
+        if count is not None and count < -_MOST_REPEATED:
+            raise UsageError(
+                f"zrandmember({count}) would return {-count:,} members; give {-_MOST_REPEATED} or more, and call it again"
+            )
         size = yield from self._members.size()
         if count is not None and count < 0:
             ranks = random.choices(range(size), k=-count) if size else []
@@ -282,7 +288,7 @@ class SortedSet(Structure[S]):
         """The next cursor and some members, not ordered by score; cursor 0 starts, and 0 is returned at the end.
 
         A member that exists from the first call to the last is returned exactly once, whatever else changes.
-        `count`: how many to read, in one request; 100 by default. `match`: drops members that do not match
+        `count`: how many to read, 100 by default, in one request for each shard that is read. `match`: drops members that do not match
         a pattern (`*`, `?`, `[a-z]`). `score_cast_func`: converts scores.
         """
         return self._scan(cursor, match, count, score_cast_func)
@@ -447,9 +453,9 @@ class SortedSet(Structure[S]):
         """The members of this set or any of `keys`, in order. Reads all.
 
         `keys`: sets, or a mapping of sets to the factors of their scores. `aggregate`: "SUM", "MIN" or "MAX"
-        of a member's scores; SUM by default. `withscores`, `score_cast_func`: as of `zrange`.
+        of a member's scores, or "COUNT" of the sets that have it, each by its factor; SUM by default. `withscores`, `score_cast_func`: as of `zrange`.
         """
-        joined = union((yield from self._read(self._with_others(keys))), aggregate)
+        joined = union((yield from self._read(self._with_others(keys), aggregate)), aggregate)
         return _shaped(ordered(joined), withscores, score_cast_func)
 
     @operation
@@ -457,7 +463,9 @@ class SortedSet(Structure[S]):
         self, keys: Sets, aggregate: str | None = None, withscores: bool = False
     ) -> Steps[list[Any]]:
         """The members of this set and all of `keys`. Reads all. Options as of `zunion`."""
-        joined = intersection((yield from self._read(self._with_others(keys))), aggregate)
+        joined = intersection(
+            (yield from self._read(self._with_others(keys), aggregate)), aggregate
+        )
         return _shaped(ordered(joined), withscores)
 
     @operation
@@ -483,12 +491,18 @@ class SortedSet(Structure[S]):
 
         Reads all of them and this set; writes 1 for each member that changes, a hundred together.
         """
-        return (yield from self._replace(union((yield from self._read(keys)), aggregate)))
+        return (
+            yield from self._replace(union((yield from self._read(keys, aggregate)), aggregate))
+        )
 
     @operation
     def zinterstore(self, keys: Sets, aggregate: str | None = None) -> Steps[int]:
         """Make this set the intersection of others. Options and cost as of `zunionstore`."""
-        return (yield from self._replace(intersection((yield from self._read(keys)), aggregate)))
+        return (
+            yield from self._replace(
+                intersection((yield from self._read(keys, aggregate)), aggregate)
+            )
+        )
 
     @operation
     def zdiffstore(self, keys: Keys) -> Steps[int]:
@@ -675,14 +689,16 @@ class SortedSet(Structure[S]):
             return keys if self in keys else {self: 1, **keys}
         return [self, *keys]
 
-    def _read(self, keys: Sets) -> Steps[list[Scores]]:
-        """The current members of the sets, with weighted scores."""
+    def _read(self, keys: Sets, aggregate: str | None = None) -> Steps[list[Scores]]:
+        """The current members of the sets, with weighted scores; each score is 1 if they are counted."""
         sets = self._checked(keys)
         if not sets:
             raise UsageError("give at least one sorted set")
         all_scores: list[Scores] = []
         for source in sets:
             scores = dict((yield from source._members.all()))
+            if (aggregate or "").upper() == "COUNT":
+                scores = dict.fromkeys(scores, Decimal(1))
             if isinstance(keys, Mapping):
                 weight = score_of(keys[source])
                 scores = {member: EXACT.multiply(scores[member], weight) for member in scores}

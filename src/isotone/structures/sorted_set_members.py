@@ -89,6 +89,7 @@ _AGGREGATES: Final[dict[str, Callable[[Decimal, Decimal], Decimal]]] = {
     "SUM": EXACT.add,
     "MIN": min,
     "MAX": max,
+    "COUNT": EXACT.add,  # of scores that are 1 each, or the factor of their set
 }
 _STRIDE: Final = 100  # items that are read at once while members of one score are looked for
 _AT_ONCE: Final = 100  # members that one transaction changes
@@ -309,20 +310,26 @@ class Members:
     def scan(
         self, cursor: str, size: int, match: str | None
     ) -> Steps[tuple[list[Scored], str | None]]:
-        """The next members in the order of shards and bytes, and the next cursor; "" is the beginning."""
+        """The next members in the order of shards and bytes, and the next cursor; "" is the beginning.
+
+        Reads one shard after the other until it has read `size` members.
+        """
         matches = matcher(match)
         shard, _, rest = cursor.partition(".")
         if cursor and not (shard.isdecimal() and int(shard) < self.shards):
             raise InvalidCursor(f"{cursor!r} is not a cursor of this set; start again with 0")
         if self.has_expired():
             return [], None
-        at = int(shard or 0)
-        query = self._query(at)
-        page = yield from self.calls.page(query, size=size, cursor=rest or None)
-        members = [_scored(item) for item in page.items if matches(item.member)]
-        if page.cursor is not None:
-            return members, f"{at}.{page.cursor}"
-        return members, f"{at + 1}." if at + 1 < self.shards else None
+        members: list[Scored] = []
+        for at in range(int(shard or 0), self.shards):
+            page = yield from self.calls.page(self._query(at), size=size, cursor=rest or None)
+            members += [_scored(item) for item in page.items if matches(item.member)]
+            if page.cursor is not None:
+                return members, f"{at}.{page.cursor}"
+            size, rest = size - len(page.items), ""
+            if size == 0 and at + 1 < self.shards:
+                return members, f"{at + 1}."
+        return members, None
 
     def is_empty(self) -> Steps[bool]:
         """Whether there is no member. Reads one item of each shard until there is one."""
@@ -624,10 +631,10 @@ def ordered(scores: Scores) -> list[Scored]:
 
 
 def union(sets: Sequence[Scores], aggregate: str | None = None) -> Scores:
-    """All members of any of the sets, with the SUM, MIN or MAX of their scores."""
+    """All members of any of the sets, with the SUM, MIN or MAX of their scores; COUNT as of scores that count."""
     join = _AGGREGATES.get((aggregate or "SUM").upper())
     if join is None:
-        raise UsageError(f"aggregate is SUM, MIN or MAX, not {aggregate!r}")
+        raise UsageError(f"aggregate is SUM, MIN, MAX or COUNT, not {aggregate!r}")
     joined: Scores = {}
     for scores in sets:
         for member, score in scores.items():

@@ -21,6 +21,7 @@ from typing import Final
 from isotone.errors import UsageError
 from isotone.model import Stats, Steps, Table
 from isotone.structures import time_series_roll_ups as roll_ups
+from isotone.structures.arguments import require_non_negative
 from isotone.structures.shards import MergeOrder, Position, Stream, merged
 from isotone.structures.structure import Batches, S, Structure, iteration, operation
 from isotone.structures.time_series_points import (
@@ -277,9 +278,17 @@ class TimeSeries(Structure[S]):
 
     @operation
     def gaps(
-        self, series: str, every: timedelta, start: datetime, end: datetime
+        self,
+        series: str,
+        every: timedelta,
+        start: datetime,
+        end: datetime,
+        *,
+        at_least: timedelta | None = None,
     ) -> Steps[list[tuple[datetime, datetime]]]:
-        """The spans of whole windows without a point. Cost: as `summaries`."""
+        """The spans of whole windows without a point, if they are `at_least` so long. Cost: as `summaries`."""
+        if at_least is not None:
+            require_non_negative(at_least=at_least.total_seconds())
         spans: list[tuple[datetime, datetime]] = []
         for window in (yield from self._summaries(series, every, start, end, fill=True)):
             if window.count:
@@ -288,7 +297,9 @@ class TimeSeries(Structure[S]):
             if spans and spans[-1][1] == begin:
                 begin = spans.pop()[0]
             spans.append((begin, window.start + every))
-        return spans
+        if at_least is None:
+            return spans
+        return [(begin, over) for begin, over in spans if over - begin >= at_least]
 
     # Steps
 
