@@ -186,6 +186,17 @@ def test_concurrent_writers_are_noticed_by_the_version(store: isotone.Store) -> 
         store.put(page)
 
 
+def test_a_deleted_entity_with_a_version_can_be_created_again(store: isotone.Store) -> None:
+    page = store.put(Page(slug="home", text="a"))
+    with pytest.raises(AlreadyExists):
+        store.create(page)
+    store.delete(page)
+    assert store.create(page).revision == 2
+    with store.transaction() as tx:
+        tx.create(page.replace(slug="copy"))
+    assert store.get(Page, slug="copy") == page.replace(slug="copy", revision=3)
+
+
 def test_hooks_run_around_a_write(store: isotone.Store) -> None:
     seen = []
 

@@ -112,8 +112,8 @@ class Put(Write[E]):
             [
                 None if self.expected == "anything" else self._expectation(now),
                 expected_version(schema, self.entity.__dict__, now)
-                if "version" in schema.by_role
-                else None,
+                if "version" in schema.by_role and self.expected != "absence"
+                else None,  # where there is no item, any version is new
                 None if when is None else condition_node(schema, when),
                 self.further,
                 uniqueness.pins(schema, self.current) if self.reads else None,
