@@ -74,6 +74,7 @@ REWRITTEN: Final[frozenset[Kind]] = frozenset(
         "index_missing",
         "index_stale",
         "index_orphaned",
+        "marker_missing",
     }
 )
 """The kinds that end when the item is written again as the entity that it is read as."""

@@ -130,7 +130,7 @@ _ADVICE: Final[Mapping[Kind, str]] = {
     "index_orphaned": f"queries of {{name}} find these items, and must not; {_REWRITE} removes them",
     "undeclared_index": "declare an Index of {entity} that has {name}, or remove the attribute",
     "unknown_attribute": "declare a field for {name}, or remove the attribute",
-    "marker_missing": "nothing keeps others from taking these values of {name}; set them again by store.move",
+    "marker_missing": f"nothing keeps others from taking these values of {{name}}; {_REWRITE} reserves them",
     "marker_taken": "another item holds these values of {name}; change one of the two",
     "marker_orphaned": "nobody has these values of {name}, and nobody can take them; delete the markers",
 }
