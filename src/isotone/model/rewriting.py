@@ -28,9 +28,11 @@ import msgspec
 from isotone.clock import Clock
 from isotone.errors import (
     AlreadyExists,
+    Contended,
     InvalidItem,
     NotUnique,
     TransactionCanceledException,
+    TransactionFailed,
     UsageError,
     ValidationException,
 )
@@ -41,7 +43,7 @@ from isotone.model.steps import Call, Steps
 from isotone.model.undo_log import UndoLog
 from isotone.model.walking import Walk, WalkProgress
 from isotone.model.writing import uniqueness
-from isotone.model.writing.executor import execute
+from isotone.model.writing.executor import execute, execute_together
 from isotone.model.writing.rewrite import ChangeItem, Rewrite
 from isotone.model.writing.write import key_in, read_item, schema_of
 from isotone.values.json import item_from_wire
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 MARK: Final = "_rewriting"
 _EXAMPLES: Final = 5
 _ITEMS_A_PAGE: Final = 200  # after which the position is saved
+_WRITES_TOGETHER: Final = 20  # in one transaction, which takes 100 items
 
 # What a rewrite cannot correct by itself: only a function can.
 _KEPT: Final = NOTICES | {"unknown_attribute", "undeclared_index"}
@@ -275,11 +278,16 @@ class _Visiting:
             for write, *_ in writes:
                 write.log_ahead(now, self._log.add)
             self._log.sync()
-        for write, item, why in writes:
-            if self._options.dry_run:
-                self._note(write, item, why)
-            else:
-                yield from self._execute(write, item, why)
+        if self._options.dry_run:
+            for each in writes:
+                self._note(*each)
+            return
+        alone = [each for each in writes if not each[0].is_transaction]
+        together = [each for each in writes if each[0].is_transaction]
+        for start in range(0, len(together), _WRITES_TOGETHER):
+            yield from self._execute_together(together[start : start + _WRITES_TOGETHER])
+        for each in alone:
+            yield from self._execute(*each)
 
     def _kind_of(self, item: Item) -> EntitySchema | None:
         """The entity, or the kind of it, that an item is of; None for another one."""
@@ -307,6 +315,19 @@ class _Visiting:
             self._fail("invalid", item, str(error))
             return None
         return None if is_same and not claims_values else write
+
+    def _execute_together(self, writes: list[tuple[Rewrite, Item, _Kinds]]) -> Steps[None]:
+        """Execute some writes in one transaction; each by itself if it is refused."""
+        steps = execute_together([write for write, *_ in writes], self._clock)
+        try:
+            results = yield from _metered(steps, self._walk)
+        except (TransactionFailed, Contended, *_NOT_WRITTEN):
+            for each in writes:
+                yield from self._execute(*each)
+        else:
+            for each, is_rewritten in zip(writes, results, strict=True):
+                if is_rewritten:
+                    self._note(*each)
 
     def _execute(self, write: Rewrite, item: Item, kinds: _Kinds) -> Steps[None]:
         try:

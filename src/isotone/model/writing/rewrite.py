@@ -71,6 +71,8 @@ class Rewrite(Write[bool]):
     each attempt.
     """
 
+    reads = True
+
     def __init__(
         self,
         schema: EntitySchema,
@@ -113,6 +115,14 @@ class Rewrite(Write[bool]):
         if self._target is None or self._target[0] is not item:
             self._target = (item, _target_of(self.schema, item, self._change))
         return self._target[1]
+
+    @property
+    def is_transaction(self) -> bool:
+        """Whether it writes several items: then it can share a transaction with others at no cost."""
+        current = self.current
+        return self._claims_values or (
+            current is not None and key_in(self.schema, self.outcome(current)) != self.key
+        )
 
     def log_ahead(self, now: float, log: Log) -> None:
         """Log the first attempt, so that the lines of several items can reach the disk together."""
