@@ -165,6 +165,12 @@ def test_what_is_no_key_is_refused(store: isotone.Store) -> None:
             call()
 
 
+def test_an_entity_is_needed_where_it_is_written(store: isotone.Store) -> None:
+    for call in (store.put, store.create, store.refresh, lambda key: store.put_many([key])):
+        with pytest.raises(UsageError, match="is only a key; give the entity itself"):
+            call(at(1))  # type: ignore[operator]
+
+
 def test_async_calls_take_keys() -> None:
     async def talk() -> None:
         async with isotone.aconnect() as store:

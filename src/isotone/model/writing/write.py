@@ -332,7 +332,10 @@ def schema_of(target: Any) -> EntitySchema:
 
 
 def schema_of_instance(entity: Entity) -> EntitySchema:
-    """The schema of an entity; raises `UsageError` for a class."""
+    """The schema of an entity; raises `UsageError` for a class or a key."""
+    given: Any = entity
+    if given.__class__ is EntityKey:
+        raise UsageError(f"{given!r} is only a key; give the entity itself")
     try:
         return type(entity).__schema__
     except AttributeError:
