@@ -228,6 +228,34 @@ def test_values_of_a_field_that_became_unique_are_claimed(desk: Any) -> None:
     assert "'ann' is taken" in str(done.failures[0])
     with pytest.raises(NotUnique):
         desk.store.create(UniqueAccount(mail="d", name="bob"))
+    again = desk.store.rewrite(UniqueAccount)
+    assert (again.rewritten, again.conflicts) == (0, 1)
+
+
+@pytest.mark.parametrize("way", ["update", "put", "replace", "delete", "transaction"])
+def test_of_two_items_with_one_unique_value_either_can_be_changed(desk: Any, way: str) -> None:
+    desk.store.create_tables(Account.__schema__.table)
+    for mail in ("a", "b"):
+        desk.store.put(Account(mail=mail, name="ann"))
+    (failure,) = desk.store.rewrite(UniqueAccount).failures
+    mail = failure.key["PK"].removeprefix("ACCOUNT#")
+    change = UniqueAccount.name.set("bob")
+    if way == "update":
+        desk.store.update(UniqueAccount, change, mail=mail)
+    elif way == "put":
+        desk.store.put(UniqueAccount(mail=mail, name="bob"))
+    elif way == "replace":
+        desk.store.replace(UniqueAccount(mail=mail, name="bob"))
+    elif way == "delete":
+        desk.store.delete(UniqueAccount, mail=mail)
+    else:
+        with desk.store.transaction() as tx:
+            tx.update(UniqueAccount, change, mail=mail)
+            tx.put(UniqueAccount(mail="c", name="eve"))
+    assert desk.store.verify(UniqueAccount).is_clean
+    assert desk.store.rewrite(UniqueAccount).is_clean
+    with pytest.raises(NotUnique):
+        desk.store.create(UniqueAccount(mail="d", name="ann"))
 
 
 # Another tag, another key

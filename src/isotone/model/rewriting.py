@@ -262,7 +262,9 @@ class _Visiting:
         known = [(item, self._kind_of(item)) for item in items]
         own = [(item, schema) for item, schema in known if schema is not None]
         inspected = [self._inspector.inspect_as(schema, item, now) for item, schema in own]
-        unclaimed = yield from self._unclaimed([list(each.claims) for each in inspected])
+        unclaimed = yield from self._unclaimed(
+            [(item, list(each.claims)) for (item, _), each in zip(own, inspected, strict=True)]
+        )
         self._count("seen", len(own))
         writes: list[tuple[Rewrite, Item, _Kinds]] = []
         for (item, schema), (_, findings, _), is_unclaimed in zip(
@@ -340,13 +342,16 @@ class _Visiting:
             if is_rewritten:
                 self._note(write, item, kinds)
 
-    def _unclaimed(self, claims: list[list[str]]) -> Steps[list[bool]]:
-        """For each item, whether a marker of its unique values is missing. Cost: a read for each value."""
+    def _unclaimed(self, claims: list[tuple[Item, list[str]]]) -> Steps[list[bool]]:
+        """For each item, whether it lacks the marker of a unique value. Cost: a read for each value."""
         schema = self._schema
-        keys = [uniqueness.marker_key(schema, text) for texts in claims for text in texts]
+        keys = [uniqueness.marker_key(schema, text) for _, texts in claims for text in texts]
         markers = yield from fetch(schema.table, keys, consistent=True, count=self._walk.count)
-        found = iter(markers)
-        return [None in [next(found) for _ in texts] for texts in claims]
+        owners = iter([uniqueness.owner_in(marker) for marker in markers])
+        return [
+            [next(owners) for _ in texts] != [key_in(schema, item)] * len(texts)
+            for item, texts in claims
+        ]
 
     # Counting
 

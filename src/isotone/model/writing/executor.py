@@ -136,11 +136,22 @@ def _plan(write: Write[Any], now: float) -> Steps[list[Action]]:
     """The plan of a write; reads the item if planning needs it."""
     if write.is_seen or not write.reads:
         try:
-            return write.plan(now)
+            plan = write.plan(now)
+            return _owned(write, plan) if write.not_owned else plan
         except Unknown:
             pass
     write.saw((yield from read_item(write.schema, write.key)))
-    return write.plan(now)
+    plan = write.plan(now)
+    return _owned(write, plan) if write.not_owned else plan
+
+
+def _owned(write: Write[Any], plan: list[Action]) -> list[Action]:
+    """The plan without the deletion of markers that belong to other items."""
+    return [
+        each
+        for each in plan
+        if each.kind != "Delete" or each.members["Key"] not in write.not_owned
+    ]
 
 
 def _check_distinct(writes: Sequence[Write[Any]], plans: Sequence[Sequence[Action]]) -> None:
@@ -219,6 +230,8 @@ def _failure(
         if action is plan[0]:
             write.saw(item)
             return None  # the other actions were planned from the same item
+        if action.kind == "Delete" and uniqueness.is_marker(action.members["Key"]):
+            write.not_owned += (action.members["Key"],)
     if conditions:
         write.is_seen = False
     return None

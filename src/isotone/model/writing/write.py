@@ -65,7 +65,8 @@ class Write(ABC, Generic[R]):
 
     `reads`: the item must be read before the write can be planned. `current` is the item as last read, if
     `is_seen`. A transaction adds conditions: `further` on the item, and `at_target` on what is stored under
-    the key that the item moves to. `otherwise` creates the error for a condition that is false.
+    the key that the item moves to. `otherwise` creates the error for a condition that is false. `not_owned` are keys
+    of markers that belong to other items, though this one has their values: it cannot release them.
     """
 
     schema: EntitySchema
@@ -76,6 +77,7 @@ class Write(ABC, Generic[R]):
     otherwise: Callable[[Any], WriteRefused] | None = None
     at_target: nodes.ConditionNode | None = None
     returned: Returned | None = None
+    not_owned: tuple[Item, ...] = ()
 
     _key: Item
     _now: float
