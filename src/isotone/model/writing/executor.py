@@ -148,9 +148,7 @@ def _plan(write: Write[Any], now: float) -> Steps[list[Action]]:
 def _owned(write: Write[Any], plan: list[Action]) -> list[Action]:
     """The plan without the deletion of markers that belong to other items."""
     return [
-        each
-        for each in plan
-        if each.kind != "Delete" or each.members["Key"] not in write.not_owned
+        each for each in plan if each.kind != "Delete" or each.members["Key"] not in write.not_owned
     ]
 
 
