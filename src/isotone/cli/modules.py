@@ -115,7 +115,8 @@ def _table_of(found: object) -> isotone.Table | None:
 def connect_store(address: str, table_prefix: str) -> Iterator[Store]:
     """Open a store for a walk over a whole table, for the length of the block.
 
-    Of a file, which must exist, only a part is mapped into memory, or the walk would map it all.
+    Of a file, which must exist, only a part is mapped into memory, or the walk would map it all. Its writes do not wait
+    for the disk: a power cut takes back the last ones together with the saved position.
     """
     if "://" in address or address == MEMORY:
         with isotone.connect(address, table_prefix=table_prefix) as store:
@@ -124,7 +125,7 @@ def connect_store(address: str, table_prefix: str) -> Iterator[Store]:
     if not Path(address).exists():
         raise UsageError(f"there is no file {address}")
     with (
-        isotone.open(address, memory_map=_WALK_MAP) as database,
+        isotone.open(address, durability="process", memory_map=_WALK_MAP) as database,
         isotone.connect(database, table_prefix=table_prefix) as store,
     ):
         yield store
