@@ -195,6 +195,15 @@ def test_a_sparse_index_of_what_is_not_deleted() -> None:
             join()
 
 
+def test_an_index_without_a_name_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"write Index\('GSI1', …\)"):
+
+        class Row(Entity, table=Table("rows", indexes={"GSI1": Global("A", "B")})):
+            status: Attr[str] = field()
+            primary = Key("ROW", status).sort("ROW")
+            by_status = Index("GSI1", "S", status).sort().was(Index(status).sort())  # type: ignore[arg-type] # the test
+
+
 def test_what_is_not_a_condition_is_refused_with_what_to_write() -> None:
     flag: Any = field()
     flag.__set_name__(Entity, "deleted")

@@ -106,6 +106,10 @@ class Index(Key):
         separator: str = readable.SEPARATOR,
     ) -> None:
         super().__init__(*partition, separator=separator)
+        if not isinstance(index, str):
+            raise UsageError(
+                "Index(…) begins with the name of an index of the table; write Index('GSI1', …), then the parts of its key"
+            )
         if when is not None and not isinstance(when, Condition):
             raise UsageError(_not_a_condition(index, when))
         self.index = index
