@@ -21,8 +21,9 @@ from isotone.model.reading.queries import Found, Read, decoded, owner_of
 from isotone.model.reading.reader import Reader
 from isotone.model.steps import Steps, Together
 from isotone.model.trees import conjunction, present, unchanged
+from isotone.model.writing.change_validation import validated
 from isotone.model.writing.saving import Delete
-from isotone.model.writing.updates import Update, validated
+from isotone.model.writing.updates import Update
 from isotone.model.writing.write import Write, condition_node, place_of
 
 if TYPE_CHECKING:

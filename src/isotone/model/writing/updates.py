@@ -13,9 +13,8 @@ A move deletes the item under its key and puts it under another, in one transact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
 from isotone.codec.ids import id_at
 from isotone.errors import (
@@ -31,19 +30,18 @@ from isotone.model.declaring.changes import (
     Add,
     Change,
     Compute,
-    Discard,
-    Extend,
     Remove,
     Set,
     SetDefault,
 )
-from isotone.model.declaring.conditions import Condition, place_in
+from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.table import VERSION_ATTRIBUTE
 from isotone.model.declaring.wire import present_type
 from isotone.model.expiry import alive, is_missing
 from isotone.model.trees import absent, conjunction, equal, present, update_of
 from isotone.model.writing import headroom, uniqueness
+from isotone.model.writing.change_validation import validated
 from isotone.model.writing.derivation import (
     Derived,
     Known,
@@ -90,13 +88,13 @@ R = TypeVar("R")
 E = TypeVar("E", bound="Entity")
 
 
-class _Changing(Write[R]):
+class _ChangesWrite(Write[R]):
     """A write of changes to an entity, given as the entity or as its class and key."""
 
     may_move: ClassVar[bool] = False
     _sources: frozenset[str] = frozenset()
-    _now: float
-    _after: Item | None = None
+    _now: float  # of the plan
+    _after: Item | None = None  # the item as the plan leaves it, if this is known
 
     def __init__(
         self,
@@ -123,11 +121,9 @@ class _Changing(Write[R]):
     def prepare(self) -> None:
         given = self.schema.entity.before_update(self._given)
         self._changes = changes = validated(self.schema, given, may_move=self.may_move)
-        for change in changes:
-            if change.__class__ is Compute:
-                self._changes = [_with_known(each, self._identity) for each in changes]
-                self._sources = _sources(self._changes)
-                break
+        if Compute in map(type, changes):
+            self._changes = [_with_known(each, self._identity) for each in changes]
+            self._sources = _sources(self._changes)
 
     def _all_changes(self) -> list[Change]:
         """The given changes, and those of the version and the update time."""
@@ -169,9 +165,8 @@ class _Changing(Write[R]):
 
     def saw(self, item: Item | None) -> None:
         super().saw(item)
-        if (
-            item is not None and self.schema.has_kinds
-        ):  # its indexes and computed fields are those of its kind
+        # Its indexes and computed fields are those of its kind.
+        if item is not None and self.schema.has_kinds:
             self.schema = self.schema.kind_of(item) or self.schema
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
@@ -183,61 +178,68 @@ class _Changing(Write[R]):
         return NotFound(f"{described(self.schema, self.key)} does not exist")
 
 
-class Update(_Changing[E]):
+class Update(_ChangesWrite[E]):
     """Change some fields of an entity."""
 
     def plan(self, now: float) -> list[Action]:
         self._now = now
         changes = self._all_changes()
-        return self._plan_from_item(changes) if self.is_seen else [self._plan_unread(changes)]
+        if self.is_seen:
+            return self._plan_from_item(changes)
+        return [self._plan_without_item(changes)]
 
     # Without reading
 
-    def _plan_unread(self, changes: Sequence[Change]) -> Action:
-        if self.schema.unique and _touches_unique_values(self.schema, changes):
+    def _plan_without_item(self, changes: Sequence[Change]) -> Action:
+        """The write, if all that it needs is known; otherwise raises `Unknown`."""
+        if _touches_unique_values(self.schema, changes):
             raise Unknown("the unique values to release")
         if self.schema.has_special_kinds:
             raise Unknown("the kind of the item")
         known = Known(self._known_values(changes))
         derived = derive(self.schema, known, changes)
         version = self.schema.version
-        further = equal(VERSION_ATTRIBUTE, {"N": str(version)}) if version > 1 else None
+        own = equal(VERSION_ATTRIBUTE, {"N": str(version)}) if version > 1 else None
         if known.used:
-            further = conjunction([further, *self._readable(changes, derived, known)])
+            own = conjunction([own, *self._key_conditions(changes, derived, known)])
         if self._sources:
-            further = conjunction([further, *self._sources_stored()])
-        return self._update(changes, derived, known, further)
+            own = conjunction([own, *self._source_conditions()])
+        headroom.watch(self.schema, known)
+        return self._update_action(changes, derived, self._condition(own))
 
-    def _sources_stored(self) -> list[nodes.ConditionNode]:
-        """The conditions that no key holds a value that the database computes with: else the item must be read."""
-        fields, keys_with = self.schema.fields, self.schema.keys_with
-        return [
-            nodes.Or((present(fields[name].attribute), nodes.And(tuple(map(absent, keys)))))
-            if len(keys := keys_with(name)) > 1
-            else nodes.Or((present(fields[name].attribute), absent(keys[0])))
-            for name in sorted(self._sources)
-            if keys_with(name)
-        ]
-
-    def _readable(
+    def _key_conditions(
         self, changes: Sequence[Change], derived: Derived, known: Known
     ) -> list[nodes.ConditionNode]:
-        """The conditions that no key holds what the update does not know: else the item must be read.
+        """Conditions that refuse the write if an index key holds a value that the plan does not know.
 
-        A removed key must not be the only place of an unchanged value; and a value that is absent for the
-        caller's condition must not be in a key.
+        Such a value is unchanged and has no attribute, and its key is removed; or the caller's condition says
+        that its attribute is missing. After the refusal the item is read.
         """
         schema = self.schema
         conditions: list[nodes.ConditionNode] = []
         if derived.removed:
-            settled = _names(changes) | self._identity.keys() | schema.computations.keys()
+            written = _names(changes) | self._identity.keys() | schema.computations.keys()
             for name, fields in fields_by_key(schema).items():
-                unsettled = fields - settled if name in derived.removed else ()
-                if unsettled:
-                    there = [present(schema.fields[each].attribute) for each in sorted(unsettled)]
+                unchanged = fields - written if name in derived.removed else ()
+                if unchanged:
+                    there = [present(schema.fields[each].attribute) for each in sorted(unchanged)]
                     conditions.append(nodes.Or((absent(name), nodes.And(tuple(there)))))
         for name in sorted(self._absent_by_condition(changes) & known.used):
             conditions += [absent(key) for key in schema.keys_with(name)]
+        return conditions
+
+    def _source_conditions(self) -> list[nodes.ConditionNode]:
+        """Conditions that refuse the write if only an index key holds a value that the database computes with.
+
+        After the refusal the item is read.
+        """
+        schema = self.schema
+        conditions: list[nodes.ConditionNode] = []
+        for name in sorted(self._sources):
+            in_no_key = conjunction([absent(key) for key in schema.keys_with(name)])
+            if in_no_key is not None:
+                there = present(schema.fields[name].attribute)
+                conditions.append(nodes.Or((there, in_no_key)))
         return conditions
 
     def _absent_by_condition(self, changes: Sequence[Change]) -> set[str]:
@@ -276,48 +278,55 @@ class Update(_Changing[E]):
             before = values_of(schema, current)
             markers = uniqueness.changes(schema, self.key, before, known, self._now)
         if item is not current:
-            self._check_upgraded(current)
-            self._after = rewritten(schema, after)
-            return [self._replace(self._after, current), *markers]
-        settled, lost = self._settled(changes, derived, item, after)
-        self._after = {**after, **settled[1].attributes}
-        for name in settled[1].removed:
+            return [self._rewrite(after, current), *markers]
+        settled = self._settled(changes, derived, item, after)
+        self._after = {**after, **settled.derived.attributes}
+        for name in settled.derived.removed:
             self._after.pop(name, None)
-        used = current.keys() | after.keys()
-        if not markers:
-            used = self._used(known.used | lost, changes, current)
-            if self._sources:
-                used |= self._attributes_of_sources(current)
-        return [self._update(*settled, known, pins(schema, current, used | touched)), *markers]
+        if markers:
+            used = current.keys() | after.keys()
+        else:
+            used = self._attributes_used(known.used | settled.lost, changes, current)
+            used |= self._attributes_of_sources(current)
+        headroom.watch(schema, known)
+        condition = self._condition(pins(schema, current, used | touched))
+        return [self._update_action(settled.changes, settled.derived, condition), *markers]
 
     def _settled(
         self, changes: Sequence[Change], derived: Derived, item: Item, after: Item
-    ) -> tuple[tuple[Sequence[Change], Derived], set[str]]:
-        """The changes where values are only in keys: such a value is written if it is built upon, or if its keys go.
+    ) -> _Settled:
+        """What to write, if index keys are the only places of some values.
 
-        Also the fields whose keys go.
+        The database does not find such a value, so a change that builds on one is replaced by its result. If
+        the last key with the value is removed, the value is written as an attribute.
         """
         schema = self.schema
         removed = derived.removed - schema.unread_keys(after).keys()
         attributes = derived.attributes
-        held = schema.held_by_keys(item).keys() - self._identity.keys()
-        lost: set[str] = set()
-        if held:
-            final = {name: value for name, value in item.items() if name not in removed}
-            still = schema.held_by_keys({**final, **attributes}).keys()
-            lost = held - still - _names(changes)
-            built_upon = {
-                change.field.name
-                for change in changes
-                if not change.is_known and held & _built_upon(change)
-            }
-            changes = [change for change in changes if change.field.name not in built_upon]
-            names = {schema.fields[name].attribute for name in lost | built_upon}
-            attributes = attributes | {name: after[name] for name in names & after.keys()}
-            removed |= names - after.keys()
-        return (changes, Derived(attributes, removed)), lost
+        only_in_keys = schema.held_by_keys(item).keys() - self._identity.keys()
+        if not only_in_keys:
+            return _Settled(changes, Derived(attributes, removed), set())
+        remaining = {name: value for name, value in item.items() if name not in removed}
+        still_in_keys = schema.held_by_keys({**remaining, **attributes}).keys()
+        lost = only_in_keys - still_in_keys - _names(changes)
+        replaced = {
+            change.field.name
+            for change in changes
+            if not change.is_known and only_in_keys & _built_upon(change)
+        }
+        names = {schema.fields[name].attribute for name in lost | replaced}
+        return _Settled(
+            [change for change in changes if change.field.name not in replaced],
+            Derived(
+                attributes | {name: after[name] for name in names & after.keys()},
+                removed | (names - after.keys()),
+            ),
+            lost,
+        )
 
-    def _used(self, names: set[str], changes: Sequence[Change], current: Item) -> set[str]:
+    def _attributes_used(
+        self, names: set[str], changes: Sequence[Change], current: Item
+    ) -> set[str]:
         """The attributes that have the values of these fields, unless another condition covers them."""
         schema = self.schema
         implied = self._known_values(changes).keys() | schema.computations.keys()
@@ -342,53 +351,43 @@ class Update(_Changing[E]):
 
     # Requests
 
-    def _update(
-        self,
-        changes: Sequence[Change],
-        derived: Derived,
-        known: Known,
-        further: nodes.ConditionNode | None,
-    ) -> Action:
-        headroom.watch(self.schema, known)
-        return self._update_action(
-            changes, derived.attributes, derived.removed, self._condition(further)
-        )
-
     def _update_action(
-        self,
-        changes: Sequence[Change],
-        attributes: Item,
-        removed: frozenset[str],
-        condition: nodes.ConditionNode | None,
+        self, changes: Sequence[Change], derived: Derived, condition: nodes.ConditionNode | None
     ) -> Action:
         actions = [change.action() for change in changes]
-        if attributes:
+        if derived.attributes:
             actions += [
                 nodes.Set(nodes.Path((name,)), nodes.Literal(value))
-                for name, value in attributes.items()
+                for name, value in derived.attributes.items()
             ]
-        if removed:
-            actions += [nodes.Remove(nodes.Path((name,))) for name in sorted(removed)]
+        if derived.removed:
+            actions += [nodes.Remove(nodes.Path((name,))) for name in sorted(derived.removed)]
         update = update_of(actions)
         return action(
             "Update", self.schema, self._explain, condition, Key=self._key, UpdateExpression=update
         )
 
-    def _replace(self, item: Item, current: Item) -> Action:
-        """Put the whole item, if an older version of the entity wrote it."""
-        headroom.watch(self.schema, self.schema.from_item(item).__dict__)
-        same = as_it_was(self.schema, current)
-        condition = conjunction(
-            [exists(self.schema, self._now), *self._callers_conditions(current), same]
-        )
-        return action("Put", self.schema, self._explain, condition, Item=item)
-
-    def _condition(self, further: nodes.ConditionNode | None) -> nodes.ConditionNode | None:
+    def _rewrite(self, after: Item, current: Item) -> Action:
+        """Put the whole item in the present version: an older version of the entity wrote it."""
         schema = self.schema
-        if self.entity is None and self.when is None and self.further is None and further is None:
+        self._check_upgraded(current)
+        self._after = item = rewritten(schema, after)
+        headroom.watch(schema, schema.from_item(item).__dict__)
+        same = as_it_was(schema, current)
+        condition = conjunction(
+            [exists(schema, self._now), *self._callers_conditions(current), same]
+        )
+        return action("Put", schema, self._explain, condition, Item=item)
+
+    def _condition(self, own: nodes.ConditionNode | None) -> nodes.ConditionNode | None:
+        """The condition of the update; `own` is the plan's part of it."""
+        schema = self.schema
+        if self.entity is None and self.when is None and self.further is None and own is None:
             return exists(schema, self._now)
-        alone = schema.stored if "expires" not in schema.by_role else (exists(schema, self._now),)
-        return conjunction([*alone, *self._callers_conditions(), further])
+        must_exist = (
+            schema.stored if "expires" not in schema.by_role else (exists(schema, self._now),)
+        )
+        return conjunction([*must_exist, *self._callers_conditions(), own])
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
         if (
@@ -407,8 +406,16 @@ class Update(_Changing[E]):
         if item is not None:
             owner = owner_of(schema, item) if schema.has_kinds else schema
             found = owner.from_invalid_item(item, require_all_fields=True)
-        changed: E = found  # no cast, which is a call
+        changed: E = found  # typed without cast(), which would be a call
         return changed
+
+
+class _Settled(NamedTuple):
+    """The changes and the derived attributes to write, and the fields whose last keys are removed."""
+
+    changes: Sequence[Change]
+    derived: Derived
+    lost: set[str]
 
 
 class Touch(Update[E]):
@@ -449,15 +456,13 @@ class Upsert(Update[E]):
 
     def plan(self, now: float) -> list[Action]:
         self._now = now
-        if not self.is_seen:
-            return [self._plan_blind()]
-        if is_missing(self.schema, self.current, now):
+        if self.is_seen and is_missing(self.schema, self.current, now):
             return self._plan_new()
         return super().plan(now)
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
         if not self.is_seen:
-            return None  # the stored item has expired, so a new one is created
+            return None  # whatever the condition refused, the item must be read
         is_gone = is_missing(self.schema, item, self._now)
         if is_gone != is_missing(self.schema, self.current, self._now):
             return None
@@ -465,29 +470,25 @@ class Upsert(Update[E]):
 
     # Without reading
 
-    def _plan_blind(self) -> Action:
+    def _plan_without_item(self, changes: Sequence[Change]) -> Action:
         schema = self.schema
         if schema.unique or schema.version > 1 or self.when is not None:
             raise Unknown("whether there is an item")
         if schema.has_kinds or schema.base is not None:
             raise Unknown("the kind of the item")
-        changes = self._all_changes()
         known = Known(self._known_values(changes))
         derived = derive(schema, known, None)
         headroom.watch(schema, known)
-        return self._update_action(
-            [*changes, *self._initial(changes)],
-            {**derived.attributes, **schema.marks},
-            derived.removed,
-            conjunction(
-                [
-                    alive(schema, self._now),
-                    schema.no_newer,
-                    *(self._readable(changes, derived, known) if known.used else ()),
-                    *self._sources_stored(),
-                ]
-            ),
+        condition = conjunction(
+            [
+                alive(schema, self._now),
+                schema.no_newer,
+                *(self._key_conditions(changes, derived, known) if known.used else ()),
+                *self._source_conditions(),
+            ]
         )
+        marked = Derived({**derived.attributes, **schema.marks}, derived.removed)
+        return self._update_action([*changes, *self._initial(changes)], marked, condition)
 
     def _initial(self, changes: Sequence[Change]) -> list[Change]:
         """The changes that set the key's fields and the defaults of a new entity."""
@@ -549,7 +550,7 @@ class Upsert(Update[E]):
         return [action("Put", schema, self._explain, condition, Item=item), *markers]
 
 
-class Move(_Changing[E]):
+class Move(_ChangesWrite[E]):
     """Delete an item under its key and put it under another."""
 
     reads = True
@@ -629,7 +630,7 @@ def unkeyed(schema: EntitySchema, item: Item, changes: Sequence[Change]) -> Item
 
 
 def _must_be_read(schema: EntitySchema, item: Item) -> bool:
-    """Whether an update needs the item: it has an older version, or values that are only in its keys."""
+    """Whether an update needs the item: it has an older version, values only in its keys, or unreadable keys."""
     return (
         schema.upgraded(item) is not item
         or not schema.held_by_keys(item).keys() <= schema.identity.keys()
@@ -687,170 +688,3 @@ def _touches_unique_values(schema: EntitySchema, changes: Sequence[Change]) -> b
         fields.add(schema.by_role["expires"].name)
     # A computed field may follow from any change.
     return bool(fields & (_names(changes) | schema.computations.keys()))
-
-
-# Which changes are allowed
-
-
-_NEITHER_NUMBER_NOR_SET: Final = (str, bytes, list, tuple)
-
-
-def validated(
-    schema: EntitySchema, changes: Sequence[Change], *, may_move: bool = False
-) -> list[Change]:
-    """The changes with validated values; raises `UsageError` for an invalid change.
-
-    `may_move` allows changes of the primary key.
-    """
-    if not changes:
-        raise UsageError(
-            f"no change was given; write one such as {schema.tag}.{_changeable(schema)}.set(…)"
-        )
-    for change in changes:
-        if type(change) not in _VALIDATE:
-            raise UsageError(
-                f"{change!r} is not a change; write one such as {schema.tag}.{_changeable(schema)}.set(…)"
-            )
-        _check_field(schema, change, may_move)
-    if len(changes) > 1:
-        _check_overlap(changes)
-    return [_VALIDATE[type(change)](schema, change) for change in changes]
-
-
-def _changeable(schema: EntitySchema) -> str:
-    """A field that an update may change, for a message; any field if there is none."""
-    names = [
-        name
-        for name, field in schema.fields.items()
-        if field.why_fixed is None and name not in schema.identity
-    ]
-    return (names or [*schema.fields])[0]
-
-
-def _check_field(schema: EntitySchema, change: Change, may_move: bool) -> None:
-    field = change.field
-    if field.name not in schema.fields or schema.fields[field.name] is not field:
-        raise UsageError(f"{field.name!r} is not a field of {schema.tag}")
-    if field.why_fixed is not None and not (field.options.read_only and type(change) is SetDefault):
-        raise UsageError(f"field {field.name!r} cannot be changed: {field.why_fixed}")
-    if not may_move and field.name in schema.identity:
-        raise UsageError(
-            f"field {field.name!r} is part of the primary key of {schema.tag}, which cannot be changed "
-            f"in place; store.move({schema.tag}, {schema.tag}.{field.name}.set(…), …) moves the item "
-            "in one transaction"
-        )
-
-
-def _check_overlap(changes: Sequence[Change]) -> None:
-    """Refuse two changes of the same or of overlapping paths, as DynamoDB does."""
-    for place, one in enumerate(changes):
-        for other in changes[:place]:
-            shorter = min(len(one.path), len(other.path))
-            if one.field is other.field and one.path[:shorter] == other.path[:shorter]:
-                raise UsageError(f"field {one.field.name!r} is changed twice in one update")
-
-
-def _set(schema: EntitySchema, change: Set) -> Change:
-    if change.path:
-        return _set_inside(schema, change)
-    value = schema.validator.one(change.field.name, change.value)
-    if value is None or value == set():
-        return _removal(schema, change.field)
-    return replace(change, value=value)
-
-
-def _set_inside(schema: EntitySchema, change: Set) -> Change:
-    place = change.field.place(change.path)
-    name = place_in(change.field, change.path)
-    if place.is_computed:
-        raise UsageError(f"{name} cannot be set: it is computed from the others")
-    if place.annotation is Any:
-        return change
-    return replace(change, value=schema.validator.inside(name, place, change.value))
-
-
-def _compute(schema: EntitySchema, change: Compute) -> Change:
-    for field in change.sources():
-        if schema.fields.get(field.name) is not field:
-            raise UsageError(
-                f"{field.name!r} in the new value of {change.field.name!r} is not a field of {schema.tag}; the "
-                "database computes with the fields of one item"
-            )
-    return change
-
-
-def _set_default(schema: EntitySchema, change: SetDefault) -> Change:
-    if change.path:
-        return change
-    return replace(change, value=schema.validator.one(change.field.name, change.value))
-
-
-def _remove(schema: EntitySchema, change: Remove) -> Change:
-    if not change.path:
-        return _removal(schema, change.field)
-    if change.field.place(change.path).is_required:
-        name = place_in(change.field, change.path)
-        raise UsageError(
-            f"{name} cannot be removed: what it is in requires it; set it to another value"
-        )
-    return change
-
-
-def _extend(schema: EntitySchema, change: Extend) -> Change:
-    if isinstance(change.values, str | bytes | Mapping):
-        raise UsageError(
-            f"field {change.field.name!r}: append and prepend take a list, not {change.values!r}; "
-            "write a list of one element"
-        )
-    field = change.field
-    if change.path or field.wire.python is not list:
-        return change
-    place = field.place((0,))
-    if place.annotation is Any:
-        return change
-    inside = schema.validator.inside
-    values = [inside(f"{field.name}[{n}]", place, each) for n, each in enumerate(change.values)]
-    return replace(change, values=values)
-
-
-def _add_or_discard(schema: EntitySchema, change: Add | Discard) -> Change:
-    if change.value == set():
-        raise UsageError(
-            f"field {change.field.name!r}: an empty set changes nothing; leave the change out"
-        )
-    if isinstance(change.value, _NEITHER_NUMBER_NOR_SET):
-        raise UsageError(
-            f"field {change.field.name!r}: add takes a number or a set, and discard a set, not "
-            f"{change.value!r}; write a set of one member, .append([…]) for a list, or .set(…)"
-        )
-    if change.path:
-        code = change.field.wire_at(change.path).code
-        if code not in (None, "N", "SS", "NS", "BS"):
-            name = place_in(change.field, change.path)
-            raise UsageError(
-                f"{name} is stored as {code}, and add takes a number or a set; write .set(…)"
-            )
-    return change
-
-
-def _removal(schema: EntitySchema, field: Attr[Any]) -> Change:
-    """The change that clears a field: removal, or NULL if a missing attribute would mean the default."""
-    absent = schema.absent(field)
-    if absent == set() or (absent is None and schema.is_optional(field)):
-        return Remove(field)
-    if schema.is_optional(field):
-        return Set(field, None)
-    raise UsageError(
-        f"field {field.name!r} cannot be removed: every {schema.tag} has one; set it to another value"
-    )
-
-
-_VALIDATE: Final[Mapping[type[Change], Callable[[EntitySchema, Any], Change]]] = {
-    Set: _set,
-    Compute: _compute,
-    SetDefault: _set_default,
-    Remove: _remove,
-    Extend: _extend,
-    Add: _add_or_discard,
-    Discard: _add_or_discard,
-}
