@@ -18,7 +18,7 @@ from isotone.operations.action import Answer, action
 from isotone.operations.binding import Binding, Parameters, checker
 from isotone.operations.capacity import Meter, add_capacity, collections_metrics
 from isotone.operations.item_validation import requested_key
-from isotone.operations.items import shown
+from isotone.operations.items import item_in_response
 from isotone.operations.legacy import refuse_repeated_names
 from isotone.operations.members import (
     AttributeMap,
@@ -129,7 +129,7 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer:
                 room -= size
                 meter.read(size, consistent=bool(entry.consistent_read))
                 if record is not None:
-                    items.append(shown(record, projection))
+                    items.append(item_in_response(record, projection))
     add_capacity(answer, request.return_consumed_capacity, meters)
     return answer
 

@@ -93,7 +93,7 @@ class UpdateItem(Structure, frozen=True):
 
 
 class DeleteItem(Structure, frozen=True):
-    """Remove one item by its key."""
+    """Delete one item by its key."""
 
     table_name: TableName
     key: AttributeMap
@@ -129,7 +129,8 @@ _check_update: Final = checker(
         filters=("expected",),
     )
 )
-# Most requests have none of these: to compare them once takes less time than to check each.
+# Most puts, deletes and reads have none of these: to compare them once takes less time than to check each.
+# An UpdateItem has an expression, so it has no such shortcut.
 _WRITE_OPTIONS: Final = (
     "condition_expression",
     "conditional_operator",
@@ -138,12 +139,12 @@ _WRITE_OPTIONS: Final = (
     "expression_attribute_values",
     "return_values",
 )
-_options_of: Final = attrgetter(*_WRITE_OPTIONS)
-_NO_OPTIONS: Final = (None,) * len(_WRITE_OPTIONS)
-_get_options_of: Final = attrgetter(
+_write_options_of: Final = attrgetter(*_WRITE_OPTIONS)
+_NO_WRITE_OPTIONS: Final = (None,) * len(_WRITE_OPTIONS)
+_read_options_of: Final = attrgetter(
     "projection_expression", "expression_attribute_names", "attributes_to_get"
 )
-_NO_GET_OPTIONS: Final = (None, None, None)
+_NO_READ_OPTIONS: Final = (None, None, None)
 
 
 @action("PutItem", grouped=True)
@@ -158,12 +159,12 @@ def put_item(engine: Engine, request: PutItem) -> Answer:
         change = put_change(
             table, item, size, matches, request.return_values_on_condition_check_failure
         )
-        return _execute(engine, request, change)
+        return _execute_and_answer(engine, request, change)
 
 
 @action("DeleteItem", grouped=True)
 def delete_item(engine: Engine, request: DeleteItem) -> Answer:
-    """Delete an item; not an error if it does not exist."""
+    """Delete one item by its key; not an error if it does not exist."""
     binding, matches = _condition_of(request)
     with engine.writing:
         table = open_table(engine, request.table_name)
@@ -172,19 +173,7 @@ def delete_item(engine: Engine, request: DeleteItem) -> Answer:
         change = delete_change(
             table, request.key, matches, request.return_values_on_condition_check_failure
         )
-        return _execute(engine, request, change)
-
-
-def _execute(engine: Engine, request: PutItem | DeleteItem, change: Change) -> Answer:
-    """Execute a put or a delete; returns the members of the response that the request asks for."""
-    meter = None if request.return_consumed_capacity is None else meter_for(request)
-    old, _ = execute(engine, change, meter)
-    answer: dict[str, Any] = {}
-    if old is not None and request.return_values == "ALL_OLD":
-        answer["Attributes"] = msgspec.Raw(body_of(old))
-    if meter is not None or request.return_item_collection_metrics is not None:
-        _add_metrics(answer, engine, change, request, meter)
-    return answer
+        return _execute_and_answer(engine, request, change)
 
 
 @action("UpdateItem", grouped=True)
@@ -197,7 +186,6 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
         update = legacy.attribute_updates(request.attribute_updates)
     matches = _write_condition(request, binding)
     binding.check()
-    meter = meter_for(request)
     with engine.writing:
         table = open_table(engine, request.table_name)
         change = update_change(
@@ -208,23 +196,33 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
             matches,
             request.return_values_on_condition_check_failure,
         )
+        # After the change: an update of `key.a` is refused as an update of the key, not as a path into it.
         binding.check_keys(table)
-        outcome = execute(engine, change, meter)
-        answer: dict[str, Any] = {}
+        return _execute_and_answer(engine, request, change, update)
+
+
+def _execute_and_answer(
+    engine: Engine, request: Write, change: Change, update: Update | None = None
+) -> Answer:
+    """Execute a write; returns the members of the response that the request asks for."""
+    # Most requests do not ask for it, and save the call.
+    meter = None if request.return_consumed_capacity is None else meter_for(request)
+    outcome = execute(engine, change, meter)
+    answer: dict[str, Any] = {}
+    if request.return_values is not None:
         attributes = _returned(request.return_values, update, outcome)
         if attributes:
             answer["Attributes"] = attributes
-        if meter is not None or request.return_item_collection_metrics is not None:
-            _add_metrics(answer, engine, change, request, meter)
+    if meter is not None or request.return_item_collection_metrics is not None:
+        _add_metrics(answer, engine, change, request, meter)
     return answer
 
 
 @action("GetItem")
 def get_item(engine: Engine, request: GetItem) -> Answer:
     """Read one item by its key."""
-    binding, projection = None, None
-    if _get_options_of(request) != _NO_GET_OPTIONS:
-        binding, projection = _projection_of(request)
+    has_options = _read_options_of(request) != _NO_READ_OPTIONS
+    binding, projection = _projection_of(request) if has_options else (None, None)
     with engine.reading:
         table = open_table(engine, request.table_name)
         if binding is not None:
@@ -233,14 +231,14 @@ def get_item(engine: Engine, request: GetItem) -> Answer:
         record = engine.store.get(table.tree, key)
     answer: dict[str, Any] = {}
     if record is not None:
-        answer["Item"] = shown(record, projection)
+        answer["Item"] = item_in_response(record, projection)
     if request.return_consumed_capacity is not None and (meter := meter_for(request)):
         meter.read(size_of(record), consistent=bool(request.consistent_read))
         answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
     return answer
 
 
-def shown(record: bytes, projection: Projection | None) -> Item | msgspec.Raw:
+def item_in_response(record: bytes, projection: Projection | None) -> Item | msgspec.Raw:
     """A stored item in a response: its unparsed bytes, or its projection."""
     if projection is None:
         return msgspec.Raw(body_of(record))
@@ -256,7 +254,7 @@ def check_put_or_delete(request: PutItem | DeleteItem) -> None:
 
 def _condition_of(request: PutItem | DeleteItem) -> tuple[Binding | None, Matches | None]:
     """The condition of a put or a delete, and the binding to check its keys; None for both without options."""
-    if _options_of(request) == _NO_OPTIONS:
+    if _write_options_of(request) == _NO_WRITE_OPTIONS:
         return None, None
     check_put_or_delete(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
@@ -275,6 +273,7 @@ def _write_condition(request: Write, binding: Binding) -> Matches | None:
 
 
 def _projection_of(request: GetItem) -> tuple[Binding | None, Projection | None]:
+    """The projection of a read with options, and the binding of its expression, if it has one."""
     _check_get(request)
     if request.attributes_to_get is not None:
         refuse_repeated_names(request.attributes_to_get)
@@ -286,7 +285,7 @@ def _projection_of(request: GetItem) -> tuple[Binding | None, Projection | None]
 
 
 def _returned(
-    wanted: str | None, update: Update | None, outcome: Outcome
+    wanted: str, update: Update | None, outcome: Outcome
 ) -> Item | msgspec.Raw | None:
     """The attributes that `ReturnValues` asks for; None if there are none."""
     old, new = outcome
