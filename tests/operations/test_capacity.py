@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.operations.conftest import Asker, key_schema
 
 INDEXES: dict[str, Any] = {
@@ -81,6 +82,31 @@ def test_an_index_costs_nothing_when_attributes_only_change_places(ask: Asker) -
     write(ask, g="g", l="l", x="x")
     again = write(ask, x="x", l="l", g="g")
     assert (again["CapacityUnits"], again["Table"]["CapacityUnits"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        ({"SS": ["a", "b"]}, {"SS": ["b", "a"]}),
+        ({"NS": ["1", "2"]}, {"NS": ["2", "1"]}),
+        ({"BS": ["YQ==", "Yg=="]}, {"BS": ["Yg==", "YQ=="]}),
+        ({"L": [{"M": {"n": {"SS": ["a", "b"]}}}]}, {"L": [{"M": {"n": {"SS": ["b", "a"]}}}]}),
+    ],
+)
+def test_an_index_costs_nothing_when_only_the_members_of_a_set_change_places(
+    ask: Asker, first: dict[str, Any], again: dict[str, Any]
+) -> None:
+    ask.table(keys="p s", **INDEXES)
+    item = {"p": {"S": "p"}, "s": {"S": "s"}, "l": {"S": "l"}}
+
+    def put(value: dict[str, Any]) -> tuple[float, float, float, float]:
+        request = {"TableName": "tab", "Item": {**item, "x": value}}
+        answer = ask("PutItem", **request, ReturnConsumedCapacity="INDEXES")
+        return units(answer["ConsumedCapacity"])
+
+    assert put(first) == (2.0, 1.0, 0.0, 1.0)
+    assert put(again) == (1.0, 1.0, 0.0, 0.0)
+    assert put({"SS": ["other"]}) == (2.0, 1.0, 0.0, 1.0)
 
 
 def test_a_read_costs_by_four_kilobytes_and_half_when_eventual(ask: Asker) -> None:

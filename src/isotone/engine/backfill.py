@@ -12,7 +12,7 @@ from itertools import islice
 import msgspec
 
 from isotone.engine.engine import PROGRESS, Engine
-from isotone.engine.items import move_entry
+from isotone.engine.items import replace_entry
 from isotone.engine.layout import item_of
 from isotone.engine.table import Index, Table
 
@@ -77,7 +77,7 @@ def _fill(engine: Engine, table: Table, index: Index, reached: bytes) -> bytes |
     for key, record in records:
         entry = index.entry(item_of(record), key, record)
         if entry is not None and engine.store.get(index.tree, entry.key) is None:
-            move_entry(engine, index, None, entry)
+            replace_entry(engine, index, None, entry)
     return records[-1][0] + b"\x00" if len(records) == SLICE else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from isotone.engine.engine import Engine
-from isotone.engine.layout import item_of, pack, size_of
+from isotone.engine.layout import hold_equal_items, item_of, pack, size_of
 from isotone.engine.stream_records import record_change
 from isotone.engine.table import Entry, Index, SecondaryIndex, Table
 from isotone.values.attributes import Item
@@ -40,7 +40,7 @@ def put(
     old_size = size_of(old)
     engine.counts.add(table.tree, 1 if old is None else 0, size - old_size)
     if table.indexes:
-        _move_entries(engine, table, key, old, old_item, record, item, meter)
+        _update_entries(engine, table, key, old, old_item, record, item, meter)
     if table.stream is not None:
         record_change(engine, table, key, old, record, item)
     if meter is not None:
@@ -63,58 +63,62 @@ def delete(
         engine.store.delete(table.tree, key)
         engine.counts.add(table.tree, -1, -old_size)
         if table.indexes:
-            _move_entries(engine, table, key, old, old_item, None, None, meter)
+            _update_entries(engine, table, key, old, old_item, None, None, meter)
         if table.stream is not None:
             record_change(engine, table, key, old, None, expired=expired)
     if meter is not None:
         meter.write(old_size, 0)
 
 
-def _move_entries(
+def _update_entries(
     engine: Engine,
     table: Table,
     key: bytes,
-    old: bytes | None,
+    old_record: bytes | None,
     old_item: Item | None,
-    record: bytes | None,
-    item: Item | None,
+    new_record: bytes | None,
+    new_item: Item | None,
     meter: Meter | None,
 ) -> None:
-    if old is not None and old_item is None:
-        old_item = item_of(old)
+    """Bring every index entry of an item up to date, and the size of its collection.
+
+    Only a table with indexes has collections: those of its local indexes.
+    """
+    if old_record is not None and old_item is None:
+        old_item = item_of(old_record)
     for index in table.indexes:
         after = before = None
-        if item is not None and record is not None:
-            after = index.entry(item, key, record)
-        if old_item is not None and old is not None:
-            before = index.old_entry(old_item, key, old, item or {}, after)
+        if new_item is not None and new_record is not None:
+            after = index.entry(new_item, key, new_record)
+        if old_item is not None and old_record is not None:
+            before = index.old_entry(old_item, key, old_record, new_item or {}, after)
             # The backfill may not have reached this item.
             if before and not index.filled and engine.store.get(index.tree, before.key) is None:
                 before = None
         if before != after:
-            move_entry(engine, index, before, after)
+            replace_entry(engine, index, before, after)
             if (
                 meter is not None
                 and isinstance(index, SecondaryIndex)
-                and not _alike(before, after)
+                and not _are_equal(before, after)
             ):
                 meter.write_entry(index, before, after)
-    if table.collections is not None:
-        _resize_collection(engine, table, item or old_item or {}, size_of(record) - size_of(old))
+    item = new_item or old_item
+    if table.collections is not None and item is not None:
+        _resize_collection(engine, table, item, size_of(new_record) - size_of(old_record))
 
 
-def _alike(before: Entry | None, after: Entry | None) -> bool:
-    """Whether entries differ only in the order of their attributes, which costs no unit."""
+def _are_equal(before: Entry | None, after: Entry | None) -> bool:
+    """Whether entries differ only in the order of attributes or of set members, which costs no unit."""
     return (
         before is not None
         and after is not None
         and before.key == after.key
-        and len(before.record) == len(after.record)
-        and item_of(before.record) == item_of(after.record)
+        and hold_equal_items(before.record, after.record)
     )
 
 
-def move_entry(engine: Engine, index: Index, before: Entry | None, after: Entry | None) -> None:
+def replace_entry(engine: Engine, index: Index, before: Entry | None, after: Entry | None) -> None:
     """Replace an index entry with another; either may be missing."""
     items = size = 0
     if before is not None:

@@ -25,7 +25,7 @@ import msgspec
 from isotone import limits
 from isotone.codec import after, encode_text, encoder_for, partition_prefix, prefix_range
 from isotone.engine.schema import KeyPart, KeySchema
-from isotone.expressions import KeyRange
+from isotone.expressions import KeyRange, equal
 from isotone.values.attributes import AttributeValue, Item
 from isotone.values.size import value_size
 
@@ -166,3 +166,15 @@ def body_of(record: bytes) -> bytes:
 def item_of(record: bytes) -> Item:
     """The item itself, parsed."""
     return _decode(record[SIZE_BYTES:])
+
+
+def hold_equal_items(old: bytes, new: bytes, new_item: Item | None = None) -> bool:
+    """Whether two records hold equal items. Attributes and the members of sets have no order.
+
+    Parses records of the same length only; `new_item` is `new`, parsed, if the caller has it.
+    """
+    if old == new:
+        return True
+    if len(old) != len(new):
+        return False
+    return equal({"M": item_of(old)}, {"M": item_of(new) if new_item is None else new_item})

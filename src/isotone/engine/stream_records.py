@@ -20,10 +20,9 @@ from typing import Final, NamedTuple
 
 from isotone import limits
 from isotone.engine.engine import Engine
-from isotone.engine.layout import body_of, encode_item, item_of, size_of
+from isotone.engine.layout import body_of, encode_item, hold_equal_items, item_of, size_of
 from isotone.engine.schema import StreamView
 from isotone.engine.table import Table
-from isotone.expressions import equal
 from isotone.values.attributes import Item
 from isotone.values.size import item_size
 
@@ -114,7 +113,7 @@ def record_change(
     stream = table.stream
     assert stream is not None
     item = item_of(new or old or b"") if item is None else item
-    if old is not None and new is not None and _alike(old, new, item):
+    if old is not None and new is not None and hold_equal_items(old, new, item):
         return
     keys = table.schema.key_of(item)
     kept_new = new if stream.view in _KEEPS_NEW else None
@@ -136,13 +135,6 @@ def _event(old: bytes | None, new: bytes | None, *, expired: bool) -> int:
     if new is None:
         return EXPIRE if expired else REMOVE
     return INSERT if old is None else MODIFY
-
-
-def _alike(old: bytes, new: bytes, item: Item) -> bool:
-    """Whether two records have equal items. Parses them only if they have the same length."""
-    if old == new:
-        return True
-    return len(old) == len(new) and equal({"M": item_of(old)}, {"M": item})
 
 
 class Page(NamedTuple):

@@ -284,9 +284,7 @@ def _projection_of(request: GetItem) -> tuple[Binding | None, Projection | None]
     return binding, projection
 
 
-def _returned(
-    wanted: str, update: Update | None, outcome: Outcome
-) -> Item | msgspec.Raw | None:
+def _returned(wanted: str, update: Update | None, outcome: Outcome) -> Item | msgspec.Raw | None:
     """The attributes that `ReturnValues` asks for; None if there are none."""
     old, new = outcome
     if wanted == "ALL_NEW":

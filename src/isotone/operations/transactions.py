@@ -226,7 +226,9 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer:
             total += size
             if meters:
                 meters[get.table_name].read(size, consistent=True)
-            responses.append({} if record is None else {"Item": item_in_response(record, projection)})
+            responses.append(
+                {} if record is None else {"Item": item_in_response(record, projection)}
+            )
     if total > limits.TRANSACTION_SIZE:
         raise ValidationException(
             "Transaction can not exceed 4 MB: the aggregate size of the items in the transaction is too large"
