@@ -42,8 +42,11 @@ class FakeService:
         self.hold = threading.Event()
         self.hold.set()
 
-    def is_write(self, operation: str) -> bool:
+    def is_grouped(self, operation: str) -> bool:
         return operation in ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
+
+    def starts_work(self, operation: str) -> bool:
+        return operation == "UpdateTable"
 
     def send(self, operation: str, body: bytes) -> bytes:
         self.reads.append((operation, body))
@@ -70,9 +73,9 @@ class FakeService:
             return b'"' + b"x" * int(body[4:-1]) + b'"'
         return b'{"%b":%b}' % (operation.encode(), body)
 
-    def maintain(self) -> float | None:
+    def maintain(self) -> float:
         self.maintained += 1
-        return None
+        return 60.0
 
     def close(self) -> None:
         self.closed += 1

@@ -21,7 +21,7 @@ from isotone.clock import Clock
 from isotone.engine import integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.errors import ApiError, IsotoneError, UsageError
-from isotone.operations.dispatch import Service
+from isotone.operations.dispatch import STARTS_WORK, Service
 from isotone.storage.interface import Store
 from isotone.storage.memory import MemoryStore
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 MEMORY = ":memory:"
 Durability = Literal["disk", "process", "none"]
 
-_WAKING = frozenset({"CreateTable", "UpdateTable", "UpdateTimeToLive"})
 _RETRY_INTERVAL = 1.0  # seconds until failed background work is retried
 
 log = logging.getLogger("isotone")
@@ -98,7 +97,7 @@ class Database(Native):
         except BaseException as error:
             self._roll_back_after(error)
             raise
-        if operation in _WAKING:
+        if operation in STARTS_WORK:
             self._wake_if_wanted()
         return answer
 
@@ -114,7 +113,7 @@ class Database(Native):
         except BaseException as error:
             self._roll_back_after(error)
             raise
-        if operation in _WAKING:
+        if operation in STARTS_WORK:
             self._wake_if_wanted()
         return answer
 
@@ -133,9 +132,13 @@ class Database(Native):
         with self._unbroken():
             return self._service.send_many(requests)
 
-    def is_write(self, operation: str) -> bool:
+    def is_grouped(self, operation: str) -> bool:
         """Whether requests of this action should be committed in groups."""
-        return self._service.is_write(operation)
+        return self._service.is_grouped(operation)
+
+    def starts_work(self, operation: str) -> bool:
+        """Whether there may be background work after a request of this action."""
+        return self._service.starts_work(operation)
 
     def client(self) -> Client:
         """A client with the methods, arguments and answers of boto3's low-level one."""

@@ -1,8 +1,9 @@
 """Retries of failed requests: which errors are retried, after what delay, and when to give up.
 
-The transports share this: each sends a request, asks `Attempts` after a failure, and waits in its own way.
+Nothing here sleeps. `remote` and `async_remote` ask `Attempts` after a failed request, and sleep.
 
-Everything that backs off, here and in the model and the structures, takes its delays from `full_jitter`.
+Everything that backs off takes its delays from `full_jitter`, also the pauses of the model and the structures, for
+which `model.store` sleeps.
 
 A write whose answer was lost may have been executed. Like AWS's SDKs, Isotone retries it: a repeated put or
 delete has the same effect, and a transaction carries a token that prevents a second execution. An update

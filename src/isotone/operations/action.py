@@ -19,23 +19,27 @@ class Action:
     """One action: the structure of its request, and the function that executes it.
 
     `grouped` actions are small writes: a server collects waiting ones and commits them together.
+    `starts_work` actions can give background work to do: an index to fill, items that expire, a stream.
     """
 
     name: str
     request: type[Structure]
     run: Callable[[Engine, Any], Answer]
     grouped: bool
+    starts_work: bool
 
 
 ACTIONS: Final[dict[str, Action]] = {}
 
 
-def action(name: str, *, grouped: bool = False) -> Callable[[Run], Run]:
+def action(
+    name: str, *, grouped: bool = False, starts_work: bool = False
+) -> Callable[[Run], Run]:
     """Register the decorated function as an action; its `request` is annotated with the structure."""
 
     def register(run: Run) -> Run:
         request = get_annotations(run, eval_str=True)["request"]
-        ACTIONS[name] = Action(name, request, run, grouped)
+        ACTIONS[name] = Action(name, request, run, grouped, starts_work)
         return run
 
     return register

@@ -1,8 +1,11 @@
 """Decodes a request, from JSON or a mapping, into its structure, or raises the error of the service.
 
-msgspec decodes a valid request in one pass. Only a request that it refuses is read again, slowly: its types
-are checked (`serialization`), then the constraints on its members (`request_validation`), then the table name of a
-control-plane call. A request that passes these checks is valid after all, in a form that the service accepts.
+msgspec decodes a valid request in one pass. A request that it refuses is read again, slowly: its types are checked
+(`serialization`), then the constraints on its members (`request_validation`), then the table name of a control-plane
+call. A request that passes these checks is valid after all, in a form that the service accepts.
+
+msgspec leaves attribute values and names of tables to the action. So if an action fails, its request is read again
+too (`explain`): an error that these checks find comes before that of the action.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ def convert(shape: type[Request], request: Mapping[str, Any]) -> Request:
 
 
 def explain(shape: type[Structure], request: bytes | Mapping[str, Any]) -> ApiError | None:
-    """The error that the service would raise before it reads any table; None if it would not."""
+    """The error that the service would raise before it reads any table; None if there is none."""
     try:
         _forgiven(shape, request)
     except ApiError as error:

@@ -39,6 +39,8 @@ _decode: Final = msgspec.json.Decoder().decode
 # An expression that is neither a text nor a tree is refused when it is compiled.
 _EXPLAINED: Final = (ValidationException, ResourceNotFoundException, SerializationException)
 _GROUPED: Final = frozenset(name for name, action in ACTIONS.items() if action.grouped)
+STARTS_WORK: Final = frozenset(name for name, action in ACTIONS.items() if action.starts_work)
+"""The actions after which there may be background work."""
 
 
 class Service:
@@ -57,7 +59,7 @@ class Service:
         try:
             return _encode(action.run(self.engine, decode(action.request, body)))
         except (ValidationException, ResourceNotFoundException) as error:
-            # The service validates a whole request before it reads any table.
+            # The service checks a whole request first; msgspec left some of it to the action.
             raise explain(action.request, body) or error from None
 
     def execute(
@@ -94,9 +96,13 @@ class Service:
             _restore_expressions(own["UnprocessedKeys"], request["RequestItems"])
         return own
 
-    def is_write(self, operation: str) -> bool:
+    def is_grouped(self, operation: str) -> bool:
         """Whether requests of this action should be committed together."""
         return operation in _GROUPED
+
+    def starts_work(self, operation: str) -> bool:
+        """Whether there may be background work after a request of this action."""
+        return operation in STARTS_WORK
 
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         """Execute requests in one transaction, so that all of them wait for the disk once.

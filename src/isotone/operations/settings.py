@@ -87,7 +87,7 @@ def describe_time_to_live(engine: Engine, request: DescribeTimeToLive) -> Answer
     return {"TimeToLiveDescription": described}
 
 
-@action("UpdateTimeToLive")
+@action("UpdateTimeToLive", starts_work=True)
 def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> Answer:
     wanted = request.time_to_live_specification
     with engine.writing:

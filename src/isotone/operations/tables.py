@@ -54,7 +54,7 @@ from isotone.operations.table_requests import (
 )
 
 
-@action("CreateTable")
+@action("CreateTable", starts_work=True)
 def create_table(engine: Engine, request: CreateTable) -> Answer:
     """Create a table with its indexes; it is ready when the response is sent."""
     check_create_table(request)
@@ -113,7 +113,7 @@ def delete_table(engine: Engine, request: DeleteTable) -> Answer:
         return {"TableDescription": description}
 
 
-@action("UpdateTable")
+@action("UpdateTable", starts_work=True)
 def update_table(engine: Engine, request: UpdateTable) -> Answer:
     """Change capacity, billing and protection; add or drop global indexes while the table is in use."""
     check_update_table(request)

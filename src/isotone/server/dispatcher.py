@@ -1,8 +1,8 @@
-"""Runs requests: reads immediately, the writes of one event-loop turn as one group.
+"""Runs requests: small writes of one event-loop turn as one group, all others immediately.
 
 A write is acknowledged once it is on disk, and a sync costs the same for one write as for a hundred. So all
-writes that arrive in one turn of the event loop, on any connection, are committed as one group and answered
-after the commit. While a group commits, the next one accumulates in the socket buffers: the busier the
+writes of items that arrive in one turn of the event loop, on any connection, are committed as one group and
+answered after the commit. While a group commits, the next one accumulates in the socket buffers: the busier the
 server, the larger the groups.
 """
 
@@ -20,23 +20,7 @@ Result = bytes | ApiError
 Answer = Callable[[Result], None]
 """Delivers a result to its connection. It must not raise: the rest of the group waits for it."""
 
-_IDLE_MAINTENANCE: Final = 1.0  # seconds between checks for background work when there is none
-_DATA_OPERATIONS: Final = frozenset(
-    {
-        "BatchGetItem",
-        "BatchWriteItem",
-        "DeleteItem",
-        "DescribeTable",
-        "GetItem",
-        "ListTables",
-        "PutItem",
-        "Query",
-        "Scan",
-        "TransactGetItems",
-        "TransactWriteItems",
-        "UpdateItem",
-    }
-)
+_RETRY_INTERVAL: Final = 1.0  # seconds until failed background work is tried again
 
 log = logging.getLogger("isotone.server")
 
@@ -48,9 +32,11 @@ class Service(Protocol):
 
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]: ...
 
-    def is_write(self, operation: str) -> bool: ...
+    def is_grouped(self, operation: str) -> bool: ...
 
-    def maintain(self) -> float | None: ...
+    def starts_work(self, operation: str) -> bool: ...
+
+    def maintain(self) -> float: ...
 
     def close(self) -> None: ...
 
@@ -61,17 +47,18 @@ class Dispatcher:
     def __init__(self, service: Service, loop: asyncio.AbstractEventLoop) -> None:
         self._service = service
         self._loop = loop
-        self._is_write = service.is_write
+        self._is_grouped = service.is_grouped
+        self._starts_work = service.starts_work
         self._send = service.send
-        self._chatty = log.isEnabledFor(logging.DEBUG)
+        self._logs_requests = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[Call, Answer]] = []
         self._maintenance: asyncio.TimerHandle | None = None
 
     def submit(self, call: Call, answer: Answer) -> Result | None:
-        """The result of a read; None for a write, whose result the group's commit passes to `answer`."""
-        if self._chatty:
+        """The result of a request; None for a grouped one, whose result the commit passes to `answer`."""
+        if self._logs_requests:
             log.debug("%s, %d bytes", call.operation, len(call.body))
-        if self._is_write(call.operation):
+        if self._is_grouped(call.operation):
             if not self._group:
                 self._loop.call_soon(self.commit)
             self._group.append((call, answer))
@@ -81,9 +68,9 @@ class Dispatcher:
         except ApiError as error:
             return error
         except Exception as error:  # noqa: BLE001 - an error must not end the connection
-            return _unexpected(error, call.operation)
+            return _logged_failure(error, call.operation)
         finally:
-            if call.operation not in _DATA_OPERATIONS:
+            if self._starts_work(call.operation):
                 self.maintain_soon()
 
     def commit(self) -> None:
@@ -97,11 +84,9 @@ class Dispatcher:
             results = self._service.send_many(requests)
         except Exception as error:  # noqa: BLE001 - what was committed is unknown, so all requests fail
             operations = sorted({operation for operation, _ in requests})
-            results = [_unexpected(error, ", ".join(operations))] * len(group)
+            results = [_logged_failure(error, ", ".join(operations))] * len(group)
         for (_, answer), result in zip(group, results, strict=True):
             answer(result)
-        if not _DATA_OPERATIONS.issuperset(operation for operation, _ in requests):
-            self.maintain_soon()
 
     def maintain_soon(self) -> None:
         """Check for new background work in the next turn of the event loop."""
@@ -122,12 +107,12 @@ class Dispatcher:
             seconds = self._service.maintain()
         except Exception:
             log.exception("background work failed; it will be tried again")
-            seconds = None
-        self._maintain_in(_IDLE_MAINTENANCE if seconds is None else max(seconds, 0.0))
+            seconds = _RETRY_INTERVAL
+        self._maintain_in(seconds)
 
 
-def _unexpected(error: Exception, operation: str) -> InternalServerError:
-    """The answer to an unexpected error. The message of an `IsotoneError` (a full disk) is passed on."""
+def _logged_failure(error: Exception, operation: str) -> InternalServerError:
+    """Log an unexpected error; returns its answer. The message of an `IsotoneError` (a full disk) is passed on."""
     if isinstance(error, IsotoneError):
         log.error("%s failed: %s", operation, error)
         return InternalServerError(str(error))
