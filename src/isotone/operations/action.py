@@ -32,9 +32,7 @@ class Action:
 ACTIONS: Final[dict[str, Action]] = {}
 
 
-def action(
-    name: str, *, grouped: bool = False, starts_work: bool = False
-) -> Callable[[Run], Run]:
+def action(name: str, *, grouped: bool = False, starts_work: bool = False) -> Callable[[Run], Run]:
     """Register the decorated function as an action; its `request` is annotated with the structure."""
 
     def register(run: Run) -> Run:
