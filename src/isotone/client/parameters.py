@@ -7,6 +7,7 @@ which accepts what botocore also accepts and reports all other faults at once, i
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import (
@@ -32,6 +33,8 @@ from isotone.client.request_types import AttributeMap, AttributeValue
 _encode: Final = msgspec.json.Encoder().encode
 _convert: Final = msgspec.convert
 _KEEP_BYTES: Final = (bytes,)
+# msgspec reads the annotations of a struct at its first use, and crashes if two threads do that at the same time.
+_compiling: Final = threading.Lock()
 _CONTAINERS: Final[dict[Any, Any]] = {Mapping: dict, Sequence: list}
 
 
@@ -55,7 +58,12 @@ def declared_type(operation: str) -> Any:
 def _struct(operation: str) -> Any:
     """The compiled request type of an action, or None if it has no declared one."""
     declared = declared_type(operation)
-    return None if declared is None else _compile(declared)
+    if declared is None:
+        return None
+    with _compiling:
+        struct = _compile(declared)
+        msgspec.json.Decoder(struct)  # msgspec reads the annotations now
+    return struct
 
 
 class _Value(Struct, forbid_unknown_fields=True, omit_defaults=True):
