@@ -9,7 +9,7 @@ once, under the most exact name that fits: an attribute of another type is `inva
 are made of it are then not looked at.
 
 Unique values are compared with their markers, which are other items. So an inspection lists the markers that there
-must be (`claims`), and `verification` reads them.
+must be (`claims`), and `verification` reads the markers.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from isotone import limits
 from isotone.backends.interface import DYNAMODB, AsyncBackend, Backend, Capabilities, Request
 from isotone.clock import Clock
 from isotone.errors import IsotoneError, NotFound, UsageError
-from isotone.model import bulk, migration, rewriting, table_admin, undo_log, verifying
+from isotone.model import bulk, migration, rewriting, table_admin, undo_log, verification
 from isotone.model.bulk import BulkProgress, BulkReport
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
@@ -51,8 +51,7 @@ from isotone.model.table_admin import Difference, Throughput
 from isotone.model.table_names import TableNames
 from isotone.model.transactions import Transaction, get_together
 from isotone.model.undo_log import Undone, UndoProgress
-from isotone.model.verification import Verification
-from isotone.model.verifying import VerificationProgress
+from isotone.model.verification import Verification, VerificationProgress
 from isotone.model.writing.batches import WriteProgress, delete_many, put_many
 from isotone.model.writing.executor import execute, request_of
 from isotone.model.writing.rewrite import ChangeItem
@@ -426,7 +425,7 @@ class Operations(Host[M_co]):
 
             print(store.verify(shop, segments=4, units_per_second=200))
         """
-        return verifying.verify(
+        return verification.verify(
             targets,
             self.clock,
             segments=segments,

@@ -1,9 +1,15 @@
-"""Verifications: what `store.verify` found in tables, counted, with examples and what to do.
+"""Verifications: walks over tables that count the items that are not what their entities would write now.
 
     verification = store.verify(shop)
     print(verification)                          # a table for people
     verification.is_clean                        # for programs
     Path("verify.json").write_text(verification.to_json())
+
+It only reads. Each page of a walk is inspected item by item (`findings`). Then the unique values of the page are
+compared with their markers: each item must own its markers, and the owner of each marker must have its value.
+
+Items change while a table is read: a marker that is missing may have been deleted together with its item, which was
+read before. So both are read once more, and only an item that is still the same is a finding.
 
 A verification that was interrupted has a position: `store.verify(shop, resume=verification)` continues there, and
 adds to what was found before. Its size does not depend on the number of items: findings are counted by what they are
@@ -12,24 +18,59 @@ about, and a few items of each are kept as examples.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, get_args
 
 import msgspec
 
+from isotone.clock import Clock
 from isotone.columns import aligned, cell
 from isotone.errors import UsageError
-from isotone.model.findings import NOTICES, Finding, Kind
-from isotone.model.walking import WalkProgress
+from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
+from isotone.model.declaring.table import Table
+from isotone.model.expiry import has_expired
+from isotone.model.findings import NOTICES, Finding, Inspection, Inspector, Kind
+from isotone.model.reading.reader import fetch
+from isotone.model.steps import Steps
+from isotone.model.walking import Walk, WalkProgress
+from isotone.model.writing import uniqueness
+from isotone.model.writing.write import schema_of
 from isotone.values.json import from_wire, item_from_wire
 from isotone.values.types import AttributeValue, Item
+
+if TYPE_CHECKING:
+    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.entity import Entity
+
+VerificationProgress = Callable[["Verification"], None]
+Target = Table | type["Entity"]
+_Counted = tuple[str, str | None, Kind, str | None]  # the table, entity, kind and name of findings
 
 _MOST_NAMES: Final = 100  # of one kind in one entity: a program may have written data as names
 _OTHERS: Final = "(others)"
 _NO_ENTITY: Final = "(none)"
 _WIDEST: Final = 100  # of an example in a table, its last column
+_LOOKS: Final = 3  # at an item that changes between two reads: then a program is writing it now
+
+# Findings after which the values of an item are not known well enough to say that it lacks one.
+_UNREADABLE: Final = frozenset(
+    {
+        "computed",
+        "invalid",
+        "missing",
+        "newer_version",
+        "overflow",
+        "unrecognized",
+        "upgrade_failed",
+        "wrong_tag",
+    }
+)
+
+
+# What was found
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,45 +260,366 @@ class Verification:
             yield f"{of}, {finding.kind}: {finding.advice}"
 
 
-class Tally:
+class _Tally:
     """Counts findings; `examples` is how many items are kept of each."""
 
     def __init__(self, examples: int, before: Verification | None = None) -> None:
         self._examples = examples
-        self._counts: Counter[_Place] = Counter()
-        self._kept: dict[_Place, list[Example]] = {}
-        self._names: Counter[_Place] = Counter()
+        self._counts: Counter[_Counted] = Counter()
+        self._kept: dict[_Counted, list[Example]] = {}
+        self._names: Counter[_Counted] = Counter()
         self.seen: Counter[str] = Counter()
         if before is not None:
             self.seen.update(before.seen)
             for each in before.findings:
-                place = (each.table, each.entity, each.kind, each.name)
-                self._count(place, each.count)
-                self._kept[place].extend(each.examples)
+                counted = (each.table, each.entity, each.kind, each.name)
+                self._count(counted, each.count)
+                self._kept[counted].extend(each.examples)
 
     def add(self, table: str, finding: Finding, item_key: Item) -> None:
         """Count one finding of an item."""
-        place = (table, finding.entity, finding.kind, finding.name)
-        if place not in self._counts and self._names[*place[:3], None] >= _MOST_NAMES:
-            place = (*place[:3], _OTHERS)
-        self._count(place, 1)
-        if len(self._kept[place]) < self._examples:
-            self._kept[place].append(Example(item_key, finding.found, finding.declared))
+        counted = (table, finding.entity, finding.kind, finding.name)
+        if counted not in self._counts and self._names[*counted[:3], None] >= _MOST_NAMES:
+            counted = (*counted[:3], _OTHERS)
+        self._count(counted, 1)
+        if len(self._kept[counted]) < self._examples:
+            self._kept[counted].append(Example(item_key, finding.found, finding.declared))
 
-    def _count(self, place: _Place, number: int) -> None:
-        if place not in self._counts:
-            self._kept[place] = []
-            self._names[*place[:3], None] += 1
-        self._counts[place] += number
+    def _count(self, counted: _Counted, number: int) -> None:
+        if counted not in self._counts:
+            self._kept[counted] = []
+            self._names[*counted[:3], None] += 1
+        self._counts[counted] += number
 
     def findings(self) -> tuple[FindingCount, ...]:
         """The counts: by table and entity, the most frequent first."""
         found = [
-            FindingCount(*place, count, tuple(self._kept[place]))
-            for place, count in self._counts.items()
+            FindingCount(*counted, count, tuple(self._kept[counted]))
+            for counted, count in self._counts.items()
         ]
         found.sort(key=lambda each: (each.table, each.entity or "", -each.count, each.kind))
         return tuple(found)
 
 
-_Place = tuple[str, str | None, Kind, str | None]
+# Reading the tables
+
+
+def verify(
+    targets: Sequence[Target],
+    clock: Clock,
+    *,
+    segments: int = 1,
+    units_per_second: float | None = None,
+    examples: int = 3,
+    progress: VerificationProgress | None = None,
+    resume: Verification | None = None,
+) -> Steps[Verification]:
+    """See `Operations.verify`."""
+    if type(examples) is not int or examples < 0:
+        raise UsageError(f"examples={examples!r} is not a number of items; give 0 or more")
+    parts = _parts(targets)
+    places = _places(parts, resume)
+    tally = _Tally(examples, resume)
+    done = Verification() if resume is None else resume
+    for part, place in zip(parts, places, strict=True):
+        if place.is_over:
+            continue
+        walk = Walk(
+            part.table, segments=segments, units_per_second=units_per_second, position=place.walk
+        )
+        before = walk.progress
+        visiting = _Visiting(part, walk, clock, tally)
+        while not walk.is_over:
+            yield from walk.step(visiting.visit)
+            place.walk, place.is_over = walk.position, walk.is_over
+            now = walk.progress
+            report = Verification(
+                tally.findings(),
+                dict(tally.seen),
+                done.items + now.seen - before.seen,
+                done.units + now.units - before.units,
+                all(each.is_over for each in places),
+                {"tables": msgspec.to_builtins(places)},
+                now,
+            )
+            if progress is not None:
+                progress(report)
+        done = report
+    return done
+
+
+# What to verify
+
+
+class _Part(NamedTuple):
+    """A table to read, and the entities to verify; None for all that the program declares on it."""
+
+    table: Table
+    entities: frozenset[str] | None
+
+
+class _Place(msgspec.Struct):
+    """How far a table has been verified."""
+
+    table: str
+    entities: list[str] | None
+    walk: Any = None
+    is_over: bool = False
+
+
+def _parts(targets: Sequence[Target]) -> list[_Part]:
+    """The tables to read, each once."""
+    if not targets:
+        raise UsageError("verify() is given no table; name tables or entities: verify(shop)")
+    wanted: dict[Table, set[str] | None] = {}
+    for target in targets:
+        if isinstance(target, Table):
+            wanted[target] = None
+            continue
+        schema = schema_of(target)
+        tags = wanted.setdefault(schema.table, set())
+        if tags is not None:
+            tags.update((schema.tag, *(kind.tag for kind in schema.kinds())))
+    return [
+        _Part(table, None if tags is None else frozenset(tags)) for table, tags in wanted.items()
+    ]
+
+
+def _places(parts: Sequence[_Part], resume: Verification | None) -> list[_Place]:
+    """Where each table is read from; raises `UsageError` if what is resumed has other targets."""
+    new = [
+        _Place(part.table.name, None if part.entities is None else sorted(part.entities))
+        for part in parts
+    ]
+    if resume is None:
+        return new
+    try:
+        found = msgspec.convert(resume.position["tables"], list[_Place])
+    except (msgspec.ValidationError, TypeError, KeyError):
+        raise UsageError(
+            f"resume={resume!r:.100} has no position; give a Verification that store.verify returned"
+        ) from None
+    if [(each.table, each.entities) for each in found] != [
+        (each.table, each.entities) for each in new
+    ]:
+        names = ", ".join(_name(each) for each in found)
+        raise UsageError(
+            f"the verification to resume is of {names}, and this one is of {', '.join(map(_name, new))}; "
+            "give the same targets in the same order, or leave out resume="
+        )
+    return found
+
+
+def _name(place: _Place) -> str:
+    return f"{place.table} ({', '.join(place.entities)})" if place.entities else place.table
+
+
+# Visiting the pages
+
+
+class _Claim(NamedTuple):
+    """A unique value of an item, and the key of the marker that must hold it."""
+
+    item: Item
+    schema: EntitySchema
+    text: str
+    field: str
+
+
+class _Held(NamedTuple):
+    """A marker, and whose value it holds."""
+
+    item: Item
+    schema: EntitySchema
+    field: str
+    text: str
+
+
+class _Visiting:
+    """Inspects the pages of one table."""
+
+    def __init__(self, part: _Part, walk: Walk, clock: Clock, tally: _Tally) -> None:
+        self._table = part.table
+        self._wanted = part.entities
+        self._walk = walk
+        self._clock = clock
+        self._tally = tally
+        self._lock = threading.Lock()  # the pages of several segments come at the same time
+        self._made: Inspector | None = None
+
+    @property
+    def _inspector(self) -> Inspector:
+        if self._made is None:
+            self._made = Inspector(self._table, _index_attributes(self._walk.description))
+        return self._made
+
+    def visit(self, items: list[Item]) -> Steps[None]:
+        """Count what is wrong with the items of a page."""
+        inspector, now = self._inspector, self._clock.now()
+        claims: list[_Claim] = []
+        markers: list[_Held] = []
+        found: list[tuple[Finding, Item]] = []
+        seen: list[str] = []
+        for item in items:
+            if inspector.is_of_library(item):
+                if uniqueness.is_marker(self._key(item)):
+                    self._sort_marker(item, markers, found)
+                continue
+            if not self._is_wanted(inspector, item):
+                continue
+            schema, findings, texts = inspector.inspect(item, now)
+            found += [(finding, item) for finding in findings]
+            if schema is not None:
+                seen.append(schema.tag)
+                claims += [_Claim(item, schema, text, field.name) for text, field in texts.items()]
+        self._count(found, seen)
+        if claims:
+            yield from self._check_claims(claims)
+        if markers:
+            yield from self._check_markers(markers)
+
+    def _is_wanted(self, inspector: Inspector, item: Item) -> bool:
+        """Whether an item is one of the entities to verify, or may be: it has no tag, and a key of no known form."""
+        if self._wanted is None:
+            return True
+        schema = inspector.entity_of(item)
+        if schema is None:
+            return "S" not in item.get(self._table.tag, {})
+        return schema.tag in self._wanted
+
+    def _key(self, item: Item) -> Item:
+        return {each.name: item[each.name] for each in self._table.keys.attributes}
+
+    def _count(self, found: Iterable[tuple[Finding, Item]], seen: Iterable[str] = ()) -> None:
+        with self._lock:
+            self._tally.seen.update(seen)
+            for finding, item in found:
+                self._tally.add(self._table.name, finding, self._key(item))
+
+    def _inspect(self, item: Item) -> Inspection:
+        return self._inspector.inspect(item, self._clock.now())
+
+    def _fetch(self, keys: Sequence[Item]) -> Steps[list[Item | None]]:
+        return fetch(self._table, keys, consistent=True, count=self._walk.count)
+
+    # Markers of unique values
+
+    def _check_claims(self, claims: list[_Claim]) -> Steps[None]:
+        """Count the items that do not own the markers of their unique values."""
+        for _ in range(_LOOKS):
+            suspects = yield from self._unowned_claims(claims)
+            if not suspects:
+                return
+            items = yield from self._fetch([self._key(claim.item) for claim, _ in suspects])
+            same, claims = [], []
+            for (claim, _), item in zip(suspects, items, strict=True):
+                if item == claim.item:
+                    same.append(claim)
+                elif item is not None and claim.text in self._inspect(item).claims:
+                    claims.append(claim._replace(item=item))
+            for claim, marker in (yield from self._unowned_claims(same)):
+                self._count([(_unclaimed(claim, marker), claim.item)])
+
+    def _unowned_claims(self, claims: list[_Claim]) -> Steps[list[tuple[_Claim, Item | None]]]:
+        """The values whose markers are not their items' now, each with its marker, if there is one."""
+        keys = [uniqueness.marker_key(each.schema, each.text) for each in claims]
+        markers = yield from self._fetch(keys)
+        return [
+            (claim, marker)
+            for claim, marker in zip(claims, markers, strict=True)
+            if not self._owns(claim, marker)
+        ]
+
+    def _owns(self, claim: _Claim, marker: Item | None) -> bool:
+        return (
+            marker is not None
+            and marker.get(OWNER_ATTRIBUTE) == {"M": self._key(claim.item)}
+            and not self._has_expired(marker)
+        )
+
+    def _has_expired(self, marker: Item) -> bool:
+        return has_expired(marker.get(self._table.ttl), self._clock.now())
+
+    def _sort_marker(
+        self, item: Item, markers: list[_Held], found: list[tuple[Finding, Item]]
+    ) -> None:
+        """Add a marker to those whose owner must be read; or to the findings, if nobody can own it."""
+        claim = uniqueness.claimed_by(self._table, item)
+        if claim is None:
+            if self._wanted is None:
+                found.append((Finding("unrecognized", None, uniqueness.MARK, None), item))
+            return
+        schema, field, text = claim
+        if self._has_expired(item) or (self._wanted is not None and schema.tag not in self._wanted):
+            return
+        if field in {each.name for each in schema.unique} and self._owner(item) is not None:
+            markers.append(_Held(item, schema, field, text))
+        else:
+            found.append((_unowned(schema, field, item), item))
+
+    def _owner(self, marker: Item) -> Item | None:
+        """The key of the owner in a marker; None if it is not a key."""
+        owner: Item = marker.get(OWNER_ATTRIBUTE, {}).get("M", {})
+        names = {each.name: each.type for each in self._table.keys.attributes}
+        is_key = {name: next(iter(value)) for name, value in owner.items()} == names
+        return owner if is_key else None
+
+    def _check_markers(self, markers: list[_Held]) -> Steps[None]:
+        """Count the markers whose owners do not have the value that they hold."""
+        for _ in range(_LOOKS):
+            suspects = yield from self._unowned_markers(markers)
+            if not suspects:
+                return
+            items = yield from self._fetch([self._key(held.item) for held in suspects])
+            same, markers = [], []
+            for held, item in zip(suspects, items, strict=True):
+                if item == held.item:
+                    same.append(held)
+                elif item is not None and self._owner(item) is not None:
+                    markers.append(held._replace(item=item))
+            for held in (yield from self._unowned_markers(same)):
+                self._count([(_unowned(held.schema, held.field, held.item), held.item)])
+
+    def _unowned_markers(self, markers: list[_Held]) -> Steps[list[_Held]]:
+        """The markers whose owners do not have the value now."""
+        owners = yield from self._fetch([self._owner(each.item) or {} for each in markers])
+        return [
+            held
+            for held, owner in zip(markers, owners, strict=True)
+            if not self._may_own(held, owner)
+        ]
+
+    def _may_own(self, held: _Held, owner: Item | None) -> bool:
+        if owner is None:
+            return False
+        inspection = self._inspect(owner)
+        return held.text in inspection.claims or any(
+            finding.kind in _UNREADABLE for finding in inspection.findings
+        )
+
+
+def _unclaimed(claim: _Claim, marker: Item | None) -> Finding:
+    """The finding about an item that does not own the marker of its value."""
+    item = claim.item
+    value = item.get(claim.schema.fields[claim.field].attribute)
+    if marker is None or OWNER_ATTRIBUTE not in marker:
+        return Finding("marker_missing", claim.schema.tag, claim.field, value)
+    owner = " ".join(
+        str(next(iter(each.values()))) for each in marker[OWNER_ATTRIBUTE].get("M", {}).values()
+    )
+    return Finding("marker_taken", claim.schema.tag, claim.field, value, f"held by {owner}")
+
+
+def _unowned(schema: EntitySchema, field: str, marker: Item) -> Finding:
+    """The finding about a marker that holds a value for an entity that does not have it."""
+    return Finding("marker_orphaned", schema.tag, field, marker.get(OWNER_ATTRIBUTE))
+
+
+def _index_attributes(description: Any) -> dict[str, str]:
+    """The key attributes of the indexes that a table has, each with the name of its index."""
+    return {
+        attribute["AttributeName"]: index["IndexName"]
+        for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+        for index in description.get(kind) or ()
+        for attribute in index["KeySchema"]
+    }

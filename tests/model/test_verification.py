@@ -38,7 +38,6 @@ from isotone import (
 )
 from isotone.backends.interface import Request, Response
 from isotone.errors import IsotoneError, ResourceNotFoundException, UsageError
-from isotone.model import verifying
 from isotone.model.findings import NOTICES, REWRITTEN, Kind
 from isotone.model.walking import Walk
 from isotone.structures import SortedSet
@@ -187,7 +186,7 @@ def filled(orders: int = 0, customers: int = 0) -> Store:
 
 
 def read_pages_of(items: int, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(verifying, "Walk", partial(Walk, items_a_page=items))
+    patch.setattr("isotone.model.verification.Walk", partial(Walk, items_a_page=items))
 
 
 class Stopped(Exception):
