@@ -234,6 +234,8 @@ def test_a_new_name_of_a_class_is_a_new_entity(database: isotone.Database) -> No
     store = started(database, purchase)
     with pytest.raises(KeysChanged, match=r"declare class Purchase\(…, tag='Order'\)"):
         store.get(purchase, at=1)
+    with pytest.raises(KeysChanged, match="was_tag='Order'"):  # it would find no item
+        store.rewrite(purchase)
     store.accept_keys(purchase)
     assert store.get(purchase, at=1) is None
 

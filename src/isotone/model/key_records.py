@@ -137,6 +137,10 @@ class KeyRecords:
             )
             self.checked.add(known)
 
+    def check_tag(self, schema: EntitySchema) -> Steps[None]:
+        """Raise `KeysChanged` if the items of an entity may have a tag that it does not declare."""
+        yield from self._compare(schema, lambda record: other_tags(schema, record))
+
     def _check(self, schema: EntitySchema, key: BoundKey) -> Steps[None]:
         if key in schema.keys.values():  # otherwise a previous key, which `was` declares
             yield from self._compare(schema, lambda record: key_differences(schema, key, record))
@@ -285,17 +289,8 @@ def _form(key: BoundKey) -> Form:
 def key_differences(schema: EntitySchema, key: BoundKey, record: Item) -> list[str]:
     """How a key that an entity declares differs from the recorded one; empty if its items have it."""
     recorded = _stored_forms(schema, record)
-    if recorded is None and schema.base is not None:
-        return []
     if recorded is None:
-        return [
-            f"{tag}, which this program does not declare, has the same primary key, so if {schema.tag} is "
-            f"its new name, declare class {schema.entity.__name__}(…, tag={tag!r}), or was_tag={tag!r} and run "
-            "store.rewrite"
-            for tag in _undeclared(schema.table, record)
-            if key.index is None
-            and _form(key) in _listed(from_wire(record[_PREFIX + tag]).get("primary"))
-        ]
+        return other_tags(schema, record) if key.index is None else []
     if _RENAMED in recorded:
         return [f"its items have the tag {recorded[_RENAMED]!r} now"]
     stored = _listed(recorded.get(_name(key)))
@@ -308,6 +303,20 @@ def key_differences(schema: EntitySchema, key: BoundKey, record: Item) -> list[s
         for form in stored
         if all(_merged(form, each) is None for each in read)
         for difference in _differences_of(form, read[0], _title(key), is_one_of=len(stored) > 1)
+    ]
+
+
+def other_tags(schema: EntitySchema, record: Item) -> list[str]:
+    """The tags that items of an unrecorded entity may have instead of its own."""
+    if schema.base is not None or _stored_forms(schema, record) is not None:
+        return []
+    primary = _form(schema.primary)
+    return [
+        f"{tag}, which this program does not declare, has the same primary key, so if {schema.tag} is "
+        f"its new name, declare class {schema.entity.__name__}(…, tag={tag!r}), or was_tag={tag!r} and run "
+        "store.rewrite"
+        for tag in _undeclared(schema.table, record)
+        if primary in _listed(from_wire(record[_PREFIX + tag]).get("primary"))
     ]
 
 

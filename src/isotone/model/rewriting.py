@@ -185,6 +185,8 @@ def rewrite(
     """See `Operations.rewrite`."""
     schema = schema_of(entity)
     whole = (schema, *schema.kinds())
+    for each in whole:
+        yield from records.check_tag(each)  # otherwise it would find no item, and accept the keys
     saved = None if options.dry_run else (yield from _load(schema, options))
     walk = Walk(
         schema.table,
