@@ -44,6 +44,9 @@ _PLACES: Final = {"S": MARK, "N": "0", "B": "X2tleXM="}  # the last is _keys in 
 _RENAMED: Final = "renamed to"
 """In the record of a previous tag: the tag that items have instead."""
 
+_BEING_RENAMED: Final = "being renamed to"
+"""The same while some items may still have the previous tag."""
+
 _WHATEVER: Final = object()
 
 Form = Mapping[str, str]
@@ -95,7 +98,7 @@ class KeyRecords:
         before: Item = {}
         if _can_be_recorded(schema.table):
             before = yield from _read(schema.table)
-            yield Call("UpdateItem", _update(schema, forms(schema)))
+            yield Call("UpdateItem", _update(schema, forms(schema), is_rewritten=True))
             self._records[schema.table] = yield from _read(schema.table)
         self.checked.update(schema.keys.values())
         self.recorded.add(schema)
@@ -138,8 +141,10 @@ class KeyRecords:
             self.checked.add(known)
 
     def check_tag(self, schema: EntitySchema) -> Steps[None]:
-        """Raise `KeysChanged` if the items of an entity may have a tag that it does not declare."""
-        yield from self._compare(schema, lambda record: other_tags(schema, record))
+        """Raise `KeysChanged` if items of an entity may have a tag that it does not declare."""
+        yield from self._compare(
+            schema, lambda record: other_tags(schema, record) + earlier_tags(schema, record)
+        )
 
     def _check(self, schema: EntitySchema, key: BoundKey) -> Steps[None]:
         if key in schema.keys.values():  # otherwise a previous key, which `was` declares
@@ -212,11 +217,17 @@ def _update(
     schema: EntitySchema,
     declared: Forms,
     before: Any = _WHATEVER,
+    *,
+    is_rewritten: bool = False,
 ) -> dict[str, Any]:
-    """The request that records keys, if those `before` are still recorded, and the tag instead of a previous one."""
+    """The request that records keys, if those `before` are still recorded, and the tag instead of a previous one.
+
+    `is_rewritten`: no item has a previous tag any more.
+    """
     table, attribute = schema.table, _attribute(schema)
     members = {table.tag: {"S": MARK}, attribute: to_wire(declared)}
-    members |= {_PREFIX + tag: to_wire({_RENAMED: schema.tag}) for tag in schema.tags[1:]}
+    mark = _RENAMED if is_rewritten else _BEING_RENAMED
+    members |= {_PREFIX + tag: to_wire({mark: schema.tag}) for tag in schema.tags[1:]}
     sets = [nodes.Set(nodes.Path((name,)), nodes.Literal(each)) for name, each in members.items()]
     request = {"TableName": table.name, "Key": _key(table), "UpdateExpression": update_of(sets)}
     return (
@@ -291,8 +302,12 @@ def key_differences(schema: EntitySchema, key: BoundKey, record: Item) -> list[s
     recorded = _stored_forms(schema, record)
     if recorded is None:
         return other_tags(schema, record) if key.index is None else []
-    if _RENAMED in recorded:
-        return [f"its items have the tag {recorded[_RENAMED]!r} now"]
+    renamed = recorded.get(_RENAMED) or recorded.get(_BEING_RENAMED)
+    if renamed is not None:
+        return [f"its items have the tag {renamed!r} now"]
+    earlier = earlier_tags(schema, record)
+    if earlier:
+        return earlier
     stored = _listed(recorded.get(_name(key)))
     if not stored:
         return [f"{_title(key)} is new, and items written before have no entry in it"]
@@ -320,10 +335,21 @@ def other_tags(schema: EntitySchema, record: Item) -> list[str]:
     ]
 
 
+def earlier_tags(schema: EntitySchema, record: Item) -> list[str]:
+    """The tags that items of an entity may still have, and that it does not declare any more."""
+    tags = [name.removeprefix(_PREFIX) for name in record if name.startswith(_PREFIX)]
+    return [
+        f"some items still have the tag {tag!r}; run store.rewrite by the program that declares was_tag={tag!r}"
+        for tag in tags
+        if tag not in schema.tags
+        and from_wire(record[_PREFIX + tag]).get(_BEING_RENAMED) in schema.tags
+    ]
+
+
 def unique_differences(schema: EntitySchema, field: Attr[Any], record: Item) -> list[str]:
     """How the markers of a unique field differ from those recorded; empty if its items have them."""
     recorded = _stored_forms(schema, record)
-    if recorded is None or _RENAMED in recorded:
+    if recorded is None or recorded.keys() & {_RENAMED, _BEING_RENAMED}:
         return []  # the primary key tells
     if _listed(recorded.get(_unique_name(field))) == [_unique_form(field)]:
         return []
