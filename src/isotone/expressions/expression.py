@@ -165,30 +165,30 @@ def check_placeholders(names: NameMap | None, values: Mapping[str, object] | Non
 
 def _check_keys(parameter: str, given: Mapping[str, object], is_well_formed: Any) -> None:
     if not given:
-        raise ValidationException(f"{parameter} must not be empty")
+        raise ValidationException(messages.PLACEHOLDERS_EMPTY.format(parameter=parameter))
     for key in given:
         if not is_well_formed(key):
-            raise ValidationException(f"{parameter} contains invalid key: {_wrong_key(key)}")
+            raise ValidationException(
+                messages.PLACEHOLDER_INVALID.format(parameter=parameter, wrong=_wrong_key(key))
+            )
 
 
 def _wrong_key(key: str) -> str:
     if not key:
-        return "The expression attribute map contains an empty key;"
+        return messages.PLACEHOLDER_EMPTY
     if len(key) > NAME_PLACEHOLDER_SIZE:
-        return (
-            f"The expression attribute map contains a key that is too long; size of key: {len(key)}"
-        )
-    return f'Syntax error; key: "{key}"'
+        return messages.PLACEHOLDER_TOO_LONG.format(size=len(key))
+    return messages.PLACEHOLDER_SYNTAX.format(key=key)
 
 
 def _check_name(key: str, name: str) -> None:
     if not name:
-        wrong = "Empty attribute name"
+        wrong = messages.NAME_EMPTY
     elif len(name.encode("utf-8", "surrogatepass")) > ATTRIBUTE_NAME_SIZE:
-        wrong = f"Attribute name is too large, must be less than {ATTRIBUTE_NAME_SIZE + 1} bytes"
+        wrong = messages.NAME_TOO_LONG.format(size=ATTRIBUTE_NAME_SIZE + 1)
     else:
         return
-    raise ValidationException(f"{_NAMES} contains invalid value: {wrong} for key {key}")
+    raise ValidationException(messages.NAME_INVALID.format(parameter=_NAMES, wrong=wrong, key=key))
 
 
 def check_scalar_keys(
@@ -224,6 +224,5 @@ def check_all_used(
 
 def _refuse_unused(parameter: str, keys: set[str]) -> None:
     if keys:
-        raise ValidationException(
-            f"Value provided in {parameter} unused in expressions: keys: {{{', '.join(sorted(keys))}}}"
-        )
+        listed = ", ".join(sorted(keys))
+        raise ValidationException(messages.UNUSED.format(parameter=parameter, keys=listed))

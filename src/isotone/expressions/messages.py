@@ -61,6 +61,19 @@ TOO_MANY_CHOICES: Final = (
     "The IN operator is provided with too many operands; number of operands: {count}"
 )
 
+# Placeholders and what they stand for; these name the parameter themselves
+PLACEHOLDERS_EMPTY: Final = "{parameter} must not be empty"
+PLACEHOLDER_INVALID: Final = "{parameter} contains invalid key: {wrong}"
+PLACEHOLDER_EMPTY: Final = "The expression attribute map contains an empty key;"
+PLACEHOLDER_TOO_LONG: Final = (
+    "The expression attribute map contains a key that is too long; size of key: {size}"
+)
+PLACEHOLDER_SYNTAX: Final = 'Syntax error; key: "{key}"'
+NAME_INVALID: Final = "{parameter} contains invalid value: {wrong} for key {key}"
+NAME_EMPTY: Final = "Empty attribute name"
+NAME_TOO_LONG: Final = "Attribute name is too large, must be less than {size} bytes"
+UNUSED: Final = "Value provided in {parameter} unused in expressions: keys: {{{keys}}}"
+
 # Names, values and paths
 RESERVED: Final = "Attribute name is a reserved keyword; reserved keyword: {word}"
 NAME_UNDEFINED: Final = (
