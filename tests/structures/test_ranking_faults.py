@@ -20,6 +20,7 @@ from isotone.model import Pause, Steps
 from isotone.structures import SortedSet
 from isotone.structures.ranking import Ranking, ranking_key
 from isotone.structures.ranking_nodes import (
+    ROOT,
     HIGHEST,
     LOWEST,
     SIZES,
@@ -459,3 +460,22 @@ def test_what_is_remembered_of_a_large_tree_has_an_end(
         if place % 20 == 0:
             tree.forget_all()
         assert max(len(tree.shapes), len(tree.counts)) <= 30
+
+
+def test_the_root_is_remembered_whatever_is_dropped(
+    hasty: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The root was read first, so it was the first to be dropped, though every call needs it."""
+    monkeypatch.setattr("isotone.structures.ranking_tree._MOST_REMEMBERED", 30)
+    keys = [key_of(number) for number in range(1000, 1900)]
+    ranks = ranks_in(hasty)
+    ranks.rebuild(keys)
+    tree = ranks.ranking._tree
+    for place in range(0, 900, 3):
+        assert ranks.rank(keys[place]) == place
+        assert ROOT in tree.shapes
+        assert ROOT in tree.counts
+        kept = set(tree.counts)
+        assert ranks.rank(keys[place]) == place  # reads known counts again
+        assert set(tree.counts) == kept
+    assert len(tree.shapes) > 20

@@ -18,7 +18,8 @@ keys, with up to four keys in a leaf:
 
 - **A rank** is the number of smaller keys: those before the key in its leaf, and the counts left of its path. For
   `m` these are 1 in LEAF#3, 0 in COUNTS#y and 6 in COUNTS#root: 7. One transaction reads the three items. Shapes are
-  remembered (`ranking_tree`), so the path takes no read.
+  remembered (`ranking_tree`), so the path takes no read. `Ranking.rank` and `place` ask for it, `ranking_tree` reads,
+  and `View.rank` in `ranking_nodes` adds it up.
 - **A change within a leaf** (`a` to `c`) is one write to the leaf. It reads nothing.
 - **A change across leaves** writes both leaves, and adds to the counts where the two paths differ. `m` to `q` adds
   -1 and +1 to COUNTS#y. `h` to `q` adds -1 to COUNTS#x, +1 to COUNTS#y, and -1 and +1 to COUNTS#root.
@@ -248,10 +249,10 @@ class Ranking:
             self._change_leaf(tx, [move])
         for inner, slots in count_changes(moves):
             tx.update(
-                self._tree.count_items,
+                self._tree.counts_kind,
                 *(RankingCounts.counts[slot].add(by) for slot, by in slots.items()),
                 when=RankingCounts.era == inner.era,
-                **self._tree.key(inner.node),
+                **self._tree.item_key(inner.node),
             )
 
     def _remembered_exchange(self, keys: Mapping[str, int]) -> list[Move] | None:
@@ -304,8 +305,8 @@ class Ranking:
                 conditions.append(field.exists())
         if len(moves) == 1:
             conditions.append(self._keeps_its_size(moves[0]))
-        leaf = self._tree.key(moves[0].path.end)
-        tx.update(self._tree.leaf_items, *changes, when=reduce(and_, conditions), **leaf)
+        leaf = self._tree.item_key(moves[0].path.end)
+        tx.update(self._tree.leaf_kind, *changes, when=reduce(and_, conditions), **leaf)
 
     def _keeps_its_size(self, move: Move) -> Condition:
         size = RankingLeaf.keys.size
@@ -344,7 +345,7 @@ class Ranking:
         if root is not None:
             entry = Entry(LOWEST, ROOT, number)
             expected = yield from self._check_node(faults, root[0].level, entry, HIGHEST)
-        for kind in (tree.leaf_items, tree.count_items, tree.shape_items):
+        for kind in (tree.leaf_kind, tree.counts_kind, tree.shape_kind):
             actual += len((yield from tree.names(kind)))
         if actual != expected:
             faults.append(f"{actual} items where the tree has {expected}")

@@ -152,21 +152,21 @@ class Balance:
         children[replaced] = new
         separators[first : first + number - 1] = [entry.low for entry in made[1:]]
         tx.update(
-            self._tree.count_items,
+            self._tree.counts_kind,
             RankingCounts.shape.set(shape),
             *(RankingCounts.counts[slot].set(count) for slot, count in counts.items()),
             when=RankingCounts.shape == above.shape,
-            **self._tree.key(above.node),
+            **self._tree.item_key(above.node),
         )
         inner = Inner(above.node, above.level, above.era, shape, children, separators)
         tx.put(self._tree.shape_item(inner))
 
     def _delete(self, tx: Transaction, level: int, node: Node) -> None:
-        key = self._tree.key(node.name)
-        kind = self._tree.count_items if level else self._tree.leaf_items
+        key = self._tree.item_key(node.name)
+        kind = self._tree.counts_kind if level else self._tree.leaf_kind
         tx.delete(kind, when=node.unchanged, **key)
         if level:
-            tx.delete(self._tree.shape_items, **key)
+            tx.delete(self._tree.shape_kind, **key)
 
     def _children(self, above: Inner, places: range) -> Steps[list[Node]]:
         """Some neighbours as they are now; none if they are not as the node above has them."""

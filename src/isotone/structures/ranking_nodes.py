@@ -5,7 +5,7 @@ inner node is two items. COUNTS has a slot for each child, and writers add to it
 slot, and at which keys the ranges of children meet. Counts change with almost every write, a shape only when a
 child is split or joined, so shapes are remembered.
 
-Nothing here reads or writes items.
+Nothing here reads or writes items. `View.rank` adds up the rank of a key from what `ranking_tree` has read.
 """
 
 from __future__ import annotations

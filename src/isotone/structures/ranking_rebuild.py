@@ -74,9 +74,9 @@ def _clear(tree: Tree) -> Steps[bool | None]:
     mark = yield from _empty(tree)
     try:
         is_mine = RankingShape.shape == mark.shape
-        yield from tree.calls.delete(tree.shape_items, when=is_mine, **tree.key(ROOT))
+        yield from tree.calls.delete(tree.shape_kind, when=is_mine, **tree.item_key(ROOT))
     except WriteRefused:
-        root = yield from tree.calls.get(tree.shape_items, consistent=True, **tree.key(ROOT))
+        root = yield from tree.calls.get(tree.shape_kind, consistent=True, **tree.item_key(ROOT))
         if root is not None:  # parts of what it stands for may be deleted by now
             tree.forget_all()
             return None
@@ -86,29 +86,29 @@ def _clear(tree: Tree) -> Steps[bool | None]:
 def _empty(tree: Tree) -> Steps[RankingShape]:
     """Delete everything, and leave a mark in the place of the root."""
     run = new_name()
-    mark = tree.shape_items(
-        **tree.key(ROOT), shape=run, era=run, level=0, children="", separators=""
+    mark = tree.shape_kind(
+        **tree.item_key(ROOT), shape=run, era=run, level=0, children="", separators=""
     )
     yield from _close(tree, mark)
     tree.forget_all()
-    while (yield from _delete_all(tree, tree.count_items)):
+    while (yield from _delete_all(tree, tree.counts_kind)):
         pass
-    yield from _delete_all(tree, tree.leaf_items)
-    yield from _delete_all(tree, tree.shape_items)
+    yield from _delete_all(tree, tree.leaf_kind)
+    yield from _delete_all(tree, tree.shape_kind)
     return mark
 
 
 def _close(tree: Tree, mark: RankingShape) -> Steps[None]:
     tx = tree.calls.transaction()
     tx.put(mark)
-    tx.delete(tree.count_items, **tree.key(ROOT))
+    tx.delete(tree.counts_kind, **tree.item_key(ROOT))
     yield from tx.commit()
 
 
 def _delete_all(tree: Tree, kind: Any) -> Steps[int]:
     """Delete the items of a kind, except the mark; returns their number."""
     names = yield from tree.names(kind)
-    keys = [tree.key(name) for name in names if kind is not tree.shape_items or name != ROOT]
+    keys = [tree.item_key(name) for name in names if kind is not tree.shape_kind or name != ROOT]
     return (yield from tree.calls.delete_many(kind, keys))
 
 

@@ -7,13 +7,17 @@ date, and two rules make up for it:
   another shape than the remembered one, the result is dropped and the shape is read again.
 - A write has conditions on the leaf and the inner nodes that it relies on (`Ranking.change`, `Balance`).
 
-A method that finds its memory out of date forgets what is wrong and returns None. `until_current` runs it again.
+A method that finds its memory out of date forgets what is wrong and returns None. `until_current` runs it again:
+`_look_up` is one attempt of `look_up`, and so on.
+
+Here is only what to read for a rank. `ranking_nodes` adds the rank up (`View.rank`); the public calls are in `ranking`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, Final, TypeVar
 
 from isotone.errors import Contended, RankingIncomplete
@@ -53,14 +57,14 @@ class Tree:
     def __init__(self, calls: Calls, table: Table, name: str) -> None:
         self.calls = calls
         self.name = name
-        self.shape_items = bind_entity(table, RankingShape)
-        self.count_items = bind_entity(table, RankingCounts)
-        self.leaf_items = bind_entity(table, RankingLeaf)
+        self.shape_kind = bind_entity(table, RankingShape)
+        self.counts_kind = bind_entity(table, RankingCounts)
+        self.leaf_kind = bind_entity(table, RankingLeaf)
         self.shapes: dict[str, Inner] = {}
         self.counts: dict[str, list[int]] = {}
         """The last counts that were read. Only plans of what to read start from them."""
 
-    def key(self, node: str) -> dict[str, Any]:
+    def item_key(self, node: str) -> dict[str, Any]:
         """The fields of the primary key of a node's items."""
         return {"ranking": self.name, "node": node}
 
@@ -147,8 +151,8 @@ class Tree:
     def _view(self, inners: Mapping[str, Inner], leaves: Sequence[str]) -> Steps[View | None]:
         """Counts of inner nodes and keys of leaves, at one moment."""
         targets: list[tuple[type[Entity], dict[str, Any]]] = [
-            *[(self.count_items, self.key(node)) for node in inners],
-            *[(self.leaf_items, self.key(leaf)) for leaf in leaves],
+            *[(self.counts_kind, self.item_key(node)) for node in inners],
+            *[(self.leaf_kind, self.item_key(leaf)) for leaf in leaves],
         ]
         items: list[Any] = yield from self.calls.get_together(*targets)
         view = View({}, {})
@@ -167,11 +171,12 @@ class Tree:
         return self.until_current(self._size)
 
     def _size(self) -> Steps[int | None]:
-        counts = yield from self.calls.get(self.count_items, consistent=True, **self.key(ROOT))
+        counts = yield from self.calls.get(self.counts_kind, consistent=True, **self.item_key(ROOT))
         if counts is not None:
             return sum(counts.counts)
         self.forget_all()
-        has_root = yield from self._read_shape(ROOT)  # raises while the tree is rebuilt
+        # No counts: either there is no tree, or it is rebuilt, and then this raises.
+        has_root = yield from self._read_shape(ROOT)
         return None if has_root else 0
 
     # Reading single nodes
@@ -191,18 +196,18 @@ class Tree:
     def leaves(self, nodes: Sequence[str]) -> Steps[dict[str, RankingLeaf]]:
         """Leaves as they are now, each by itself, in one request; missing ones are left out."""
         if len(set(nodes)) == 1:
-            key = self.key(nodes[0])
-            leaf = yield from self.calls.get(self.leaf_items, consistent=True, **key)
+            key = self.item_key(nodes[0])
+            leaf = yield from self.calls.get(self.leaf_kind, consistent=True, **key)
             return {} if leaf is None else {leaf.node: leaf}
-        keys = map(self.key, nodes)
-        leaves = yield from self.calls.get_many(self.leaf_items, keys, consistent=True)
+        keys = map(self.item_key, nodes)
+        leaves = yield from self.calls.get_many(self.leaf_kind, keys, consistent=True)
         return {leaf.node: leaf for leaf in leaves if leaf is not None}
 
     def learn(self, node: str) -> Steps[tuple[Inner, list[int]] | None]:
         """Shape and counts of an inner node at one moment; None if there is no such node."""
-        key = self.key(node)
+        key = self.item_key(node)
         items: list[Any] = yield from self.calls.get_together(
-            (self.shape_items, key), (self.count_items, key)
+            (self.shape_kind, key), (self.counts_kind, key)
         )
         shape, counts = items
         inner = None if shape is None else self._remember_shape(shape)
@@ -237,7 +242,7 @@ class Tree:
 
     def _read_shape(self, node: str) -> Steps[bool]:
         """Read the shape of an inner node; returns whether there is such a node."""
-        item = yield from self.calls.get(self.shape_items, consistent=True, **self.key(node))
+        item = yield from self.calls.get(self.shape_kind, consistent=True, **self.item_key(node))
         if item is not None:
             self._remember_shape(item)
         return item is not None
@@ -256,26 +261,28 @@ class Tree:
         self, name: str, level: int, entries: Sequence[Entry], low: str, high: str
     ) -> list[Entity]:
         """The items of a node; `Node.unchanged` is a condition on the first one."""
-        key, lows = self.key(name), [entry.low for entry in entries]
+        key, lows = self.item_key(name), [entry.low for entry in entries]
         if level == 0:
             keys = dict.fromkeys(lows, True)
-            return [self.leaf_items.from_trusted({**key, "low": low, "high": high, "keys": keys})]
+            return [self.leaf_kind.from_trusted({**key, "low": low, "high": high, "keys": keys})]
         shape, era = new_name(), new_name()
         numbers = [entry.number for entry in entries]
         children = [Child(entry.node, slot) for slot, entry in enumerate(entries)]
         return [
-            self.count_items.from_trusted({**key, "shape": shape, "era": era, "counts": numbers}),
+            self.counts_kind.from_trusted({**key, "shape": shape, "era": era, "counts": numbers}),
             self.shape_item(Inner(name, level, era, shape, children, lows[1:])),
         ]
 
     def shape_item(self, inner: Inner) -> RankingShape:
-        return self.shape_items.from_trusted({"ranking": self.name, **inner.fields()})
+        return self.shape_kind.from_trusted({"ranking": self.name, **inner.fields()})
 
 
 def _remember(memory: dict[str, T], node: str, value: T) -> T:
-    """Keep a value of a node, and drop the oldest values if there are too many."""
+    """Keep a value of a node. If there are too many, drop those read longest ago, but never the root's."""
+    memory.pop(node, None)  # so that the value comes last in the order of the dict
     if len(memory) >= _MOST_REMEMBERED:
-        for oldest in list(memory)[: _MOST_REMEMBERED // 10]:
-            memory.pop(oldest, None)
+        for oldest in [*islice(memory, _MOST_REMEMBERED // 10 + 1)]:
+            if oldest != ROOT:
+                del memory[oldest]
     memory[node] = value
     return value
