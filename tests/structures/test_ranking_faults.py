@@ -20,9 +20,9 @@ from isotone.model import Pause, Steps
 from isotone.structures import SortedSet
 from isotone.structures.ranking import Ranking, ranking_key
 from isotone.structures.ranking_nodes import (
-    ROOT,
     HIGHEST,
     LOWEST,
+    ROOT,
     SIZES,
     RankingCounts,
     RankingLeaf,
