@@ -1,0 +1,613 @@
+"""The operations of every store: their signatures, their documentation, and the steps of each.
+
+Each operation is defined once, as steps without I/O (see `operation`). The decorator makes it a method that
+blocks in a `Store`, is awaited in an `AsyncStore`, and returns its steps in `Calls`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from os import PathLike
+from typing import Any, Literal, Never, TypeVar, overload
+
+from isotone import limits
+from isotone.backends.interface import DYNAMODB, Capabilities, Request
+from isotone.clock import Clock
+from isotone.errors import NotFound, UsageError
+from isotone.model import bulk, migration, rewriting, table_admin, undo_log, verification
+from isotone.model.bulk import BulkProgress, BulkReport
+from isotone.model.declaring.changes import Change
+from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.entity_key import EntityKey
+from isotone.model.declaring.table import Table
+from isotone.model.entity import Entity
+from isotone.model.migration import migrate_and_execute, migrate_keys
+from isotone.model.operation import Host, M_co, iteration, operation
+from isotone.model.reading import merging
+from isotone.model.reading.collections import Family, FamilyQuery
+from isotone.model.reading.merging import Merge, MergeTraversal
+from isotone.model.reading.queries import Read
+from isotone.model.reading.reader import FetchProgress, Page, Reader, Traversal
+from isotone.model.reading.snapshot import Snapshot
+from isotone.model.returning import Requests, ReturningNothing, ReturningOld
+from isotone.model.rewriting import RewriteOptions, RewritingProgress, Rewritten
+from isotone.model.steps import Batches, Steps
+from isotone.model.streams import Changes, Event
+from isotone.model.table_admin import Difference, Throughput
+from isotone.model.table_names import TableNames
+from isotone.model.transactions import Transaction, get_together
+from isotone.model.undo_log import Undone, UndoProgress
+from isotone.model.verification import Verification, VerificationProgress
+from isotone.model.writing.batches import WriteProgress, delete_many, put_many
+from isotone.model.writing.executor import execute, request_of
+from isotone.model.writing.rewrite import ChangeItem
+from isotone.model.writing.saving import Delete, Put
+from isotone.model.writing.updates import Move, Touch, Update, Upsert
+from isotone.model.writing.write import (
+    Write,
+    class_and_key,
+    described,
+    schema_of,
+    schema_of_instance,
+)
+
+E = TypeVar("E", bound=Entity)
+P = TypeVar("P", bound=Entity)
+C = TypeVar("C", bound=Entity)
+R = TypeVar("R")
+
+
+class Operations(Host[M_co]):
+    """The operations of every store, each defined once."""
+
+    _names: TableNames | None = None
+
+    def __init__(self, reader: Reader, clock: Clock, capabilities: Capabilities = DYNAMODB) -> None:
+        self._reader = reader
+        self.clock = clock
+        self.capabilities = capabilities
+
+    def _write(self, write: Write[R]) -> Steps[R]:
+        if write.schema not in self._reader.records.recorded:
+            return self._first_write(write)
+        if write.schema.previous is not None:
+            return migrate_and_execute(write, self.clock)
+        return execute(write, self.clock)
+
+    def _first_write(self, write: Write[R]) -> Steps[R]:
+        """Execute the first write of an entity by this store, which records its keys."""
+        write.prepare()
+        yield from self._reader.records.record(write.schema)
+        yield from migrate_keys([write], self.clock)
+        return (yield from execute(write, self.clock, is_prepared=True))
+
+    # Other results of writes
+
+    @overload
+    def returning(self, result: Literal["old"], /) -> ReturningOld[M_co]: ...
+    @overload
+    def returning(self, result: Literal["none"], /) -> ReturningNothing[M_co]: ...
+    def returning(
+        self, result: Literal["old", "none"], /
+    ) -> ReturningOld[M_co] | ReturningNothing[M_co]:
+        """The store's writes with another result: the entity as it was before ("old"), or nothing ("none").
+
+        before = store.returning("old").update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157)
+        """
+        if result == "old":
+            return ReturningOld(self, self._write)
+        if result == "none":
+            return ReturningNothing(self, self._write)
+        raise UsageError(f"a write returns 'old' or 'none', not {result!r}")
+
+    @property
+    def requests(self) -> Requests[M_co]:
+        """The requests of writes, which are not sent.
+
+        print(store.requests.update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157))
+        """
+        return Requests(self, self._request)
+
+    def _request(self, write: Write[Any]) -> Steps[Request]:
+        request = yield from request_of(write, self.clock)
+        return request if self._names is None else self._names.request(request)
+
+    # Tables
+
+    def table_name(self, table: Table) -> str:
+        """The name of a table in this store, with the `table_prefix` that the store was given."""
+        return table.name if self._names is None else self._names.actual(table.name)
+
+    @operation
+    def create_tables(
+        self, *tables: Table, throughput: Throughput | None = None
+    ) -> Steps[list[str]]:
+        """Create the missing tables with their indexes and expiry; return the names of those created.
+
+        Tables are on demand unless `throughput` provisions units. Raises `TableDiffers` if an
+        existing table differs from its declaration (it is not changed), and `Unsupported` if the engine lacks
+        something that a table or its entities need.
+        """
+        return table_admin.create_tables(
+            tables, throughput, self.capabilities, records=self._reader.records
+        )
+
+    @operation
+    def differences(self, *tables: Table) -> Steps[list[Difference]]:
+        """Compare tables with their declarations; return the differences. Changes nothing."""
+        return table_admin.differences(tables)
+
+    @operation
+    def add_indexes(
+        self,
+        *tables: Table,
+        throughput: Throughput | None = None,
+        progress: table_admin.Progress | None = None,
+    ) -> Steps[list[str]]:
+        """Add missing global indexes, and wait until they are filled; return their names."""
+        return table_admin.add_indexes(tables, throughput, progress)
+
+    @operation
+    def drop_tables(self, *tables: Table) -> Steps[list[str]]:
+        """Delete tables with all their items; return the names of those that existed."""
+        return table_admin.drop_tables(tables, self._reader.records)
+
+    @operation
+    def accept_keys(self, *entities: type[Entity]) -> Steps[None]:
+        """Record that the items of entities have the declared keys, without reading any.
+
+        A store raises `KeysChanged` when an entity declares other keys than its items were written with.
+        This says that they need not be rewritten, for example because there are none.
+        """
+        for entity in entities:
+            yield from self._reader.records.accept(schema_of(entity))
+
+    # Writing
+
+    @operation
+    def put(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
+        """Write an entity, replacing any with its primary key. Cost: one write.
+
+        Raises `ConditionFailed` if `when` is false, `VersionConflict` if the entity has a version and
+        was changed since it was read, `NotUnique` if a unique value is taken. An entity with unique values
+        costs a read and a transaction.
+        """
+        return self._write(Put(entity, when, "anything", self.clock))
+
+    @operation
+    def create(self, entity: E) -> Steps[E]:
+        """Write an entity that does not exist yet; raises `AlreadyExists`. Cost: one write."""
+        return self._write(Put(entity, None, "absence", self.clock))
+
+    @operation
+    def replace(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
+        """Replace an existing entity; raises `NotFound`. Cost: one write."""
+        return self._write(Put(entity, when, "presence", self.clock))
+
+    @operation
+    def update(
+        self,
+        target: type[E] | EntityKey[E] | E,
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> Steps[E]:
+        """Change some fields of an entity and return the changed entity.
+
+        The target is an entity, its key, or its class and the fields of its key. Cost: one write, and one read
+        if an index key or a computed field depends on a value that is not known. Raises `NotFound`,
+        `ConditionFailed`, `VersionConflict` (for a given entity with a version), `NotUnique`.
+
+            store.update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157)
+        """
+        return self._write(Update(target, changes, key, when))
+
+    @operation
+    def upsert(
+        self,
+        target: type[E] | EntityKey[E],
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> Steps[E]:
+        """Change some fields of an entity; one that does not exist starts with its defaults.
+
+        Cost: one write, and one read if an index key depends on a value that is not known. Raises what
+        `update` raises, except `NotFound`.
+
+            store.upsert(Counter, Counter.hits.add(1), page="/")
+        """
+        return self._write(Upsert(target, changes, key, when))
+
+    @operation
+    def delete(
+        self,
+        target: type[E] | EntityKey[E] | E,
+        /,
+        *,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> Steps[E | None]:
+        """Delete an entity; return the deleted entity, or None if it did not exist.
+
+        The target is an entity, whose version is checked, its key, or its class and the fields of its key.
+        Cost: one write. Raises `ConditionFailed`, `VersionConflict`.
+        """
+        return self._write(Delete(target, key, when))
+
+    @operation
+    def move(
+        self,
+        target: type[E] | EntityKey[E] | E,
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        **key: Any,
+    ) -> Steps[E]:
+        """Change fields of the primary key, and any others, in one transaction; return the new entity.
+
+        Cost: one read and a transaction of two writes. Raises `NotFound`, `AlreadyExists` if the new
+        key is taken, and what `update` raises.
+        """
+        return self._write(Move(target, changes, key, when))
+
+    @operation
+    def put_many(
+        self, entities: Iterable[Entity], *, progress: WriteProgress | None = None
+    ) -> Steps[int]:
+        """Put entities of any kinds, 25 to a request; return their number. Cost: one write each.
+
+        If an entity is given twice, the last one is written. Raises `UsageError` for entities with a version
+        or unique values, which need conditions, and `BatchIncomplete` with the entries that the service kept
+        refusing; all batches before are written.
+        """
+        return put_many(entities, self.clock, self._reader.records, progress)
+
+    @operation
+    def delete_many(
+        self,
+        targets: type[Entity] | Iterable[Entity | EntityKey[Any]],
+        keys: Iterable[Mapping[str, Any]] = (),
+        *,
+        progress: WriteProgress | None = None,
+    ) -> Steps[int]:
+        """Delete entities, given by themselves or by their keys; return how many were given.
+
+        Cost: one write each. Raises as `put_many` does.
+        """
+        return delete_many(targets, keys, self._reader.records, progress)
+
+    @operation
+    def touch(self, target: type[E] | EntityKey[E] | E, /, **key: Any) -> Steps[E]:
+        """Write only what every write sets, the `updated()` time and the version; return the changed entity.
+
+        Index keys with that time follow. It does not prolong the life of an entity that expires: `update` it, such
+        as by `Session.until.set(…)`. Cost: as `update`. Raises `NotFound`, and `UsageError` if there is
+        neither such a time nor a version.
+        """
+        return self._write(Touch(target, key))
+
+    @operation
+    def update_all(
+        self,
+        read: Read[E],
+        /,
+        *changes: Change,
+        when: Condition | None = None,
+        parallel: int = 1,
+        progress: BulkReport | None = None,
+    ) -> Steps[BulkProgress]:
+        """Update every entity that a query finds, each by itself; return how many were updated.
+
+        An entity that was changed meanwhile, so that the query would not find it any more, is skipped and
+        counted. After an interruption, call it again; a change such as `add` is then made again to what the query
+        still finds. `parallel` writes are made at the same time. Cost: the read, and one update for each entity. Raises what `update` raises, except `NotFound` and `ConditionFailed`.
+
+            store.update_all(Order.by_status.where(…), Order.status.set("SHIPPED"))
+        """
+        return bulk.update_all(self._reader, read, changes, when, self._write, parallel, progress)
+
+    @operation
+    def delete_all(
+        self,
+        read: Read[E],
+        /,
+        *,
+        when: Condition | None = None,
+        parallel: int = 1,
+        progress: BulkReport | None = None,
+    ) -> Steps[BulkProgress]:
+        """Delete every entity that a query finds, each by itself; return how many were deleted.
+
+        Conditions, interruption, `parallel` and `progress` are as for `update_all`. Cost: the read, and one write
+        for each entity.
+
+            store.delete_all(Order.primary.where(Order.customer_id == "2b5a41c0"))
+        """
+        return bulk.delete_all(self._reader, read, when, self._write, parallel, progress)
+
+    def transaction(self) -> Transaction[M_co]:
+        """Collect writes to several entities; the end of the block sends all or none.
+
+        Cost: twice that of single writes. The end of the block raises `TransactionFailed`. Raises
+        `Unsupported` if the engine has no transactions.
+        """
+        self.capabilities.require(["transactions"], "a transaction")
+        return Transaction(self, self.clock, self._reader.records)
+
+    @operation
+    def widen(
+        self, entity: type[Entity], *, progress: RewritingProgress | None = None
+    ) -> Steps[Rewritten]:
+        """Rewrite all entities of a class whose keys still have the form that `was` declares.
+
+        This is `rewrite` with a check that there is a `was`. Raises `UsageError` if nothing declares one.
+        """
+        return rewriting.widen(entity, self.clock, self._reader.records, progress)
+
+    @operation
+    def rewrite(
+        self,
+        entity: type[Entity],
+        *,
+        change: ChangeItem | None = None,
+        dry_run: bool = False,
+        units_per_second: float | None = None,
+        segments: int = 1,
+        undo: str | PathLike[str] | None = None,
+        progress: RewritingProgress | None = None,
+    ) -> Steps[Rewritten]:
+        """Rewrite all entities of a class that are not what a put would write now: keys, tags, versions, values.
+
+        Programs may read and write all the time: no concurrent write is lost. A rewrite that was interrupted
+        continues where it was. `change` takes an item that is not as declared, as a dict of plain values, and returns
+        what it should be. `dry_run` writes nothing, and returns what would be rewritten. At most `units_per_second`
+        are used; `segments` are rewritten at the same time. `undo` names a file with what each item was, for
+        `store.undo`. An item that cannot be read is counted. Cost: a scan of the table, and a write for each
+        rewritten entity; a transaction if its primary key changes.
+
+            store.rewrite(Order, dry_run=True).examples
+        """
+        options = RewriteOptions(
+            change=change,
+            dry_run=dry_run,
+            units_per_second=units_per_second,
+            segments=segments,
+            undo=undo,
+            progress=progress,
+        )
+        return rewriting.rewrite(entity, self.clock, self._reader.records, options)
+
+    @operation
+    def undo(
+        self, path: str | PathLike[str], *, progress: UndoProgress | None = None
+    ) -> Steps[Undone]:
+        """Restore the items that a rewrite with `undo=path` has written, as far as they are still as it wrote them.
+
+        Items that have changed since are counted, and stay as they are. Calling it again does no harm. Cost: a
+        write for each item, a transaction where its primary key had changed.
+        """
+        self._reader.records.reset()
+        return undo_log.undo(path, progress)
+
+    @operation
+    def verify(
+        self,
+        *targets: Table | type[Entity],
+        segments: int = 1,
+        units_per_second: float | None = None,
+        examples: int = 3,
+        progress: VerificationProgress | None = None,
+        resume: Verification | None = None,
+    ) -> Steps[Verification]:
+        """Read tables, and count the items that are not what their entities would write now. Writes nothing.
+
+        A target is a table, or an entity of one. `segments` are read at the same time, and at most
+        `units_per_second` are used. `examples` items are kept of each finding. `progress` is called after each
+        page with the verification so far; with `resume=` another call continues there. An item that
+        is not valid is a finding, and raises nothing. Cost: a consistent scan, and two reads for each unique value.
+
+            print(store.verify(shop, segments=4, units_per_second=200))
+        """
+        return verification.verify(
+            targets,
+            self.clock,
+            segments=segments,
+            units_per_second=units_per_second,
+            examples=examples,
+            progress=progress,
+            resume=resume,
+        )
+
+    # Reading
+
+    @operation
+    def get(
+        self,
+        target: type[E] | EntityKey[E],
+        /,
+        *values: Never,
+        consistent: bool = False,
+        **key: Any,
+    ) -> Steps[E | None]:
+        """Return the entity with this primary key, or None. Cost: one read of its size.
+
+        store.get(Order, customer_id="2b5a41c0", number=157)
+        store.get(Order.primary.at(customer_id="2b5a41c0", number=157))
+
+        Instead of the key, give the value of a unique field, with the fields that it is unique within. Cost: two
+        consistent reads.
+
+        store.get(User, mail="ann@example.com")
+        """
+        # `values` is there for get(order) and get(Order, "2b5a41c0"), to say what to write instead.
+        entity: Any = target
+        if values or not isinstance(target, type):
+            entity, key = class_and_key("get", target, values, key)
+        if schema_of(entity).previous is not None:
+            return migration.get(self._reader, entity, key, consistent=consistent)
+        return self._reader.get(entity, key, consistent=consistent)
+
+    @operation
+    def get_many(
+        self,
+        targets: type[E] | Iterable[EntityKey[E]],
+        keys: Iterable[Mapping[str, Any]] | None = None,
+        *,
+        consistent: bool = False,
+        progress: FetchProgress | None = None,
+    ) -> Steps[list[E | None]]:
+        """Return the entities with these primary keys, in the order of the keys; None for a missing one.
+
+        Give keys of any classes, or one class and the fields of each key. A hundred keys per request;
+        unprocessed keys are requested again after a pause. Raises `BatchIncomplete` if keys remain unprocessed.
+        """
+        of: Any = targets
+        if keys is None:
+            return migration.get_by_keys(self._reader, of, consistent=consistent, progress=progress)
+        if schema_of(of).previous is not None:
+            return migration.get_many(
+                self._reader, of, keys, consistent=consistent, progress=progress
+            )
+        return self._reader.get_many(of, keys, consistent=consistent, progress=progress)
+
+    @operation
+    def get_together(
+        self, *targets: tuple[type[Entity], Mapping[str, Any]] | EntityKey[Entity]
+    ) -> Steps[list[Entity | None]]:
+        """Return up to a hundred entities of any classes, from one snapshot; None for a missing one.
+
+        Cost: twice that of consistent reads.
+        """
+        return get_together(targets, self.clock, self._reader.records)
+
+    @operation
+    def exists(
+        self, target: type[E] | EntityKey[E], /, *, consistent: bool = False, **key: Any
+    ) -> Steps[bool]:
+        """Whether there is an entity with this primary key, of which only the key is transferred, or unique value.
+
+        Cost: as for `get`.
+
+            store.exists(Order, customer_id="2b5a41c0", number=157)
+        """
+        entity: Any = target
+        if not isinstance(target, type):
+            entity, key = class_and_key("exists", target, (), key)
+        schema = schema_of(entity)
+        if schema.previous is not None:
+            return migration.exists(self._reader, entity, key, consistent=consistent)
+        return self._reader.exists(schema, key, consistent=consistent)
+
+    @operation
+    def refresh(self, entity: E, *, consistent: bool = True) -> Steps[E]:
+        """Read an entity again, and give it the stored values; return the same entity.
+
+        Values that were not written are lost. Cost: one consistent read. Raises `NotFound` if it is gone.
+        """
+        schema = schema_of_instance(entity)
+        key = schema.identity_of(entity.__dict__)
+        get = migration.get if schema.previous is not None else Reader.get
+        stored = yield from get(self._reader, type(entity), key, consistent=consistent)
+        if stored is None:
+            raise NotFound(f"{described(schema, schema.identify(key))} does not exist any more")
+        entity.__dict__.clear()
+        entity.__dict__.update(stored.__dict__)
+        return entity
+
+    @operation
+    def page(
+        self, read: Read[E] | Merge[E], *, size: int, cursor: str | None = None
+    ) -> Steps[Page[E]]:
+        """Return `size` results, and the cursors of the next and the previous page.
+
+        It has fewer only at the end of the data, or at the query's own limits.
+        """
+        return self._page(read, size, cursor)
+
+    def _page(self, read: Read[E] | Merge[E], size: int, cursor: str | None) -> Steps[Page[E]]:
+        if isinstance(read, Merge):
+            return merging.page(self._reader, read, size, cursor)
+        return self._reader.page(read, size=size, cursor=cursor)
+
+    @iteration
+    def pages(
+        self, read: Read[E] | Merge[E], *, size: int, cursor: str | None = None
+    ) -> Batches[Page[E]]:
+        """Iterate over the pages of all results, or of those after a cursor; no empty page follows the last one.
+
+        for page in store.pages(query, size=100):
+            save(page.items)
+        """
+        is_over = False
+
+        def step() -> Steps[list[Page[E]]]:
+            nonlocal cursor, is_over
+            page = yield from self._page(read, size, cursor)
+            cursor, is_over = page.cursor, page.cursor is None
+            return [page] if page.items or page.invalid or not is_over else []
+
+        while not is_over:
+            yield step()
+
+    @iteration
+    def iterate(self, read: Read[E] | Merge[E]) -> Batches[E]:
+        """Iterate over all results, read as they are needed."""
+        traversal: Traversal[E] | MergeTraversal[E]
+        if isinstance(read, Merge):
+            traversal = MergeTraversal(self._reader, read)
+        else:
+            traversal = self._reader.traverse(read)
+        while not traversal.is_over:
+            yield traversal.step()
+
+    @operation
+    def all(self, read: Read[E] | Merge[E], *, at_most: int | None = None) -> Steps[list[E]]:
+        """Return all results; raises `TooMany` if there are more than `at_most`."""
+        if isinstance(read, Merge):
+            return merging.read_all(self._reader, read, at_most)
+        return self._reader.all(read, at_most=at_most)
+
+    @operation
+    def first(self, read: Read[E] | Merge[E]) -> Steps[E | None]:
+        """Return the first result, or None."""
+        if isinstance(read, Merge):
+            return merging.read_first(self._reader, read)
+        return self._reader.first(read)
+
+    @operation
+    def count(self, read: Read[E] | Merge[E]) -> Steps[int]:
+        """Count the results. Cost: as much as reading them."""
+        if isinstance(read, Merge):
+            return merging.count(self._reader, read)
+        return self._reader.count(read)
+
+    @operation
+    def family(
+        self, query: FamilyQuery[P, C], *, children: int | None = None
+    ) -> Steps[Family[P, C]]:
+        """Return a parent and the children nearest to it, at most `children` of them, in one read."""
+        return self._reader.family(query, children=children)
+
+    @operation
+    def load(self, read: Read[E], *, at_most: int = limits.MB) -> Steps[Snapshot[E]]:
+        """Load a small collection completely, to filter and sort it in memory.
+
+        Raises `TooLarge` with its size if it has more than `at_most` bytes.
+        """
+        return self._reader.load(read, at_most=at_most)
+
+    @iteration
+    def changes(self, table: Table, *, since: datetime | None = None) -> Batches[Event[Entity]]:
+        """Iterate over the changes of a table in the last day, up to now.
+
+        Changes of entities with the same partition key are in order. `since` skips older changes. Needs
+        `Table(…, stream=…)`. To process new changes as they happen, without losing any, use
+        `isotone.structures.Worker`.
+        """
+        changes = Changes(table, since)
+        while not changes.is_over:
+            yield changes.step()
