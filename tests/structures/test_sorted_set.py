@@ -338,6 +338,23 @@ def test_a_cursor_is_no_cursor_of_another_set(trending: SortedSet) -> None:
             other.zscan(wrong)
 
 
+def test_a_cursor_between_two_shards_belongs_to_its_set(memory: Store) -> None:
+    one, other, fewer = (
+        SortedSet(memory, name, shards=shards) for name, shards in (("a", 8), ("b", 8), ("a", 4))
+    )
+    one.create_table()
+    one.zadd({f"m{number}": number for number in range(40)})
+    cursors, cursor = [], one.zscan(count=1)[0]
+    while cursor != 0:
+        cursors.append(cursor)
+        cursor, _ = one.zscan(cursor, count=1)
+    assert len(cursors) >= 40
+    for cursor in [*cursors, "3.", "3.x"]:
+        for wrong in (other, fewer):
+            with pytest.raises(errors.InvalidCursor):
+                wrong.zscan(cursor)
+
+
 def test_a_blocking_pop_waits_for_members(clock: ManualClock) -> None:
     with isotone.connect(clock=clock) as store:
         hasty = Hasty.over(store)

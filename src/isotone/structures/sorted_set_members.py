@@ -33,7 +33,6 @@ from typing import Any, Final, NamedTuple
 from isotone.errors import (
     ConditionFailed,
     Contended,
-    InvalidCursor,
     IsotoneError,
     NotFound,
     UsageError,
@@ -315,20 +314,19 @@ class Members:
         Reads one shard after the other until it has read `size` members.
         """
         matches = matcher(match)
-        shard, _, rest = cursor.partition(".")
-        if cursor and not (shard.isdecimal() and int(shard) < self.shards):
-            raise InvalidCursor(f"{cursor!r} is not a cursor of this set; start again with 0")
+        of = {"scan": self.name, "shards": self.shards}
+        shard, rest = self.calls.unseal(cursor, **of) if cursor else (0, None)
         if self.has_expired():
             return [], None
         members: list[Scored] = []
-        for at in range(int(shard or 0), self.shards):
-            page = yield from self.calls.page(self._query(at), size=size, cursor=rest or None)
+        for at in range(shard, self.shards):
+            page = yield from self.calls.page(self._query(at), size=size, cursor=rest)
             members += [_scored(item) for item in page.items if matches(item.member)]
             if page.cursor is not None:
-                return members, f"{at}.{page.cursor}"
-            size, rest = size - len(page.items), ""
+                return members, self.calls.seal([at, page.cursor], **of)
+            size, rest = size - len(page.items), None
             if size == 0 and at + 1 < self.shards:
-                return members, f"{at + 1}."
+                return members, self.calls.seal([at + 1, None], **of)
         return members, None
 
     def is_empty(self) -> Steps[bool]:
