@@ -129,8 +129,8 @@ class ChangingDeclarations(RuleBasedStateMachine):
         for kind, entity in declared.items():
             before = self.new.declared[kind]
             renamed = replace(self.old.declared[kind], name=entity.name, tag=None)
-            if self._is_lost(kind, program) and entity != renamed:
-                return  # a new name and other changes make another entity
+            if self._is_lost(kind, program) and not (self.is_settled and entity == renamed):
+                return  # a new name and another key make another entity
             if entity != before:
                 note(f"before: {before}\nafter: {entity}")
         self.is_settled = self.is_settled and declared == self.new.declared
@@ -441,15 +441,18 @@ class ChangingDeclarations(RuleBasedStateMachine):
                     assert values is not None
                     store.put(program.classes[kind](**values))
             wanted, found = items(fresh), items(self.database)
-        known = {each.stored for entity in self.new.declared.values() for each in entity.fields}
-        known |= {"PK", "SK", "_type", "_v", "_owner"}
-        known |= {
-            f"{key.index}{end}"
+        known = {
+            entity.stored_tag: {
+                *(each.stored for each in entity.fields),
+                *(f"{key.index}{end}" for key in entity.indexes for end in ("PK", "SK")),
+            }
             for entity in self.new.declared.values()
-            for key in entity.indexes
-            for end in ("PK", "SK")
         }
-        trimmed = [{n: v for n, v in item.items() if n in known} for item in found]
+        own = {"PK", "SK", "_type", "_v", "_owner"}
+        trimmed = [
+            {n: v for n, v in item.items() if n in known.get(item["_type"]["S"], ()) or n in own}
+            for item in found
+        ]
         assert counted(trimmed) == counted(wanted)
 
 
@@ -545,7 +548,10 @@ def counted(rows: list[Any]) -> Counter[str]:
     return Counter(repr(sorted(row.items())) for row in rows)
 
 
+# The quick form is always the same one; the long form searches.
 ChangingDeclarations.TestCase.settings = settings(
-    max_examples=300 if LONG else 12, stateful_step_count=30 if LONG else 15
+    max_examples=300 if LONG else 12,
+    stateful_step_count=30 if LONG else 15,
+    derandomize=not LONG,
 )
 TestChangingDeclarations = ChangingDeclarations.TestCase
