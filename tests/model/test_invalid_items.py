@@ -202,6 +202,7 @@ def check_error(error: InvalidItem, invalid: dict[str, Any]) -> None:
 @example(wrong=[{"state": {"S": "GONE"}}, {"stars": {"N": "4"}}], size=1)
 @example(wrong=[{"on": {"S": "yesterday"}}, {"t": None}, {"place": {"M": {}}}], size=2)
 @example(wrong=[{"t": {"N": "1"}, "label": None}, {"ends": {"S": "x"}}], size=2)
+@example(wrong=[{"_expires": {"N": "1.5"}}], size=1)
 def test_every_read_gives_a_valid_entity_or_says_which_field_is_not(
     wrong: list[dict[str, Any]], size: int
 ) -> None:

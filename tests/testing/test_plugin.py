@@ -9,7 +9,8 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-LEAN = ("-p", "no:hypothesispytest")  # loading that plugin takes longer than each of the projects
+# Loading the first plugin takes longer than each of the projects; the second has fixtures of its own.
+LEAN = ("-p", "no:hypothesispytest", "-p", "no:anyio")
 CONFTEST = """
 import pytest
 

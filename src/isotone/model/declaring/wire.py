@@ -84,7 +84,7 @@ def epoch_type(annotation: Any) -> WireType:
 
 def expiry_type(annotation: Any) -> WireType:
     """A datetime as whole seconds since the epoch, the form for TimeToLive."""
-    return _instead(annotation, _scalar("N", _encode_expiry, _read_epoch, datetime))
+    return _instead(annotation, _scalar("N", _encode_expiry, _read_expiry, datetime))
 
 
 def zoned_type(annotation: Any, zone: tzinfo) -> WireType:
@@ -202,6 +202,10 @@ def _encode_expiry(value: Any) -> AttributeValue:
 
 def _read_epoch(seconds: str) -> datetime:
     return _EPOCH + _read_span(seconds)
+
+
+def _read_expiry(seconds: str) -> datetime:
+    return _read_epoch(seconds).replace(microsecond=0)  # as it is written
 
 
 def _since_epoch(value: Any) -> timedelta:
