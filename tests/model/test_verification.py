@@ -38,7 +38,7 @@ from isotone import (
 )
 from isotone.backends.interface import Request, Response
 from isotone.errors import IsotoneError, ResourceNotFoundException, UsageError
-from isotone.model.findings import NOTICES, REWRITTEN, Kind
+from isotone.model.inspection import NOTICES, REWRITTEN, Kind
 from isotone.model.walking import Walk
 from isotone.structures import SortedSet
 from isotone.values.types import Item

@@ -1,5 +1,7 @@
 """The form of a key attribute: literals and fields, and its declaration with a separator.
 
+`key_recognition` finds the form in the keys of a table.
+
 `["ORDER|", day, "|", shop]` is declared as `"ORDER", day, shop` with the separator `|`. Literals that no one separator
 joins are declared with `separator=""`.
 """

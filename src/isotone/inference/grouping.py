@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from isotone.inference.alignment import STRONG, TYPE_WORDS, is_generic
+from isotone.inference.key_recognition import STRONG, TYPE_WORDS, is_generic
 from isotone.inference.naming import words
 from isotone.inference.sampling import Sample
 from isotone.values.types import Item

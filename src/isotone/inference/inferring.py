@@ -1,7 +1,7 @@
 """Infers the model of a table that was made by hand: `isotone.infer` and `isotone model`.
 
 A sample of the items is read and divided into kinds (`grouping`). Each kind becomes an entity with typed fields
-(`fields`) and keys of a form (`alignment`), which a module declares (`writing`). Then every item of the
+(`fields`) and keys of a form (`key_recognition`), which a module declares (`writing`). Then every item of the
 sample is read by the module and written again (`checking`). What does not come out as it was is declared in a
 simpler way, and the module is made again, until all of it fits or nothing can be simplified.
 """

@@ -30,7 +30,6 @@ from typing import (
 )
 
 from isotone.model.declaring import declaration
-from isotone.model.declaring.adapter import visible
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.fields import (
     UNKNOWN,
@@ -43,6 +42,7 @@ from isotone.model.declaring.fields import (
     version,
 )
 from isotone.model.declaring.patch import Patch, given_by
+from isotone.model.declaring.pydantic_type import visible
 from isotone.model.declaring.schema import EntitySchema, Unknown
 from isotone.model.declaring.table import Table
 from isotone.model.reading.matching import match

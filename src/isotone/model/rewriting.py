@@ -4,7 +4,7 @@
     store.rewrite(Order, progress=print, undo="orders.undo")
     store.undo("orders.undo")
 
-It walks over the table, and compares each item with what a put would write (`findings`). An item that differs is
+It walks over the table, and compares each item with what a put would write (`inspection`). An item that differs is
 written in a conditional write; if it has changed in the meantime, it is compared again. After each page the position is
 saved in the table, so that a rewrite that was interrupted continues.
 
@@ -36,7 +36,7 @@ from isotone.errors import (
     UsageError,
     ValidationException,
 )
-from isotone.model.findings import NOTICES, Finding, Inspector
+from isotone.model.inspection import NOTICES, Finding, Inspector
 from isotone.model.key_records import KeyRecords, forms
 from isotone.model.reading.reader import fetch
 from isotone.model.steps import Call, Steps

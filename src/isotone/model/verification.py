@@ -5,7 +5,7 @@
     verification.is_clean                        # for programs
     Path("verify.json").write_text(verification.to_json())
 
-It only reads. Each page of a walk is inspected item by item (`findings`). Then the unique values of the page are
+It only reads. Each page of a walk is inspected item by item (`inspection`). Then the unique values of the page are
 compared with their markers: each item must own its markers, and the owner of each marker must have its value.
 
 Items change while a table is read: a marker that is missing may have been deleted together with its item, which was
@@ -32,7 +32,7 @@ from isotone.errors import UsageError
 from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
 from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired
-from isotone.model.findings import NOTICES, Finding, Inspection, Inspector, Kind
+from isotone.model.inspection import NOTICES, Finding, Inspection, Inspector, Kind
 from isotone.model.reading.reader import fetch
 from isotone.model.steps import Steps
 from isotone.model.walking import Walk, WalkProgress

@@ -8,7 +8,8 @@
     trending.zrange(0, 19, desc=True, withscores=True)
 
 Methods have the names, arguments and results of redis-py, without its first argument, the key. Scores are exact
-decimals. A command that combines several sets takes them as objects.
+decimals. A command that combines several sets takes them as objects. Ranks come from `ranking` if the set has them,
+otherwise from a count of the entries before (`sorted_set_members`).
 
 Costs are for a set of n members. "Reads k" means k items; a consistent read takes a unit for each 4 KB, and one
 request returns up to 1 MB. With shards, every command that is not about single members queries each shard.

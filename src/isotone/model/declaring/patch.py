@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from isotone.errors import UsageError
-from isotone.model.declaring.adapter import patch_core_schema, patch_json_schema
 from isotone.model.declaring.changes import Change
+from isotone.model.declaring.pydantic_type import patch_core_schema, patch_json_schema
 
 if TYPE_CHECKING:
     from isotone.model.declaring.schema import EntitySchema

@@ -1,4 +1,7 @@
-"""A declared entity, ready for use: how an entity becomes an item, and an item an entity."""
+"""A declared entity, ready for use: how an entity becomes an item, and an item an entity.
+
+Values are checked in `validation`; what pydantic and FastAPI see of an entity is in `pydantic_type`.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from isotone.errors import InvalidItem, MalformedKey, NewerVersion, UsageError
 from isotone.expressions import nodes
-from isotone.model.declaring.adapter import Adapter
 from isotone.model.declaring.decoding import DecodeItem, DecodeJson, item_decoder, json_decoder
 from isotone.model.declaring.fields import MISSING, UNKNOWN, UNREADABLE, Attr
 from isotone.model.declaring.keys import BoundKey, Slot
+from isotone.model.declaring.pydantic_type import Adapter
 from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
 from isotone.model.declaring.validation import Validator, default_of
 from isotone.model.declaring.wire import NULL, WireType, type_text

@@ -30,8 +30,8 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.expressions import nodes
-from isotone.model.declaring.adapter import page_core_schema, page_json_schema
 from isotone.model.declaring.entity_key import EntityKey
+from isotone.model.declaring.pydantic_type import page_core_schema, page_json_schema
 from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired, is_missing
 from isotone.model.key_records import KeyRecords

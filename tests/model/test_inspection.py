@@ -25,7 +25,7 @@ from isotone import (
     upgrade,
     version,
 )
-from isotone.model.findings import Inspector
+from isotone.model.inspection import Inspector
 from isotone.values.types import Item
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).timestamp()

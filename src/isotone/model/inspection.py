@@ -1,4 +1,4 @@
-"""Findings: what is wrong with one stored item, compared with what its entity would write now.
+"""Inspects one stored item: its findings, compared with what its entity would write now.
 
     inspector = Inspector(shop)
     for item in items:
