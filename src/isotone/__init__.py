@@ -63,9 +63,9 @@ if TYPE_CHECKING:
     from isotone.model.observing import at_end as at_end
     from isotone.model.observing import to_log as to_log
     from isotone.model.observing import to_spans as to_spans
-    from isotone.model.reading.collections import Family as Family
     from isotone.model.reading.cost import Stats as Stats
     from isotone.model.reading.cost import WastefulRead as WastefulRead
+    from isotone.model.reading.families import Family as Family
     from isotone.model.reading.merging import Merge as Merge
     from isotone.model.reading.merging import merge as merge
     from isotone.model.reading.queries import Query as Query
@@ -106,7 +106,7 @@ _HOMES = {
     "Entity": "isotone.model.entity",
     "EntityKey": "isotone.model.declaring.entity_key",
     "Event": "isotone.model.streams",
-    "Family": "isotone.model.reading.collections",
+    "Family": "isotone.model.reading.families",
     "FindingCount": "isotone.model.verification",
     "Global": "isotone.model.declaring.table",
     "HeadroomNotice": "isotone.model.writing.headroom",

@@ -16,8 +16,8 @@ from isotone.model.declaring.table import Binary, Global, Local, Number, Table
 from isotone.model.declaring.wire import resolve_alias
 from isotone.model.entity import Entity, upgrade
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
-from isotone.model.reading.collections import Family
 from isotone.model.reading.cost import Stats
+from isotone.model.reading.families import Family
 from isotone.model.reading.merging import Merge, merge
 from isotone.model.reading.patterns import Pattern
 from isotone.model.reading.queries import Query, Read, Scan

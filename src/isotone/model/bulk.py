@@ -16,7 +16,7 @@ from isotone.errors import ConditionFailed, NotFound, UsageError
 from isotone.expressions import nodes
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition, all_of
-from isotone.model.reading.collections import FamilyQuery
+from isotone.model.reading.families import FamilyQuery
 from isotone.model.reading.queries import Found, Read, decoded, owner_of
 from isotone.model.reading.reader import Reader
 from isotone.model.steps import Steps, Together

@@ -326,7 +326,9 @@ class Entity:
         def __setattr__(self, name: str, value: Any) -> None:
             field = self.__schema__.fields.get(name)
             if field is None:
-                raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+                raise AttributeError(
+                    f"{type(self).__name__} has no field {name!r}", name=name, obj=self
+                )
             self.__dict__[name] = self.__schema__.validator.one(name, value)
             self._compute()
 

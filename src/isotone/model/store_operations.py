@@ -25,7 +25,7 @@ from isotone.model.entity import Entity
 from isotone.model.migration import migrate_and_execute, migrate_keys
 from isotone.model.operation import Host, M_co, iteration, operation
 from isotone.model.reading import merging
-from isotone.model.reading.collections import Family, FamilyQuery
+from isotone.model.reading.families import Family, FamilyQuery
 from isotone.model.reading.merging import Merge, MergeTraversal
 from isotone.model.reading.queries import Read
 from isotone.model.reading.reader import FetchProgress, Page, Reader, Traversal

@@ -4,7 +4,8 @@
     with lock:                          # async with, over an AsyncStore
         write(report, fence=lock.fence)
 
-A lock is one item. Its owner must renew it within the lease, or others may take it. Each acquisition gets a
+A lock is one item. Its owner must renew it within the lease, or others may take it; a `with` block renews it in the
+background (`leases`). Each acquisition gets a
 greater number, the fencing token: the guarded resource can refuse a token below the greatest that it has
 seen, and so an owner that has lost its lease without noticing.
 """

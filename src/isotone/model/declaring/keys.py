@@ -4,7 +4,8 @@ A key is declared from literals and fields. When its entity is defined it is bou
 one for each key attribute. A string slot joins its parts with `#`, each in a form that sorts like its
 value; a native slot contains one field unchanged. A field's type and declaration determine its codec; a field
 that could not sort correctly is refused. Keys of existing tables may have another
-separator, or none, and forms that `raw`, `written` and `since_epoch` declare.
+separator, or none, and forms that `raw`, `written` and `since_epoch` declare. Keys in the collection of another
+entity are made in `children`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from isotone.errors import UsageError
 
 if TYPE_CHECKING:
     from isotone.model.declaring.schema import EntitySchema
-    from isotone.model.reading.collections import Collection
+    from isotone.model.reading.families import Collection
 
 VERSION_ATTRIBUTE: Final = "_v"
 """The attribute with the version of the entity that wrote an item, if that is not the first."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, overload
 
 from isotone.errors import Unanswerable, UsageError
+from isotone.model.declaring.children import Children
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey
 from isotone.model.reading.bounds import bounds
-from isotone.model.reading.collections import Children, Collection
+from isotone.model.reading.families import Collection
 from isotone.model.reading.queries import Query, Scan, check_unnamed, owner_of
 
 if TYPE_CHECKING:

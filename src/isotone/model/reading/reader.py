@@ -36,9 +36,9 @@ from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired, is_missing
 from isotone.model.key_records import KeyRecords
 from isotone.model.reading.bounds import side_of
-from isotone.model.reading.collections import Family, FamilyQuery
 from isotone.model.reading.cost import Meter, Report, Stats, warn, waste_of
 from isotone.model.reading.cursors import START, CursorCipher, Position
+from isotone.model.reading.families import Family, FamilyQuery
 from isotone.model.reading.queries import (
     Found,
     Query,

@@ -4,6 +4,9 @@ An *action* is an entry of a transaction. Some actions depend on the stored item
 caller does not know, unique values to release). Such a write reads the item, and adds the values that it used
 to the condition of its action. `executor` sends the plans, and plans again after a lost race.
 
+The version of an entity: the condition on it and `VersionConflict` are here; a put raises the version in `saving`
+(`stamped`), an update in `updates`.
+
 An expired item that is not deleted yet counts as missing: DynamoDB may take two days to delete it.
 """
 

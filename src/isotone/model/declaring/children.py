@@ -1,0 +1,104 @@
+"""Keys in the collection of another entity: a child that sorts before or after its parent.
+
+    class Organization(Entity, table=app):
+        name: Attr[str] = field()
+        primary = Key("ORG", name).sort("ORG", name)
+
+    class Team(Entity, table=app):
+        primary = Organization.primary.children(organization).before("TEAM", name)     # #TEAM#…
+
+    class User(Entity, table=app):
+        primary = Organization.primary.children(organization).after("USER", name)      # USER#…
+
+The literal at the start of a sort key determines the position of a kind. If it would sort on the wrong side of the
+parent, it gets a prefix: `#` sorts below every letter and digit, `~` above. `reading.families` reads a parent with its
+children.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from isotone.codec import readable
+from isotone.errors import UsageError
+from isotone.model.declaring.fields import Attr
+from isotone.model.declaring.keys import Index, Key, Part, component_of
+
+if TYPE_CHECKING:
+    from isotone.model.reading.patterns import Pattern
+
+_LOWEST: Final = "#"
+_HIGHEST: Final = "~"
+
+
+class Children:
+    """Makes the keys of entities in the collections of another one."""
+
+    def __init__(self, parent: Pattern[Any], fields: tuple[Attr[Any], ...]) -> None:
+        self._parent = parent
+        self._declared = _declaration(parent)
+        self._partition = tuple(_substituted(parent, self._declared.partition, fields))
+
+    def before(self, *parts: Part) -> Key:
+        """A key that sorts its entities before the parent."""
+        return self._key(parts, _LOWEST, lambda own, parent: self._beyond(own) <= parent)
+
+    def after(self, *parts: Part) -> Key:
+        """A key that sorts its entities after the parent."""
+        return self._key(parts, _HIGHEST, lambda own, parent: self._beyond(parent) <= own)
+
+    def _beyond(self, literal: str) -> str:
+        """A text above all keys that begin with a literal."""
+        return readable.beyond(literal + self._declared.sort_separator)
+
+    def _key(self, parts: tuple[Part, ...], prefix: str, is_placed: Any) -> Key:
+        parent = _leading_literal(self._declared.sorted_by, f"the sort key of {self._parent}")
+        own = _leading_literal(parts, "the sort key of its children")
+        if not is_placed(own, parent):
+            own = prefix + own
+        if not is_placed(own, parent):
+            raise UsageError(
+                f"this kind cannot sort on that side of {parent!r}, with which the sort key of "
+                f"{self._parent} begins; let that begin with a letter"
+            )
+        index, separator = self._parent.key.index, self._declared.separator
+        if index is None:
+            key = Key(*self._partition, separator=separator)
+        else:
+            key = Index(index, *self._partition, separator=separator)
+        return key.sort(own, *parts[1:], separator=self._declared.sort_separator)
+
+
+def _declaration(pattern: Pattern[Any]) -> Key:
+    """The key as declared in the class statement."""
+    for base in pattern.entity.__mro__:
+        key = vars(base).get(pattern.key.name)
+        if isinstance(key, Key):
+            return key
+    raise UsageError(f"{pattern} is not declared by a key of its class")
+
+
+def _substituted(
+    pattern: Pattern[Any], parts: tuple[Part, ...], fields: tuple[Attr[Any], ...]
+) -> Iterable[Part]:
+    """The parts with other fields in place of the pattern's."""
+    places = [part for part in parts if not isinstance(part, str)]
+    if len(places) != len(fields):
+        names = ", ".join(component_of(part).field.name for part in places) or "nothing"
+        raise UsageError(
+            f"{pattern} groups by {names}, so its children need {len(places)} fields in their place, "
+            f"not {len(fields)}"
+        )
+    rest = iter(fields)
+    return [
+        part if isinstance(part, str) else replace(component_of(part), field=next(rest))
+        for part in parts
+    ]
+
+
+def _leading_literal(parts: tuple[Part, ...], what: str) -> str:
+    if parts and isinstance(parts[0], str):
+        return parts[0]
+    raise UsageError(f"{what} must begin with a literal, which keeps the kinds apart")
