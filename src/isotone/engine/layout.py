@@ -145,7 +145,7 @@ unpack_size: Callable[[bytes], tuple[int]] = _SIZE.unpack_from
 
 encode_item: Callable[[Item], bytes] = msgspec.json.Encoder().encode
 # Values stay plain dicts: naming their types here would make msgspec check each one again.
-_decode: Callable[[bytes], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # see above
+_decode: Callable[[bytes], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # untyped on purpose: see above
 
 
 def pack(item: Item, size: int) -> bytes:

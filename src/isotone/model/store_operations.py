@@ -304,7 +304,8 @@ class Operations(Host[M_co]):
 
         An entity that was changed meanwhile, so that the query would not find it any more, is skipped and
         counted. After an interruption, call it again; a change such as `add` is then made again to what the query
-        still finds. `parallel` writes are made at the same time. Cost: the read, and one update for each entity. Raises what `update` raises, except `NotFound` and `ConditionFailed`.
+        still finds. `parallel` writes are made at the same time. Cost: the read, and one update for each entity.
+        Raises what `update` raises, except `NotFound` and `ConditionFailed`.
 
             store.update_all(Order.by_status.where(…), Order.status.set("SHIPPED"))
         """
