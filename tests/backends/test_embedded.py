@@ -12,7 +12,7 @@ import pytest
 import isotone
 from isotone.backends import embedded
 from isotone.errors import StorageBusy, UsageError
-from isotone.operations.dispatch import Service
+from isotone.operations.api import Api
 
 TABLE: Any = {
     "TableName": "sessions",
@@ -71,7 +71,7 @@ def test_failing_background_work_is_logged_and_tried_again(
         done.set()
         return 60.0
 
-    monkeypatch.setattr(Service, "maintain", maintain)
+    monkeypatch.setattr(Api, "maintain", maintain)
     with isotone.open() as database:
         database.client().create_table(**TABLE)
         database.client().update_time_to_live(TableName="sessions", TimeToLiveSpecification=EXPIRY)

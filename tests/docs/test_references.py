@@ -13,7 +13,7 @@ import isotone.testing
 from isotone import errors
 from isotone.cli.program import COMMANDS, parser_of
 from isotone.client import exceptions
-from isotone.operations.dispatch import ACTIONS
+from isotone.operations.api import ACTIONS
 
 CLI = page("docs/cli.md")
 

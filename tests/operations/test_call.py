@@ -35,8 +35,8 @@ from isotone.expressions.nodes import (
     Set,
     UpdateNode,
 )
-from isotone.operations.dispatch import ACTIONS
-from isotone.operations.grammar import shape_of
+from isotone.operations.api import ACTIONS
+from isotone.operations.request_grammar import shape_of
 
 Outcome = tuple[str, Any, Any]
 KEY = {"p": {"S": "a"}}
@@ -319,8 +319,8 @@ def test_what_json_cannot_say_is_refused(db: isotone.Database, odd: Any) -> None
 FIRST_REQUESTS = """
 import sys, threading
 import msgspec
-from isotone.operations import decoding
-from isotone.operations.members import Structure
+from isotone.operations import request_decoding
+from isotone.operations.request_members import Structure
 
 DEPTH, THREADS = 5, 4
 request = {}
@@ -342,8 +342,8 @@ def work(ask):
 sys.setswitchinterval(1e-6)
 together = threading.Barrier(THREADS)
 for ask in (
-    lambda shape: decoding.decode(shape, body),
-    lambda shape: decoding.convert(shape, request),
+    lambda shape: request_decoding.decode(shape, body),
+    lambda shape: request_decoding.convert(shape, request),
 ):
     shapes = [nested() for _ in range(20)]
     threads = [threading.Thread(target=work, args=(ask,)) for _ in range(THREADS)]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from isotone.errors import ApiError
 from isotone.operations import legacy
-from isotone.operations.decoding import decode
-from isotone.operations.dispatch import ACTIONS
+from isotone.operations.api import ACTIONS
+from isotone.operations.request_decoding import decode
 
 INVALID = "One or more parameter values were invalid: "
 VALUES: dict[str, Any] = {

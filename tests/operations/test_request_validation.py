@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from isotone.errors import ApiError
-from isotone.operations.decoding import decode, explain
-from isotone.operations.dispatch import ACTIONS
-from isotone.operations.names import table_name
+from isotone.operations.api import ACTIONS
+from isotone.operations.request_decoding import decode, explain
+from isotone.operations.table_lookup import table_name
 
 NULL = "Value null at '{}' failed to satisfy constraint: Member must not be null"
 PATTERN = (

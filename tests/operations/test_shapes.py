@@ -15,9 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.errors import ApiError
-from isotone.operations.decoding import decode, decoder, explain
-from isotone.operations.dispatch import ACTIONS
-from isotone.operations.grammar import Mapping, Record, Scalar, Sequence, Shape, Value, shape_of
+from isotone.operations.api import ACTIONS
+from isotone.operations.request_decoding import decode, decoder, explain
+from isotone.operations.request_grammar import (
+    Mapping,
+    Record,
+    Scalar,
+    Sequence,
+    Shape,
+    Value,
+    shape_of,
+)
 
 botocore = pytest.importorskip("botocore")
 

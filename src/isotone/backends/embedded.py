@@ -21,7 +21,7 @@ from isotone.clock import Clock
 from isotone.engine import integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.errors import ApiError, IsotoneError, UsageError
-from isotone.operations.dispatch import STARTS_WORK, Service
+from isotone.operations.api import STARTS_WORK, Api
 from isotone.storage.interface import Store
 from isotone.storage.memory import MemoryStore
 
@@ -85,7 +85,7 @@ class Database(Native):
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._service = Service(engine)
+        self._api = Api(engine)
         self._worker: _Worker | None = None
         self._worker_lock = threading.Lock()
         self._wake_if_wanted()
@@ -93,7 +93,7 @@ class Database(Native):
     def send(self, operation: str, body: bytes) -> bytes:
         """Execute one request, JSON to JSON; raises the service's error as an `ApiError`."""
         try:
-            answer = self._service.send(operation, body)
+            answer = self._api.send(operation, body)
         except BaseException as error:
             self._roll_back_after(error)
             raise
@@ -109,7 +109,7 @@ class Database(Native):
         {'TableNames': []}
         """
         try:
-            answer = self._service.execute(operation, request)
+            answer = self._api.execute(operation, request)
         except BaseException as error:
             self._roll_back_after(error)
             raise
@@ -122,7 +122,7 @@ class Database(Native):
     ) -> Response:
         """Execute a Query or a Scan as `execute` does; its items stay in JSON, as they are stored."""
         try:
-            return self._service.execute(operation, request, json_items=True)
+            return self._api.execute(operation, request, json_items=True)
         except BaseException as error:
             self._roll_back_after(error)
             raise
@@ -130,15 +130,15 @@ class Database(Native):
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         """Execute requests in one transaction; each is answered as if it were alone."""
         with self._unbroken():
-            return self._service.send_many(requests)
+            return self._api.send_many(requests)
 
     def is_grouped(self, operation: str) -> bool:
         """Whether requests of this action should be committed in groups."""
-        return self._service.is_grouped(operation)
+        return self._api.is_grouped(operation)
 
     def starts_work(self, operation: str) -> bool:
         """Whether there may be background work after a request of this action."""
-        return self._service.starts_work(operation)
+        return self._api.starts_work(operation)
 
     def client(self) -> Client:
         """A client with the methods, arguments and answers of boto3's low-level one."""
@@ -155,7 +155,7 @@ class Database(Native):
     def maintain(self) -> float:
         """Do a slice of background work; returns the seconds after which to call again."""
         with self._unbroken():
-            return self._service.maintain()
+            return self._api.maintain()
 
     def finish_maintenance(self) -> None:
         """Do all background work that is due."""
@@ -180,7 +180,7 @@ class Database(Native):
             worker, self._worker = self._worker, None
         if worker is not None:
             worker.stop()
-        self._service.close()
+        self._api.close()
 
     def __enter__(self) -> Self:
         return self
@@ -211,15 +211,15 @@ class Database(Native):
             return
         with self._worker_lock:
             if self._worker is None:
-                self._worker = _Worker(self._service)
+                self._worker = _Worker(self._api)
             self._worker.wake()
 
 
 class _Worker:
     """A daemon thread that maintains a database in the background."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, api: Api) -> None:
+        self._api = api
         self._due = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="isotone-maintenance", daemon=True)
@@ -242,8 +242,8 @@ class _Worker:
 
     def _maintain(self) -> float:
         try:
-            return self._service.maintain()
+            return self._api.maintain()
         except Exception:  # the thread must survive, or all later work would be skipped
-            self._service.engine.abandon()
+            self._api.engine.abandon()
             log.exception("background work failed; it will be tried again")
             return _RETRY_INTERVAL

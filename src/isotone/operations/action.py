@@ -8,7 +8,7 @@ from inspect import get_annotations
 from typing import Any, Final, TypeAlias, TypeVar
 
 from isotone.engine.engine import Engine
-from isotone.operations.members import Structure
+from isotone.operations.request_members import Structure
 
 Answer: TypeAlias = Mapping[str, Any]
 Run = TypeVar("Run", bound=Callable[[Engine, Any], Answer])

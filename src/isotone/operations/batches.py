@@ -15,12 +15,13 @@ from isotone.errors import ValidationException
 from isotone.expressions import Projection
 from isotone.operations import legacy
 from isotone.operations.action import Answer, action
-from isotone.operations.binding import Binding, Parameters, checker
 from isotone.operations.capacity import Meter, add_capacity, collections_metrics
 from isotone.operations.item_validation import requested_key
+from isotone.operations.item_writes import Change, delete_change, execute, put_change
 from isotone.operations.items import item_in_response
 from isotone.operations.legacy import refuse_repeated_names
-from isotone.operations.members import (
+from isotone.operations.request_expressions import Binding, Parameters, checker
+from isotone.operations.request_members import (
     AttributeMap,
     AttributeNames,
     ExpressionNames,
@@ -30,8 +31,7 @@ from isotone.operations.members import (
     Structure,
     TableName,
 )
-from isotone.operations.names import open_table
-from isotone.operations.writes import Change, delete_change, execute, put_change
+from isotone.operations.table_lookup import open_table
 from isotone.values import attributes
 from isotone.values.attributes import Item, canonical_item
 

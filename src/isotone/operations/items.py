@@ -13,11 +13,19 @@ from isotone.errors import ValidationException
 from isotone.expressions import Projection, Update
 from isotone.operations import legacy
 from isotone.operations.action import Answer, action
-from isotone.operations.binding import Binding, Matches, Parameters, bound, checker
 from isotone.operations.capacity import Meter, collection_metrics, meter_for
 from isotone.operations.item_validation import requested_key
+from isotone.operations.item_writes import (
+    Change,
+    Outcome,
+    delete_change,
+    execute,
+    put_change,
+    update_change,
+)
 from isotone.operations.legacy import refuse_repeated_names
-from isotone.operations.members import (
+from isotone.operations.request_expressions import Binding, Matches, Parameters, bound, checker
+from isotone.operations.request_members import (
     AttributeMap,
     AttributeName,
     AttributeNames,
@@ -34,15 +42,7 @@ from isotone.operations.members import (
     Structure,
     TableName,
 )
-from isotone.operations.names import open_table
-from isotone.operations.writes import (
-    Change,
-    Outcome,
-    delete_change,
-    execute,
-    put_change,
-    update_change,
-)
+from isotone.operations.table_lookup import open_table
 from isotone.values.attributes import Item, canonical_item
 
 

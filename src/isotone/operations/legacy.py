@@ -38,7 +38,7 @@ from isotone.expressions.nodes import (
 )
 from isotone.expressions.projection import Projection
 from isotone.expressions.update import Update
-from isotone.operations import members
+from isotone.operations import request_members
 from isotone.operations.item_validation import INVALID
 from isotone.values.attributes import AttributeValue, Item, canonical_value
 from isotone.values.types import compare
@@ -128,21 +128,21 @@ def projection_of(attributes_to_get: Sequence[str]) -> Projection:
 
 
 def expected_condition(
-    expected: Mapping[str, members.ExpectedAttributeValue] | None, operator: str | None
+    expected: Mapping[str, request_members.ExpectedAttributeValue] | None, operator: str | None
 ) -> Condition | None:
     """The condition of a write, from Expected and ConditionalOperator."""
     return _joined(_expectation, expected, operator, "ConditionExpression")
 
 
 def filter_condition(
-    conditions: Mapping[str, members.Condition] | None, operator: str | None
+    conditions: Mapping[str, request_members.Condition] | None, operator: str | None
 ) -> Condition | None:
     """The filter of a read, from QueryFilter or ScanFilter and ConditionalOperator."""
     return _joined(_filter, conditions, operator, "FilterExpression")
 
 
 def attribute_updates(
-    updates: Mapping[str, members.AttributeValueUpdate] | None,
+    updates: Mapping[str, request_members.AttributeValueUpdate] | None,
 ) -> Update | None:
     """The update of AttributeUpdates."""
     if not updates:
@@ -153,7 +153,7 @@ def attribute_updates(
     return update
 
 
-def key_conditions(conditions: Mapping[str, members.Condition] | None) -> KeyCondition:
+def key_conditions(conditions: Mapping[str, request_members.Condition] | None) -> KeyCondition:
     """The key condition of KeyConditions; its `resolve` takes the names of the key attributes."""
     if conditions is None:
         raise ValidationException(
@@ -228,7 +228,7 @@ def _path(name: str) -> Path:
     return Path((name,))
 
 
-def _filter(name: str, condition: members.Condition) -> ConditionNode:
+def _filter(name: str, condition: request_members.Condition) -> ConditionNode:
     return _node(name, condition.comparison_operator, condition.attribute_value_list)
 
 
@@ -237,7 +237,7 @@ def _node(name: str, operator: str, values: Sequence[AttributeValue] | None) -> 
     return OPERATORS[operator].build(_path(name), *operands)
 
 
-def _expectation(name: str, expected: members.ExpectedAttributeValue) -> ConditionNode:
+def _expectation(name: str, expected: request_members.ExpectedAttributeValue) -> ConditionNode:
     refuse = partial(_refuse_expectation, name)
     operator, values = expected.comparison_operator, expected.attribute_value_list
     if expected.value is not None and values is not None:
@@ -257,7 +257,7 @@ def _expectation(name: str, expected: members.ExpectedAttributeValue) -> Conditi
     return _node(name, operator, values)
 
 
-def _existence(name: str, expected: members.ExpectedAttributeValue) -> ConditionNode:
+def _existence(name: str, expected: request_members.ExpectedAttributeValue) -> ConditionNode:
     """Value and Exists, the oldest form of a condition."""
     refuse = partial(_refuse_expectation, name)
     if expected.exists is False:
@@ -274,7 +274,7 @@ def _refuse_expectation(name: str, sentence: str) -> ValidationException:
     return ValidationException(f"{INVALID}{sentence} for Attribute: {name}")
 
 
-def _action(name: str, update: members.AttributeValueUpdate) -> Action:
+def _action(name: str, update: request_members.AttributeValueUpdate) -> Action:
     path, action = _path(name), update.action or "PUT"
     if update.value is None:
         if action == "DELETE":

@@ -13,7 +13,7 @@ from zlib import crc32
 import msgspec
 
 from isotone.errors import ValidationException
-from isotone.operations.grammar import (
+from isotone.operations.request_grammar import (
     Constraints,
     Mapping,
     Record,

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from isotone.errors import SerializationException
-from isotone.operations.grammar import Mapping, Record, Scalar, Sequence, Shape, Value
+from isotone.operations.request_grammar import Mapping, Record, Scalar, Sequence, Shape, Value
 from isotone.values.shape import check_value
 
 _MODEL: Final = "com.amazonaws.dynamodb.v20120810."

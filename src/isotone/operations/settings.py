@@ -14,10 +14,17 @@ from isotone.engine.engine import Engine
 from isotone.engine.schema import TableSchema, TimeToLive
 from isotone.errors import ValidationException
 from isotone.operations.action import Answer, action
-from isotone.operations.grammar import NAME_PATTERN
 from isotone.operations.item_validation import INVALID
-from isotone.operations.members import ControlTableName, Flag, ResourceArn, Structure, Tag, TagKey
-from isotone.operations.names import described_table, table_of_arn
+from isotone.operations.request_grammar import NAME_PATTERN
+from isotone.operations.request_members import (
+    ControlTableName,
+    Flag,
+    ResourceArn,
+    Structure,
+    Tag,
+    TagKey,
+)
+from isotone.operations.table_lookup import described_table, table_of_arn
 
 
 class TimeToLiveSpecification(Structure, frozen=True):

@@ -38,8 +38,8 @@ from isotone.errors import (
 from isotone.operations.action import Answer, action
 from isotone.operations.descriptions import key_elements
 from isotone.operations.item_validation import INVALID
-from isotone.operations.members import EntityName, PositiveInteger, Structure
-from isotone.operations.names import table_arn
+from isotone.operations.request_members import EntityName, PositiveInteger, Structure
+from isotone.operations.table_lookup import table_arn
 
 StreamArn = Annotated[str, Meta(min_length=37, max_length=1024)]
 ShardId = Annotated[str, Meta(min_length=28, max_length=65)]

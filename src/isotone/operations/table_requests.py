@@ -10,7 +10,7 @@ from msgspec import Meta
 from isotone import limits
 from isotone.errors import LimitExceededException, ValidationException
 from isotone.operations.item_validation import INVALID
-from isotone.operations.members import (
+from isotone.operations.request_members import (
     BillingMode,
     ControlTableName,
     EntityName,

@@ -34,8 +34,8 @@ from isotone.errors import (
 from isotone.operations.action import Answer, action
 from isotone.operations.descriptions import table_description
 from isotone.operations.item_validation import INVALID
-from isotone.operations.members import Structure
-from isotone.operations.names import described_table, table_name
+from isotone.operations.request_members import Structure
+from isotone.operations.table_lookup import described_table, table_name
 from isotone.operations.table_requests import (
     AttributeDefinition,
     CreateGlobalSecondaryIndexAction,

@@ -22,7 +22,6 @@ from isotone.errors import (
 )
 from isotone.expressions import Projection
 from isotone.operations.action import Answer, action
-from isotone.operations.binding import Binding, Parameters, bound, checker
 from isotone.operations.capacity import (
     Meter,
     add_capacity,
@@ -30,8 +29,17 @@ from isotone.operations.capacity import (
     transaction_meters,
 )
 from isotone.operations.item_validation import requested_key
+from isotone.operations.item_writes import (
+    Change,
+    Sized,
+    check_change,
+    delete_change,
+    put_change,
+    update_change,
+)
 from isotone.operations.items import item_in_response
-from isotone.operations.members import (
+from isotone.operations.request_expressions import Binding, Parameters, bound, checker
+from isotone.operations.request_members import (
     AttributeMap,
     ExpressionNames,
     ExpressionValues,
@@ -41,15 +49,7 @@ from isotone.operations.members import (
     Structure,
     TableName,
 )
-from isotone.operations.names import open_table
-from isotone.operations.writes import (
-    Change,
-    Sized,
-    check_change,
-    delete_change,
-    put_change,
-    update_change,
-)
+from isotone.operations.table_lookup import open_table
 from isotone.values.attributes import canonical_item
 
 ClientRequestToken = Annotated[str, Meta(min_length=1, max_length=36)]

@@ -19,9 +19,9 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, 
 import msgspec
 
 from isotone.errors import ApiError, SerializationException
-from isotone.operations import names, request_validation, serialization
-from isotone.operations.grammar import Record, shape_of
-from isotone.operations.members import Structure
+from isotone.operations import request_validation, serialization, table_lookup
+from isotone.operations.request_grammar import Record, shape_of
+from isotone.operations.request_members import Structure
 
 Request = TypeVar("Request", bound=Structure)
 
@@ -93,7 +93,7 @@ def _forgiven(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dic
 def _check_last(document: dict[str, Any], grammar: Record) -> None:
     for member in grammar.members.values():
         if member.checked_last:
-            names.check_control_name(member.name, document.get(member.name))
+            table_lookup.check_control_name(member.name, document.get(member.name))
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Final
 from isotone.engine.engine import Engine
 from isotone.engine.table import Table
 from isotone.errors import ResourceNotFoundException, ValidationException
-from isotone.operations.grammar import NAME_CONSTRAINTS
+from isotone.operations.request_grammar import NAME_CONSTRAINTS
 from isotone.operations.request_validation import problem
 
 _ARN: Final = re.compile(

@@ -1,4 +1,7 @@
-"""The database's two entry points: `send` takes and returns JSON, `execute` plain dicts."""
+"""The API over an engine: a request is executed by the name of its action.
+
+`send` takes and returns JSON, `execute` plain dicts. `send_many` executes a group in one transaction.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,14 @@ from isotone.errors import (
 from isotone.operations import (  # noqa: F401 - each registers its actions
     batches,
     items,
-    reads,
+    query_and_scan,
     settings,
     streams,
     tables,
     transactions,
 )
 from isotone.operations.action import ACTIONS
-from isotone.operations.decoding import convert, decode, explain
+from isotone.operations.request_decoding import convert, decode, explain
 
 log = logging.getLogger("isotone")
 
@@ -43,8 +46,8 @@ STARTS_WORK: Final = frozenset(name for name, action in ACTIONS.items() if actio
 """The actions after which there may be background work."""
 
 
-class Service:
-    """The database for its clients. Every method may be called from any thread."""
+class Api:
+    """The API over an engine. Every method may be called from any thread."""
 
     __slots__ = ("engine",)
 

@@ -26,7 +26,7 @@ from typing import (
 
 import msgspec
 
-from isotone.operations.members import AttributeValue, Structure
+from isotone.operations.request_members import AttributeValue, Structure
 
 NAME_PATTERN: Final = "[a-zA-Z0-9_.-]+"
 _INTEGER_MAX: Final = 2**31 - 1

@@ -32,7 +32,7 @@ from isotone.expressions import (
     projection,
     update,
 )
-from isotone.operations.members import Structure, member_name
+from isotone.operations.request_members import Structure, member_name
 from isotone.values.attributes import AttributeValue, Item, canonical_value
 
 Matches: TypeAlias = Callable[[Item], bool]

@@ -1,7 +1,7 @@
 """The building blocks of requests: structures, and the types of members with AWS's constraints.
 
 Attributes are in snake case (`request.table_name` is `TableName`); an absent member is None. A constraint
-is part of the annotation: msgspec enforces it while decoding, and `grammar` reads it to explain a refusal.
+is part of the annotation: msgspec enforces it while decoding, and `request_grammar` reads it to explain a refusal.
 The values of an enum are in the order in which the service prints them.
 """
 
@@ -30,7 +30,7 @@ AttributeName: TypeAlias = Annotated[str, Meta(max_length=65535)]
 AttributeMap: TypeAlias = dict[AttributeName, AttributeValue]
 AttributeNames: TypeAlias = Annotated[list[AttributeName], Meta(min_length=1)]
 
-# Data-plane calls take a name or an ARN; `names.table_name` checks it.
+# Data-plane calls take a name or an ARN; `table_lookup.table_name` checks it.
 TableName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=1024, extra={"checked": "name"})
 ]

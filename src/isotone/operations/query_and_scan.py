@@ -16,7 +16,6 @@ from isotone.errors import ValidationException
 from isotone.expressions import Condition, KeyRange, Projection
 from isotone.operations import legacy
 from isotone.operations.action import Answer, action
-from isotone.operations.binding import Binding, Parameters, bound, checker
 from isotone.operations.capacity import Meter, meter_for
 from isotone.operations.item_validation import (
     INVALID,
@@ -25,7 +24,8 @@ from isotone.operations.item_validation import (
     key_value_error,
 )
 from isotone.operations.legacy import refuse_repeated_names
-from isotone.operations.members import (
+from isotone.operations.request_expressions import Binding, Parameters, bound, checker
+from isotone.operations.request_members import (
     AttributeMap,
     AttributeName,
     AttributeNames,
@@ -40,10 +40,10 @@ from isotone.operations.members import (
     Structure,
     TableName,
 )
-from isotone.operations.members import (
+from isotone.operations.request_members import (
     Condition as LegacyCondition,
 )
-from isotone.operations.names import open_table
+from isotone.operations.table_lookup import open_table
 from isotone.values.attributes import canonical_item
 
 Segment = Annotated[int, Meta(ge=0, le=limits.TOTAL_SEGMENTS - 1)]
