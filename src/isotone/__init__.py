@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from isotone.backends.embedded import open as open  # noqa: A004
     from isotone.backends.endpoint import Timeouts as Timeouts
     from isotone.backends.interface import Capabilities as Capabilities
-    from isotone.backends.retry import Retries as Retries
+    from isotone.backends.request_retries import Retries as Retries
     from isotone.client import Client as Client
     from isotone.clock import ManualClock as ManualClock
     from isotone.clock import SystemClock as SystemClock
@@ -123,7 +123,7 @@ _HOMES = {
     "Page": "isotone.model.reading.reader",
     "Patch": "isotone.model.declaring.patch",
     "Query": "isotone.model.reading.queries",
-    "Retries": "isotone.backends.retry",
+    "Retries": "isotone.backends.request_retries",
     "Scan": "isotone.model.reading.queries",
     "Snapshot": "isotone.model.reading.snapshot",
     "Stats": "isotone.model.reading.cost",

@@ -11,7 +11,7 @@ from isotone.backends.async_remote import AsyncRemote
 from isotone.backends.interface import InThread, Tape
 from isotone.backends.opening import MEMORY, AtOnce, open_async_backend, open_backend
 from isotone.backends.remote import Remote
-from isotone.backends.retry import Retries
+from isotone.backends.request_retries import Retries
 from isotone.errors import ResourceNotFoundException, UsageError
 
 NONE: dict[str, Any] = {"TableNames": []}

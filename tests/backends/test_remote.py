@@ -25,7 +25,7 @@ import isotone
 from isotone.backends.async_remote import AsyncRemote
 from isotone.backends.endpoint import Timeouts, endpoint_of
 from isotone.backends.remote import Remote
-from isotone.backends.retry import Retries
+from isotone.backends.request_retries import Retries
 from isotone.errors import (
     ApiError,
     ConditionalCheckFailedException,

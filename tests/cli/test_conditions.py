@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.cli.conditions import Condition, parse_conditions, plan_query, plan_scan
-from isotone.cli.keys import Keys, Table
+from isotone.cli.table_keys import Keys, Table
 from isotone.errors import UsageError
 
 TYPES = {"customer": "S", "placed_at": "S", "status": "S", "total": "N"}

@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from isotone.cli.connection import connect
-from isotone.cli.keys import table_names
+from isotone.cli.database import connect
 from isotone.cli.samples import SAMPLES
+from isotone.cli.table_keys import table_names
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 

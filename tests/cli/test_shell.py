@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from isotone.cli.connection import connect
+from isotone.cli.database import connect
 from isotone.cli.shell import Shell, split_line
 from isotone.errors import UsageError
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.operations.conftest import Asker, key_schema
 
 from isotone.engine.layout import Keyspace, item_of, pack, size_of
-from isotone.engine.schema import (
+from isotone.engine.table_indexes import ExpiryIndex, SecondaryIndex
+from isotone.engine.table_schema import (
     IndexSchema,
     KeyPart,
     KeySchema,
@@ -18,7 +19,6 @@ from isotone.engine.schema import (
     TableSchema,
     TimeToLive,
 )
-from isotone.engine.table import ExpiryIndex, SecondaryIndex
 from isotone.values.size import item_size
 
 TABLE = TableSchema(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.engine.layout import Keyspace
-from isotone.engine.schema import KeyPart, KeySchema
+from isotone.engine.table_schema import KeyPart, KeySchema
 from isotone.expressions import KeyRange
 
 SIMPLE = Keyspace(KeySchema((KeyPart("p", "S"),)))

@@ -9,7 +9,7 @@ import pytest
 from tests.server.fakes import FakeService
 
 from isotone.server import listener, running_server
-from isotone.server.http import Patience
+from isotone.server.connection import Patience
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import isotone
 from isotone.errors import InternalServerError, StorageFull, UnknownOperationException
 from isotone.operations.action import ACTIONS
 from isotone.server.dispatcher import Dispatcher
-from isotone.server.exchange import Call
+from isotone.server.request import Call
 from isotone.server.response import ORDINARY
 
 

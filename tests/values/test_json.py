@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.errors import UsageError, ValidationException
-from isotone.values.attributes import canonical_value
+from isotone.values.attribute_validation import canonical_value
 from isotone.values.json import (
     base64_to_bytes,
     bytes_to_base64,

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final
 
-from isotone.backends.exchange import error_of
+from isotone.backends.http_messages import error_of
 from isotone.backends.interface import Native, Request, Response, as_text
 from isotone.backends.signing import STREAM_OPERATIONS
 from isotone.client.responses import restore_binary

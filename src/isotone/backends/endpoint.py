@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from isotone.backends import credentials as keys
 from isotone.backends.credentials import Credentials, CredentialSource
-from isotone.backends.exchange import Conversation
+from isotone.backends.http_messages import Conversation
 from isotone.backends.signing import Signer
 from isotone.errors import ConnectionFailed, UsageError
 

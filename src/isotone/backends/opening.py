@@ -30,7 +30,7 @@ from isotone.errors import UsageError
 if TYPE_CHECKING:
     from isotone.backends.credentials import Credentials, CredentialSource
     from isotone.backends.endpoint import Endpoint, Timeouts
-    from isotone.backends.retry import Retries
+    from isotone.backends.request_retries import Retries
 
 MEMORY: Final = ":memory:"
 _SERVERS: Final = ("http", "https", "dynamodb")

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
-from isotone.backends.exchange import error_of
+from isotone.backends.http_messages import error_of
 from isotone.backends.interface import AsyncBackend, Backend, Native, Request, Response, as_text
 from isotone.errors import ApiError, UsageError
 

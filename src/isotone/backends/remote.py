@@ -17,9 +17,15 @@ from types import TracebackType
 from typing import Final, Self
 
 from isotone.backends.endpoint import Endpoint, Timeouts
-from isotone.backends.exchange import LONGEST_IDLE, Conversation, Reply, encode_request, is_quiet
+from isotone.backends.http_messages import (
+    LONGEST_IDLE,
+    Conversation,
+    Reply,
+    encode_request,
+    is_quiet,
+)
 from isotone.backends.interface import Native, Request, Response
-from isotone.backends.retry import Retries
+from isotone.backends.request_retries import Retries
 from isotone.backends.signing import STREAM_OPERATIONS
 from isotone.errors import ApiError, ConnectionFailed
 

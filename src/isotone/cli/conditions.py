@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from isotone.cli.keys import Keys, Table
 from isotone.cli.notation import literal
+from isotone.cli.table_keys import Keys, Table
 from isotone.errors import UsageError
 from isotone.values.types import AttributeValue
 

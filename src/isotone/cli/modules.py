@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import isotone
 from isotone import Store
-from isotone.cli.connection import MEMORY
+from isotone.cli.database import MEMORY
 from isotone.errors import UsageError
 
 _WALK_MAP: Final = 64 << 20

@@ -134,7 +134,7 @@ def _run(name: str, words: list[str]) -> int:
     command = command_of(name)
     if not COMMANDS[name].opens:
         return command.run(arguments)
-    from isotone.cli.connection import connect
+    from isotone.cli.database import connect
 
     with connect(arguments.source, create=command.creates) as arguments.connection:
         return command.run(arguments)

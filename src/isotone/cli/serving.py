@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from isotone.backends.interface import Backend
-from isotone.cli.connection import MEMORY
+from isotone.cli.database import MEMORY
 from isotone.cli.items import put_all
-from isotone.cli.keys import table_names
 from isotone.cli.program import Command, complain
 from isotone.cli.samples import SAMPLES
+from isotone.cli.table_keys import table_names
 from isotone.cli.tables import table_request
 from isotone.errors import UsageError
 from isotone.values.json import item_to_wire

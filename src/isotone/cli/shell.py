@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from isotone.backends.interface import Backend
-from isotone.cli.connection import MEMORY, connect
-from isotone.cli.keys import table_names
+from isotone.cli.database import MEMORY, connect
 from isotone.cli.program import COMMANDS, Command, command_of, complain, explanation, parser_of
+from isotone.cli.table_keys import table_names
 from isotone.errors import IsotoneError, UsageError
 
 _BARE_JSON: Final = re.compile(r"""(?P<words>[^'"#{\[]*\s)(?P<json>[{\[].*[}\]])\s*""")

@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from isotone.cli.keys import Table, table_names, table_of
 from isotone.cli.program import Command
+from isotone.cli.table_keys import Table, table_names, table_of
 from isotone.columns import aligned
 from isotone.errors import UsageError
 

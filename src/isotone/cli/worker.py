@@ -18,7 +18,7 @@ import msgspec
 
 import isotone
 from isotone.cli import modules
-from isotone.cli.connection import MEMORY
+from isotone.cli.database import MEMORY
 from isotone.errors import ResourceNotFoundException, UsageError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import msgspec
 from isotone.engine.engine import PROGRESS, Engine
 from isotone.engine.items import replace_entry
 from isotone.engine.layout import item_of
-from isotone.engine.table import Index, Table
+from isotone.engine.table_indexes import Index, Table
 
 SLICE = 250  # items read in one transaction
 

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from isotone.engine.schema import TableSchema
-from isotone.engine.table import Table
+from isotone.engine.table_indexes import Table
+from isotone.engine.table_schema import TableSchema
 from isotone.storage.interface import Store
 
 CATALOG: Final = "catalog"

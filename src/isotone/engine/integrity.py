@@ -14,7 +14,7 @@ from isotone.engine.engine import SYSTEM_TREES, Engine
 from isotone.engine.layout import Keyspace, item_of, size_of
 from isotone.engine.stream_records import last_sequence, position_of, unpack
 from isotone.engine.streams import HASHES, Shard, Stream
-from isotone.engine.table import Table
+from isotone.engine.table_indexes import Table
 from isotone.values.size import item_size
 
 Progress = Callable[[str, int], None]

@@ -7,8 +7,8 @@ from typing import Protocol
 from isotone.engine.engine import Engine
 from isotone.engine.layout import hold_equal_items, item_of, pack, size_of
 from isotone.engine.stream_records import record_change
-from isotone.engine.table import Entry, Index, SecondaryIndex, Table
-from isotone.values.attributes import Item
+from isotone.engine.table_indexes import Entry, Index, SecondaryIndex, Table
+from isotone.values.attribute_validation import Item
 
 
 class Meter(Protocol):

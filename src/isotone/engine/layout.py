@@ -3,7 +3,7 @@
     table entry   hash(partition) · partition · sort
     index entry   hash(partition parts) · partition parts · sort parts · table partition · table sort
 
-Here is which components a key has, and in which order; the bytes of each component are in `codec.keys`.
+Here is which components a key has, and in which order; the bytes of each component are in `codec.key_bytes`.
 
 Each component delimits itself and sorts like its value. So a Scan comes
 in hash order, a parallel segment is a range of hashes, an item collection is one contiguous range, and
@@ -24,9 +24,9 @@ import msgspec
 
 from isotone import limits
 from isotone.codec import after, encode_text, encoder_for, partition_prefix, prefix_range
-from isotone.engine.schema import KeyPart, KeySchema
+from isotone.engine.table_schema import KeyPart, KeySchema
 from isotone.expressions import KeyRange, equal
-from isotone.values.attributes import AttributeValue, Item
+from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.size import value_size
 
 Bounds: TypeAlias = tuple[bytes, bytes | None]

@@ -10,10 +10,10 @@ from itertools import islice
 
 from isotone import limits
 from isotone.codec import encode_number
-from isotone.engine import backfill, items, streams, tokens
+from isotone.engine import backfill, items, streams, transaction_tokens
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of
-from isotone.engine.table import Table
+from isotone.engine.table_indexes import Table
 
 EXPIRY_SLICE = 100  # expired items of a table that are deleted in one transaction
 EXPIRY_INTERVAL = 1.0  # seconds between checks for expired items
@@ -33,7 +33,7 @@ def step(engine: Engine) -> float:
         return 0.0
     if streams.maintain(engine):
         return 0.0
-    tokens.forget_old(engine)
+    transaction_tokens.forget_old(engine)
     return EXPIRY_INTERVAL if _expiring(engine) else IDLE_INTERVAL
 
 

@@ -21,9 +21,9 @@ from typing import Final, NamedTuple
 from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of, encode_item, hold_equal_items, item_of, size_of
-from isotone.engine.schema import StreamView
-from isotone.engine.table import Table
-from isotone.values.attributes import Item
+from isotone.engine.table_indexes import Table
+from isotone.engine.table_schema import StreamView
+from isotone.values.attribute_validation import Item
 from isotone.values.size import item_size
 
 INSERT: Final = 0

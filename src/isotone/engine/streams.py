@@ -24,7 +24,6 @@ import msgspec
 
 from isotone import limits
 from isotone.engine.engine import STREAMS, Engine
-from isotone.engine.schema import KeySchema, StreamSchema, StreamView, TableSchema
 from isotone.engine.stream_records import (
     last_sequence,
     next_sequence,
@@ -32,6 +31,7 @@ from isotone.engine.stream_records import (
     record_key,
     time_of,
 )
+from isotone.engine.table_schema import KeySchema, StreamSchema, StreamView, TableSchema
 
 HASHES: Final = 1 << 16  # a shard is a range of the first two bytes of a key
 SHARD_LIFETIME: Final = 4 * 3600  # seconds for which a shard stays open

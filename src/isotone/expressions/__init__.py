@@ -9,7 +9,7 @@ Each takes a text and ExpressionAttributeNames, or a tree of `nodes` whose liter
 placeholders. It returns a compiled expression, which is cached and applies to any item with any values;
 call its `check(values)` first.
 
-A text passes `tokens` and `parser`. `rules` has DynamoDB's checks beyond the grammar, `expression`
+A text passes `tokenizer` and `parser`. `rules` has DynamoDB's checks beyond the grammar, `expression`
 the base of all four kinds, and each kind has its own module. `render` turns trees back into text.
 """
 

@@ -55,7 +55,7 @@ from isotone.expressions.nodes import (
     ValueRef,
 )
 from isotone.expressions.rules import check_words
-from isotone.expressions.tokens import END_TEXT, Kind, Token, tokenize
+from isotone.expressions.tokenizer import END_TEXT, Kind, Token, tokenize
 from isotone.limits import EXPRESSION_SIZE
 
 _Parsed = TypeVar("_Parsed")

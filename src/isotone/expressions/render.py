@@ -33,7 +33,7 @@ from isotone.expressions.nodes import (
     UpdateNode,
     ValueRef,
 )
-from isotone.expressions.tokens import is_reserved, is_word
+from isotone.expressions.tokenizer import is_reserved, is_word
 from isotone.values.types import AttributeValue
 
 

@@ -35,7 +35,7 @@ from isotone.expressions.nodes import (
     ValueRef,
 )
 from isotone.expressions.operands import ORDERINGS, ValueMap, less, type_of
-from isotone.expressions.tokens import is_reserved
+from isotone.expressions.tokenizer import is_reserved
 from isotone.limits import EXPRESSION_OPERATORS, IN_OPERANDS, LIST_INDEX, PATH_DEPTH
 from isotone.values.types import SORT_KEYS, TYPE_CODES, AttributeValue
 

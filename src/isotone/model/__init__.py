@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isotone.backends.retry import full_jitter, is_transient
+from isotone.backends.request_retries import full_jitter, is_transient
 from isotone.codec.ids import uuid7
 from isotone.codec.readable import escape, number_of, ordered_number, unescape
 from isotone.model import streams

@@ -163,7 +163,7 @@ def _is_source(given: Any) -> bool:
 
 
 def _is_retries(given: Any) -> bool:
-    from isotone.backends.retry import Retries
+    from isotone.backends.request_retries import Retries
 
     return isinstance(given, Retries)
 

@@ -24,7 +24,7 @@ from typing import Final, TypeVar, final
 from msgspec import Struct
 
 from isotone.backends.interface import Request, Response
-from isotone.backends.retry import full_jitter
+from isotone.backends.request_retries import full_jitter
 from isotone.errors import (
     DeadlineExceeded,
     IsotoneError,

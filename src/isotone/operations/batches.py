@@ -10,7 +10,7 @@ from msgspec import Meta
 from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
-from isotone.engine.table import Table
+from isotone.engine.table_indexes import Table
 from isotone.errors import ValidationException
 from isotone.expressions import Projection
 from isotone.operations import legacy
@@ -32,8 +32,8 @@ from isotone.operations.request_members import (
     TableName,
 )
 from isotone.operations.table_lookup import open_table
-from isotone.values import attributes
-from isotone.values.attributes import Item, canonical_item
+from isotone.values import attribute_validation
+from isotone.values.attribute_validation import Item, canonical_item
 
 
 class KeysAndAttributes(Structure, frozen=True):
@@ -202,7 +202,9 @@ def _check_write(write: WriteRequest) -> None:
     if (write.put_request is None) == (write.delete_request is None):
         # The service treats the entry as it treats an attribute value.
         raise ValidationException(
-            attributes.NO_TYPE if write.put_request is None else attributes.MANY_TYPES
+            attribute_validation.NO_TYPE
+            if write.put_request is None
+            else attribute_validation.MANY_TYPES
         )
 
 

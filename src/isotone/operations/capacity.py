@@ -16,8 +16,8 @@ from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.items import collection_size
 from isotone.engine.layout import size_of
-from isotone.engine.table import Entry, SecondaryIndex, Table
-from isotone.values.attributes import Item
+from isotone.engine.table_indexes import Entry, SecondaryIndex, Table
+from isotone.values.attribute_validation import Item
 from isotone.values.size import read_units, write_units
 
 TRANSACTION_FACTOR: Final = 2

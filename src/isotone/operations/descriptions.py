@@ -6,7 +6,7 @@ from typing import Any
 
 from isotone.engine import backfill
 from isotone.engine.engine import Engine
-from isotone.engine.schema import IndexSchema, KeySchema, Projection, TableSchema, Throughput
+from isotone.engine.table_schema import IndexSchema, KeySchema, Projection, TableSchema, Throughput
 from isotone.operations.table_lookup import table_arn
 
 _ON_DEMAND_WARMTH = (12_000, 4_000)  # units per second that a new on-demand table supports at once

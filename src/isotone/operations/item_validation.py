@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 
 from isotone import limits
 from isotone.engine.layout import Keyspace
-from isotone.engine.schema import KeyPart, KeySchema
-from isotone.engine.table import SecondaryIndex, Table
+from isotone.engine.table_indexes import SecondaryIndex, Table
+from isotone.engine.table_schema import KeyPart, KeySchema
 from isotone.errors import ValidationException
 from isotone.expressions import KeyRange
-from isotone.values.attributes import AttributeValue, Item, canonical_item
+from isotone.values.attribute_validation import AttributeValue, Item, canonical_item
 from isotone.values.size import value_size
 
 INVALID: Final = "One or more parameter values were invalid: "

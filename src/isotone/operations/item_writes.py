@@ -15,13 +15,13 @@ import msgspec
 from isotone.engine import items
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of, item_of, size_of
-from isotone.engine.table import Table
+from isotone.engine.table_indexes import Table
 from isotone.errors import ConditionalCheckFailedException, ValidationException
 from isotone.expressions import Update
 from isotone.operations.capacity import Meter
 from isotone.operations.item_validation import INVALID, check_item, check_updated, requested_key
 from isotone.operations.request_expressions import Matches, Values
-from isotone.values.attributes import AttributeValue, Item
+from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.size import item_size, text_size, value_size
 
 Sized = tuple[Item, int]

@@ -43,7 +43,7 @@ from isotone.operations.request_members import (
     TableName,
 )
 from isotone.operations.table_lookup import open_table
-from isotone.values.attributes import Item, canonical_item
+from isotone.values.attribute_validation import Item, canonical_item
 
 
 class PutItem(Structure, frozen=True):

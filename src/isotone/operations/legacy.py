@@ -40,7 +40,7 @@ from isotone.expressions.projection import Projection
 from isotone.expressions.update import Update
 from isotone.operations import request_members
 from isotone.operations.item_validation import INVALID
-from isotone.values.attributes import AttributeValue, Item, canonical_value
+from isotone.values.attribute_validation import AttributeValue, Item, canonical_value
 from isotone.values.types import compare
 
 _SCALAR: Final = frozenset({"S", "N", "B"})

@@ -10,8 +10,8 @@ from msgspec import Meta
 from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.layout import Bounds, size_of
-from isotone.engine.reads import Page, Reader, Source, segment_bounds
-from isotone.engine.table import SecondaryIndex, Table
+from isotone.engine.pages import Page, Reader, Source, segment_bounds
+from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.errors import ValidationException
 from isotone.expressions import Condition, KeyRange, Projection
 from isotone.operations import legacy
@@ -44,7 +44,7 @@ from isotone.operations.request_members import (
     Condition as LegacyCondition,
 )
 from isotone.operations.table_lookup import open_table
-from isotone.values.attributes import canonical_item
+from isotone.values.attribute_validation import canonical_item
 
 Segment = Annotated[int, Meta(ge=0, le=limits.TOTAL_SEGMENTS - 1)]
 TotalSegments = Annotated[int, Meta(ge=1, le=limits.TOTAL_SEGMENTS)]

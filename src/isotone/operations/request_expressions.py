@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
 
 from isotone import limits
-from isotone.engine.table import Table
+from isotone.engine.table_indexes import Table
 from isotone.errors import SerializationException, UsageError, ValidationException
 from isotone.expressions import (
     Condition,
@@ -33,7 +33,7 @@ from isotone.expressions import (
     update,
 )
 from isotone.operations.request_members import Structure, member_name
-from isotone.values.attributes import AttributeValue, Item, canonical_value
+from isotone.values.attribute_validation import AttributeValue, Item, canonical_value
 
 Matches: TypeAlias = Callable[[Item], bool]
 Values: TypeAlias = Mapping[str, AttributeValue]

@@ -11,7 +11,7 @@ from msgspec import Meta
 from isotone import limits
 from isotone.engine import backfill
 from isotone.engine.engine import Engine
-from isotone.engine.schema import TableSchema, TimeToLive
+from isotone.engine.table_schema import TableSchema, TimeToLive
 from isotone.errors import ValidationException
 from isotone.operations.action import Answer, action
 from isotone.operations.item_validation import INVALID

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from isotone.engine.engine import Engine
-from isotone.engine.table import Table
+from isotone.engine.table_indexes import Table
 from isotone.errors import ResourceNotFoundException, ValidationException
 from isotone.operations.request_grammar import NAME_CONSTRAINTS
 from isotone.operations.request_validation import problem

@@ -15,7 +15,7 @@ import msgspec
 from isotone import limits
 from isotone.engine import backfill, streams
 from isotone.engine.engine import Engine
-from isotone.engine.schema import (
+from isotone.engine.table_schema import (
     IndexKind,
     IndexSchema,
     IndexStatus,
@@ -24,7 +24,7 @@ from isotone.engine.schema import (
     TableSchema,
     Throughput,
 )
-from isotone.engine.schema import Projection as ProjectionSchema
+from isotone.engine.table_schema import Projection as ProjectionSchema
 from isotone.errors import (
     LimitExceededException,
     ResourceInUseException,

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from isotone import limits
-from isotone.engine import tokens
+from isotone.engine import transaction_tokens
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
-from isotone.engine.table import Table
+from isotone.engine.table_indexes import Table
 from isotone.errors import (
     ApiError,
     ConditionalCheckFailedException,
@@ -50,7 +50,7 @@ from isotone.operations.request_members import (
     TableName,
 )
 from isotone.operations.table_lookup import open_table
-from isotone.values.attributes import canonical_item
+from isotone.values.attribute_validation import canonical_item
 
 ClientRequestToken = Annotated[str, Meta(min_length=1, max_length=36)]
 
@@ -278,7 +278,7 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
             meters = transaction_meters(tables, request.return_consumed_capacity, "Write")
             changes = _write(engine, entries, prepared, meters)
             if token is not None:
-                tokens.remember(engine, token, digest)
+                transaction_tokens.remember(engine, token, digest)
         answer: dict[str, Any] = {}
         add_capacity(answer, request.return_consumed_capacity, meters.values())
         if request.return_item_collection_metrics == "SIZE":
@@ -294,7 +294,7 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
 
 def _is_repeated(engine: Engine, token: str, digest: bytes) -> bool:
     """Whether a request was executed before; a token that was used for another request is refused."""
-    same = tokens.recall(engine, token, digest)
+    same = transaction_tokens.recall(engine, token, digest)
     if same is False:
         raise IdempotentParameterMismatchException(
             "ClientRequestToken is being used with different request parameters"

@@ -1,10 +1,10 @@
 """The database over HTTP. AWS SDKs use it as they use DynamoDB's own endpoint.
 
-    exchange    decodes requests and encodes responses, without a socket
+    request     decodes requests and encodes responses, without a socket
     auth        parses signatures, and reports what is missing from them
     response    builds response bytes: headers, checksum, compression
     dispatcher  runs reads immediately, and the writes of one event-loop turn as a group
-    http        one connection: bytes in, bytes out, in order
+    connection  one connection: bytes in, bytes out, in order
     listener    listens on an address, keeps its connections, shuts down gracefully
 
 `serve(service)` blocks until a signal; `running_server(service)` serves from its own thread.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from isotone.errors import ApiError, InternalServerError, IsotoneError
-from isotone.server.exchange import Call
+from isotone.server.request import Call
 
 Result = bytes | ApiError
 Answer = Callable[[Result], None]

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from isotone.errors import UsageError
+from isotone.server.connection import Connection, Patience
 from isotone.server.dispatcher import Dispatcher, Service
-from isotone.server.http import Connection, Patience
 
 _GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
 _BACKLOG: Final = 1024  # connections that the kernel queues

@@ -1,7 +1,7 @@
 """Checks that JSON has the shape of attribute values, and raises AWS's errors if not.
 
 DynamoDB decodes a whole request before it validates it. So a JSON value of the wrong kind anywhere is a
-`SerializationException`, which comes before every `ValidationException`. `attributes` calls this module only
+`SerializationException`, which comes before every `ValidationException`. `attribute_validation` calls this module only
 after it has found an error.
 
 Unknown members, and members that are null, count as absent.

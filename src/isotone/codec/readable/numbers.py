@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact, InvalidOperation
 from typing import Any, ClassVar, Final, Never, TypeVar
 
-from isotone.codec.keys import decode_number, encode_number
+from isotone.codec.key_bytes import decode_number, encode_number
 from isotone.codec.readable.interface import (
     Directed,
     complement,

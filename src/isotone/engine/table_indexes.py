@@ -1,4 +1,4 @@
-"""A table and its indexes at run time: the schema, and what is derived from it.
+"""A table at run time: its schema, and its indexes, which have an entry for each item that belongs in them.
 
 An index is sparse: an item without the index's key attributes has no entry. The expiry index of a table
 with a TimeToLive attribute is one more index, which only the sweep of expired items reads.
@@ -13,8 +13,8 @@ import msgspec
 
 from isotone.codec import HASH_SIZE, encode_number
 from isotone.engine.layout import SIZE_BYTES, Keyspace, pack
-from isotone.engine.schema import IndexSchema, TableSchema, TimeToLive
-from isotone.values.attributes import Item
+from isotone.engine.table_schema import IndexSchema, TableSchema, TimeToLive
+from isotone.values.attribute_validation import Item
 from isotone.values.size import item_size
 
 

@@ -6,7 +6,7 @@ wait in the backlog, and are then processed in order. A connection that has sent
 discards further input, so that the peer can read the response before the socket closes.
 
 Errors stay within their connection: malformed bytes get a 400 and close it, a slow peer gets a 408, and a peer
-that has disconnected is dropped. A head or a body that is too large gets a 431 or a 413; `exchange` also checks the
+that has disconnected is dropped. A head or a body that is too large gets a 431 or a 413; `request` also checks the
 decoded body.
 """
 
@@ -22,7 +22,7 @@ from typing import Final, cast
 import httptools
 
 from isotone.server.dispatcher import Dispatcher, Result
-from isotone.server.exchange import BODY_LIMIT, Call, Spelling, read, spelling
+from isotone.server.request import BODY_LIMIT, Call, Spelling, read, spelling
 from isotone.server.response import (
     BAD_REQUEST,
     BROKEN,

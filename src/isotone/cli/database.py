@@ -26,7 +26,7 @@ def connect(source: str, *, create: bool = False) -> Iterator[Backend]:
     if "://" in source:
         from isotone.backends.endpoint import endpoint_of
         from isotone.backends.remote import Remote
-        from isotone.backends.retry import Retries
+        from isotone.backends.request_retries import Retries
 
         with Remote(endpoint_of(source), retries=Retries(attempts=_ATTEMPTS)) as remote:
             yield remote

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.server.fakes import headers_of, request_bytes
 
-from isotone.server.exchange import BODY_LIMIT
+from isotone.server.request import BODY_LIMIT
 from isotone.server.response import render_result
 
 
@@ -167,7 +167,7 @@ def test_an_answer_that_cannot_be_made_harms_its_own_connection_only(
             raise RuntimeError("no words for this")
         return render_result(style, result, **options)
 
-    monkeypatch.setattr("isotone.server.http.render_result", broken)
+    monkeypatch.setattr("isotone.server.connection.render_result", broken)
     with dial(url) as other, dial(url) as sock:
         sock.sendall(request_bytes(operation, b'"poison"'))
         other.sendall(request_bytes(operation, b'"fine"'))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from isotone.values.attributes import AttributeValue
+from isotone.values.attribute_validation import AttributeValue
 
 IndexKind = Literal["local", "global"]
 IndexStatus = Literal["CREATING", "ACTIVE", "DELETING"]

@@ -24,8 +24,8 @@ from isotone.engine.layout import (
     size_of,
     unpack_size,
 )
-from isotone.engine.table import SecondaryIndex, Table
-from isotone.values.attributes import Item
+from isotone.engine.table_indexes import SecondaryIndex, Table
+from isotone.values.attribute_validation import Item
 
 Entries = Iterable[tuple[bytes, bytes]]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.expressions.tokens import RESERVED_WORDS, Kind, is_reserved, is_word, tokenize
+from isotone.expressions.tokenizer import RESERVED_WORDS, Kind, is_reserved, is_word, tokenize
 
 
 @pytest.mark.parametrize(

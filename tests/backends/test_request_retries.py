@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.backends.exchange import error_of
-from isotone.backends.retry import Retries, is_retryable, is_transient
+from isotone.backends.http_messages import error_of
+from isotone.backends.request_retries import Retries, is_retryable, is_transient
 from isotone.errors import (
     ApiError,
     ConnectionFailed,

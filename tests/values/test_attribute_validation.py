@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.errors import ApiError, SerializationException, ValidationException
-from isotone.values.attributes import canonical_item, canonical_value
+from isotone.values.attribute_validation import canonical_item, canonical_value
 from isotone.values.size import item_size, value_size
 
 INVALID = "One or more parameter values were invalid: "

@@ -12,7 +12,7 @@ from tests.operations.conftest import Asker, key_schema
 import isotone
 from isotone import limits
 from isotone.engine.layout import item_of, pack
-from isotone.engine.reads import Page, Reader
+from isotone.engine.pages import Page, Reader
 
 KB = 1024
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.server.exchange import BODY_LIMIT, Call, read, spelling
+from isotone.server.request import BODY_LIMIT, Call, read, spelling
 from isotone.server.response import NOT_FOUND, Page, Refusal
 
 SIGNED = {

@@ -11,7 +11,13 @@ from tests.backends.scripted import answer, refusal, with_checksum
 
 from isotone import errors
 from isotone.backends.credentials import PLACEHOLDER, fixed
-from isotone.backends.exchange import Conversation, Reply, encode_request, error_class, error_of
+from isotone.backends.http_messages import (
+    Conversation,
+    Reply,
+    encode_request,
+    error_class,
+    error_of,
+)
 from isotone.backends.signing import Signer
 from isotone.errors import ApiError, ConnectionFailed, UsageError
 
