@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 
 import pytest
 from tests.docs.pages import PAGES, ROOT, Page, page
@@ -26,6 +27,26 @@ def test_links_lead_somewhere(page: Page) -> None:
         assert target.exists(), f"{page.name}: {link} does not exist"
         if anchor:
             assert anchor in Page(target).anchors, f"{page.name}: {link} names no heading"
+
+
+def files_that_name_pages() -> list[Path]:
+    folders = [ROOT / name for name in ("src", "tests", "examples", "bench")]
+    return [
+        path
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in (".py", ".md", ".toml") and "docs/" in path.read_text(encoding="utf-8")
+    ]
+
+
+@pytest.mark.parametrize(
+    "path", files_that_name_pages(), ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_pages_that_are_named_exist(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for name, anchor in re.findall(r"\b(docs/[\w/-]+\.md)(?:#([\w-]+))?", text):
+        assert (ROOT / name).is_file(), f"{path.relative_to(ROOT)}: there is no {name}"
+        assert not anchor or anchor in page(name).anchors, f"{name} has no heading #{anchor}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -96,7 +117,7 @@ def test_every_error_is_documented(error: type[Exception]) -> None:
 
 @pytest.mark.parametrize("name", [name for name in isotone.__all__ if not name.startswith("_")])
 def test_every_public_name_is_documented(name: str) -> None:
-    assert re.search(rf"`isotone\.{name}\b", page("docs/store.md").section("All public names"))
+    assert re.search(rf"`isotone\.{name}\b", page("docs/api.md").text)
 
 
 @pytest.mark.parametrize("kind", isotone.FindingCount.KINDS)
