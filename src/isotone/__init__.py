@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from isotone.model.connecting import aconnect as aconnect
     from isotone.model.connecting import connect as connect
     from isotone.model.declaring.changes import Change as Change
-    from isotone.model.declaring.coded import Codec as Codec
     from isotone.model.declaring.conditions import Condition as Condition
     from isotone.model.declaring.entity_key import EntityKey as EntityKey
+    from isotone.model.declaring.field_codecs import Codec as Codec
     from isotone.model.declaring.fields import Attr as Attr
     from isotone.model.declaring.fields import computed as computed
     from isotone.model.declaring.fields import created as created
@@ -99,7 +99,7 @@ _HOMES = {
     "Capabilities": "isotone.backends.interface",
     "Change": "isotone.model.declaring.changes",
     "Client": "isotone.client",
-    "Codec": "isotone.model.declaring.coded",
+    "Codec": "isotone.model.declaring.field_codecs",
     "Condition": "isotone.model.declaring.conditions",
     "Credentials": "isotone.backends.credentials",
     "Database": "isotone.backends.embedded",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.model.reading.bounds import Restriction, hull, intersection, lies_before
+from isotone.model.reading.key_bounds import Restriction, hull, intersection, lies_before
 
 TEXTS = st.text(alphabet="a#b￿\ud7ff\ue000😀\U0010ffff", max_size=4)
 OPERATORS = ["=", "<", "<=", ">", ">=", "between", "begins_with"]

@@ -554,7 +554,7 @@ def test_unique_values_that_are_invalid_have_no_markers(store: Store) -> None:
     ],
 )
 def test_a_type_is_shown_as_it_is_declared(annotation: Any, text: str) -> None:
-    from isotone.model.declaring.wire import type_text
+    from isotone.model.declaring.wire_types import type_text
 
     assert type_text(annotation) == text
 

@@ -14,7 +14,7 @@ from typing_extensions import TypeAliasType
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Table, computed, desc, field, in_order
 from isotone.errors import UsageError
-from isotone.model.declaring.wire import plain_type
+from isotone.model.declaring.wire_types import plain_type
 
 
 class Level(Enum):

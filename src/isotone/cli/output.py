@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from isotone.cli.notation import item_text, value_text
-from isotone.columns import aligned, cell, printable
+from isotone.text_table import aligned, cell, printable
 from isotone.values.types import AttributeValue, Item
 
 _SAMPLE: Final = 200  # items that decide on columns and their widths

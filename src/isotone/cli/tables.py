@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from isotone.cli.program import Command
 from isotone.cli.table_keys import Table, table_names, table_of
-from isotone.columns import aligned
 from isotone.errors import UsageError
+from isotone.text_table import aligned
 
 # tables
 

@@ -9,17 +9,17 @@ from isotone.model import streams
 from isotone.model.connecting import aconnect, connect
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition, all_of
+from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import Attr, computed, created, expires, field, updated, version
 from isotone.model.declaring.keys import Index, Key, desc, in_order, raw, since_epoch, written
-from isotone.model.declaring.schema import EntitySchema
 from isotone.model.declaring.table import Binary, Global, Local, Number, Table
-from isotone.model.declaring.wire import resolve_alias
+from isotone.model.declaring.wire_types import resolve_alias
 from isotone.model.entity import Entity, upgrade
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
+from isotone.model.reading.access_patterns import Pattern
 from isotone.model.reading.cost import Stats
 from isotone.model.reading.families import Family
 from isotone.model.reading.merging import Merge, merge
-from isotone.model.reading.patterns import Pattern
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import Page, Traversal
 from isotone.model.reading.snapshot import Snapshot

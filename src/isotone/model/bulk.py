@@ -16,18 +16,18 @@ from isotone.errors import ConditionFailed, NotFound, UsageError
 from isotone.expressions import nodes
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition, all_of
+from isotone.model.expression_trees import conjunction, present, unchanged
 from isotone.model.reading.families import FamilyQuery
 from isotone.model.reading.queries import Found, Read, decoded, owner_of
 from isotone.model.reading.reader import Reader
 from isotone.model.steps import Steps, Together
-from isotone.model.trees import conjunction, present, unchanged
 from isotone.model.writing.change_validation import validated
-from isotone.model.writing.saving import Delete
+from isotone.model.writing.put_and_delete import Delete
 from isotone.model.writing.updates import Update
 from isotone.model.writing.write import Write, condition_node, place_of
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
 
 Execute = Callable[[Write[Any]], Steps[Any]]
 _Plan = Callable[[Found], Write[Any] | None]

@@ -31,6 +31,7 @@ from typing import (
 
 from isotone.model.declaring import declaration
 from isotone.model.declaring.changes import Change
+from isotone.model.declaring.entity_schema import EntitySchema, Unknown
 from isotone.model.declaring.fields import (
     UNKNOWN,
     computed,
@@ -43,10 +44,9 @@ from isotone.model.declaring.fields import (
 )
 from isotone.model.declaring.patch import Patch, given_by
 from isotone.model.declaring.pydantic_type import visible
-from isotone.model.declaring.schema import EntitySchema, Unknown
 from isotone.model.declaring.table import Table
+from isotone.model.reading.access_patterns import Pattern, find
 from isotone.model.reading.matching import match
-from isotone.model.reading.patterns import Pattern, find
 from isotone.model.reading.queries import check_unnamed
 from isotone.values.json import item_from_wire
 

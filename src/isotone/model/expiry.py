@@ -12,7 +12,7 @@ from isotone.expressions import nodes
 from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
 
 
 def has_expired(expiry: AttributeValue | None, now: float) -> bool:

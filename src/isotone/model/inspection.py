@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from isotone.errors import InvalidItem, NewerVersion, UsageError
 from isotone.model.declaring.fields import UNKNOWN, UNREADABLE
 from isotone.model.declaring.keys import BoundKey, Slot
-from isotone.model.declaring.previous import fits
+from isotone.model.declaring.previous_keys import fits
 from isotone.model.declaring.table import VERSION_ATTRIBUTE
 from isotone.model.expiry import has_expired
 from isotone.model.writing import headroom, uniqueness
@@ -31,8 +31,8 @@ from isotone.values.json import item_from_wire
 from isotone.values.types import AttributeValue, Item, is_same_value
 
 if TYPE_CHECKING:
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.declaring.fields import Attr
-    from isotone.model.declaring.schema import EntitySchema
     from isotone.model.declaring.table import Table
     from isotone.model.entity import Entity
 

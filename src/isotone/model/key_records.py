@@ -27,15 +27,15 @@ from isotone.errors import ConditionalCheckFailedException, KeysChanged
 from isotone.expressions import nodes
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey, StringSlot
-from isotone.model.declaring.previous import previous_form
+from isotone.model.declaring.previous_keys import previous_form
 from isotone.model.declaring.table import Table
+from isotone.model.expression_trees import equal, update_of
 from isotone.model.steps import Call, Steps
-from isotone.model.trees import equal, update_of
 from isotone.values.json import from_wire, to_wire
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
 
 MARK: Final = "_keys"
 _PREFIX: Final = "keys of "

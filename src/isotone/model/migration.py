@@ -1,8 +1,8 @@
 """Items under previous keys: how single reads find them, and how writes migrate them to the current key first.
 
-While `was` is declared (`declaring.previous`), an item is stored under its current key or under the previous one.
+While `was` is declared (`declaring.previous_keys`), an item is stored under its current key or under the previous one.
 The core reads and writes current keys only; `store` calls this module for entities that declare `was`. Queries are
-in `reading.two_forms`, the migration of a whole table is in `rewriting`.
+in `reading.two_key_forms`, the migration of a whole table is in `rewriting`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from isotone.clock import Clock
 from isotone.errors import AlreadyExists, UsageError
 from isotone.model.declaring.entity_key import EntityKey
-from isotone.model.declaring.previous import previous_key
+from isotone.model.declaring.previous_keys import previous_key
 from isotone.model.reading.reader import FetchProgress, Reader
 from isotone.model.steps import Call, Steps
 from isotone.model.writing.executor import execute
-from isotone.model.writing.rewrite import Rewrite
+from isotone.model.writing.item_rewrite import Rewrite
 from isotone.model.writing.write import (
     Write,
     owner_of,
@@ -27,7 +27,7 @@ from isotone.model.writing.write import (
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")

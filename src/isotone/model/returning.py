@@ -20,7 +20,7 @@ from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.entity import Entity
 from isotone.model.operation import Host, M_co, operation
 from isotone.model.steps import Steps
-from isotone.model.writing.saving import Delete, Put
+from isotone.model.writing.put_and_delete import Delete, Put
 from isotone.model.writing.updates import Move, Update, Upsert
 from isotone.model.writing.write import Returned, Write
 

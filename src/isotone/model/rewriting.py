@@ -44,13 +44,13 @@ from isotone.model.undo_log import UndoLog
 from isotone.model.walking import Walk, WalkProgress
 from isotone.model.writing import uniqueness
 from isotone.model.writing.executor import execute, execute_together
-from isotone.model.writing.rewrite import ChangeItem, Rewrite
+from isotone.model.writing.item_rewrite import ChangeItem, Rewrite
 from isotone.model.writing.write import key_in, read_item, schema_of
 from isotone.values.json import item_from_wire
 from isotone.values.types import Item, is_same_item
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 MARK: Final = "_rewriting"

@@ -25,7 +25,7 @@ from isotone.clock import Clock
 from isotone.errors import IsotoneError
 from isotone.model.entity import Entity
 from isotone.model.operation import Awaits, Composes, Waits
-from isotone.model.reading import scanning
+from isotone.model.reading import parallel_scan
 from isotone.model.reading.cursors import identity
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import Reader, Traversal
@@ -115,7 +115,7 @@ class Store(Operations[Waits], Waits):
             return
 
     def scan(
-        self, read: Scan[E], *, segments: int = 4, progress: scanning.Progress | None = None
+        self, read: Scan[E], *, segments: int = 4, progress: parallel_scan.Progress | None = None
     ) -> Iterator[E]:
         """Iterate over all results of a scan, read by several threads, in no particular order.
 
@@ -123,7 +123,7 @@ class Store(Operations[Waits], Waits):
 
             for order in store.scan(Order.primary.scan(), segments=8): ...
         """
-        return scanning.together(self._reader.segments(read, segments), self.run, progress)
+        return parallel_scan.together(self._reader.segments(read, segments), self.run, progress)
 
     def close(self) -> None:
         """Close what `connect` opened: the file, the connections, the tape. Closing twice does nothing."""
@@ -218,13 +218,15 @@ class AsyncStore(Operations[Awaits], Awaits):
             return
 
     def scan(
-        self, read: Scan[E], *, segments: int = 4, progress: scanning.Progress | None = None
+        self, read: Scan[E], *, segments: int = 4, progress: parallel_scan.Progress | None = None
     ) -> AsyncIterator[E]:
         """Iterate over all results of a scan, read by concurrent requests, in no particular order.
 
         `progress` is called after each request with the cost so far.
         """
-        return scanning.together_async(self._reader.segments(read, segments), self.run, progress)
+        return parallel_scan.together_async(
+            self._reader.segments(read, segments), self.run, progress
+        )
 
     async def close(self) -> None:
         """Close what `aconnect` opened: the file, the connections, the tape."""

@@ -41,8 +41,8 @@ from isotone.model.undo_log import Undone, UndoProgress
 from isotone.model.verification import Verification, VerificationProgress
 from isotone.model.writing.batches import WriteProgress, delete_many, put_many
 from isotone.model.writing.executor import execute, request_of
-from isotone.model.writing.rewrite import ChangeItem
-from isotone.model.writing.saving import Delete, Put
+from isotone.model.writing.item_rewrite import ChangeItem
+from isotone.model.writing.put_and_delete import Delete, Put
 from isotone.model.writing.updates import Move, Touch, Update, Upsert
 from isotone.model.writing.write import (
     Write,

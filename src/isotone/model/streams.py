@@ -21,7 +21,7 @@ from typing_extensions import TypeVar
 
 from isotone.backends.interface import Response
 from isotone.errors import ResourceNotFoundException, UsageError
-from isotone.model.declaring.previous import fits
+from isotone.model.declaring.previous_keys import fits
 from isotone.model.declaring.table import Table
 from isotone.model.key_records import is_record
 from isotone.model.steps import Call, Steps, poll_pauses
@@ -29,7 +29,7 @@ from isotone.values.json import item_from_wire
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity", default="Entity")

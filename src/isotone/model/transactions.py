@@ -27,13 +27,13 @@ from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey, unpacked
 from isotone.model.expiry import is_missing
+from isotone.model.expression_trees import absent
 from isotone.model.key_records import KeyRecords
 from isotone.model.migration import migrate_key, migrate_keys
 from isotone.model.operation import Awaits, Host, Waits, operation
 from isotone.model.steps import CONTENTION, Call, Steps
-from isotone.model.trees import absent
 from isotone.model.writing.executor import execute_together, reasons_of
-from isotone.model.writing.saving import Check, Delete, Put
+from isotone.model.writing.put_and_delete import Check, Delete, Put
 from isotone.model.writing.updates import Move, Update, Upsert
 from isotone.model.writing.write import (
     Write,
@@ -47,7 +47,7 @@ from isotone.model.writing.write import (
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")

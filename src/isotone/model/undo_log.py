@@ -28,10 +28,10 @@ from isotone.errors import (
     TransactionConflictException,
     UsageError,
 )
+from isotone.model.expression_trees import absent, unchanged
 from isotone.model.steps import CONTENTION, Call, Steps
-from isotone.model.trees import absent, unchanged
 from isotone.model.writing.executor import reasons_of
-from isotone.model.writing.rewrite import Touched
+from isotone.model.writing.item_rewrite import Touched
 from isotone.values.types import Item, is_same_item
 
 

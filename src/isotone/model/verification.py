@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, get_args
 import msgspec
 
 from isotone.clock import Clock
-from isotone.columns import aligned, cell
 from isotone.errors import UsageError
 from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
 from isotone.model.declaring.table import Table
@@ -38,11 +37,12 @@ from isotone.model.steps import Steps
 from isotone.model.walking import Walk, WalkProgress
 from isotone.model.writing import uniqueness
 from isotone.model.writing.write import schema_of
+from isotone.text_table import aligned, cell
 from isotone.values.json import from_wire, item_from_wire
 from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 VerificationProgress = Callable[["Verification"], None]

@@ -14,8 +14,8 @@ from isotone.values.json import to_wire
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from isotone.model.declaring.field_arithmetic import Value
     from isotone.model.declaring.fields import Attr
-    from isotone.model.declaring.values import Value
 
 
 class Change:

@@ -27,7 +27,7 @@ from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import Index, Key, Part, component_of
 
 if TYPE_CHECKING:
-    from isotone.model.reading.patterns import Pattern
+    from isotone.model.reading.access_patterns import Pattern
 
 _LOWEST: Final = "#"
 _HIGHEST: Final = "~"

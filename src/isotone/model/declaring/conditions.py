@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeV
 from isotone import limits
 from isotone.errors import UsageError
 from isotone.expressions import nodes
-from isotone.model.declaring.values import Value
+from isotone.model.declaring.field_arithmetic import Value
 from isotone.values.json import from_wire, to_wire
 from isotone.values.types import AttributeValue
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from isotone.codec.ids import ID_TYPES
 from isotone.errors import UsageError
-from isotone.model.declaring import kinds, previous
-from isotone.model.declaring.coded import Codec
+from isotone.model.declaring import entity_kinds, previous_keys
+from isotone.model.declaring.entity_schema import EntitySchema, Unknown, Upgrade
+from isotone.model.declaring.field_codecs import Codec
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey, Key, Slot, StringSlot, bind_key, declared_values
-from isotone.model.declaring.previous import collision
-from isotone.model.declaring.schema import EntitySchema, Unknown, Upgrade
+from isotone.model.declaring.previous_keys import collision
 from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
-from isotone.model.declaring.wire import present_type, type_text
+from isotone.model.declaring.wire_types import present_type, type_text
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
@@ -39,7 +39,7 @@ def declare(
     """The schema of an entity class, or of a kind of `base`; raises `UsageError` for an invalid declaration."""
     try:
         if base is not None:
-            kinds.check(entity, tag, version, base)
+            entity_kinds.check(entity, tag, version, base)
             table, unknown = base.table, unknown or base.unknown
             version = base.version if base.declares_version else None
         assert table is not None
@@ -56,7 +56,7 @@ def declare(
         schema = EntitySchema(entity, table, tag, fields, keys, version, upgrades, unknown, base)
         _check_keys(schema)
         _check_unique(schema)
-        previous.bind(schema, declared, was_tag)
+        previous_keys.bind(schema, declared, was_tag)
         _check_neighbours(schema)
     except UsageError as error:
         raise UsageError(f"{entity.__name__}: {error}") from None
@@ -139,7 +139,7 @@ def _enter(schema: EntitySchema) -> None:
         if replaced is not None:
             entities[schema.tag] = replaced
         raise UsageError(f"{schema.entity.__name__}: {error}") from None
-    kinds.enter(schema)
+    entity_kinds.enter(schema)
 
 
 def _members(entity: type, kind: type[Any]) -> dict[str, Any]:

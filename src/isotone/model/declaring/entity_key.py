@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from isotone.errors import UsageError
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")

@@ -19,7 +19,7 @@ from isotone.codec.ids import ID_TYPES, start_of
 from isotone.errors import UsageError
 from isotone.expressions import nodes
 from isotone.model.declaring import changes
-from isotone.model.declaring.coded import Codec, coded_type
+from isotone.model.declaring.comparability import Form, check_assignable, check_comparable, form_at
 from isotone.model.declaring.conditions import (
     ORDERINGS,
     Comparable,
@@ -35,10 +35,18 @@ from isotone.model.declaring.conditions import (
     compares_fields,
     place_in,
 )
-from isotone.model.declaring.forms import Form, check_assignable, check_comparable, form_at
-from isotone.model.declaring.places import Place, inside, is_map_of_texts
-from isotone.model.declaring.values import ZERO, Constant, Exact, OrElse, StoredValue, Sum, Value
-from isotone.model.declaring.wire import (
+from isotone.model.declaring.field_arithmetic import (
+    ZERO,
+    Constant,
+    Exact,
+    OrElse,
+    StoredValue,
+    Sum,
+    Value,
+)
+from isotone.model.declaring.field_codecs import Codec, coded_type
+from isotone.model.declaring.nested_places import Place, inside, is_map_of_texts
+from isotone.model.declaring.wire_types import (
     WireType,
     choices,
     epoch_type,

@@ -24,11 +24,11 @@ from isotone.codec import readable
 from isotone.codec.ids import KSUID, ULID
 from isotone.errors import MalformedKey, OutOfRange, UsageError, ValidationException
 from isotone.expressions import Condition as CompiledCondition
-from isotone.model.declaring.coded import Codec
 from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.field_codecs import Codec
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.table import KeyAttribute, KeyLayout, Table
-from isotone.model.declaring.wire import choices, present_type, type_text
+from isotone.model.declaring.wire_types import choices, present_type, type_text
 from isotone.values.number import canonical_number, subtract
 from isotone.values.types import AttributeValue, Item
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from isotone.model.entity import Entity
-    from isotone.model.reading.patterns import Pattern
+    from isotone.model.reading.access_patterns import Pattern
 
     E = TypeVar("E", bound=Entity)
 

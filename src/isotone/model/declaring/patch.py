@@ -14,7 +14,7 @@ from isotone.model.declaring.changes import Change
 from isotone.model.declaring.pydantic_type import patch_core_schema, patch_json_schema
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")

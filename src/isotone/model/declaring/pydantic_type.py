@@ -23,21 +23,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from isotone.errors import UsageError
-from isotone.model.declaring.coded import Codec
+from isotone.model.declaring.field_codecs import Codec
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import StringSlot
-from isotone.model.declaring.validation import (
+from isotone.model.declaring.value_validation import (
     accepted_type,
     aware_leaves,
     default_of,
     with_leaves,
 )
-from isotone.model.declaring.wire import is_optional, present_type
+from isotone.model.declaring.wire_types import is_optional, present_type
 
 if TYPE_CHECKING:
     from pydantic import ValidationInfo
 
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 _TITLE: Final = "isotone_title"
@@ -95,7 +95,7 @@ class Adapter:
         """What pydantic needs to know: how to read the entity, and how to write it."""
         from pydantic_core import core_schema
 
-        from isotone.model.declaring.foreign import ENTITY
+        from isotone.model.declaring.foreign_types import ENTITY
 
         entity, fields = self._entity, self._schema.fields
         name = entity.__name__

@@ -11,7 +11,7 @@ from isotone import limits
 from isotone.errors import UsageError
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.reading.families import Collection
 
 VERSION_ATTRIBUTE: Final = "_v"

@@ -14,9 +14,9 @@ from isotone import limits
 from isotone.backends.interface import Response
 from isotone.errors import InvalidItem, UsageError
 from isotone.model.declaring.conditions import All, Comparison, Condition
-from isotone.model.reading.patterns import find
+from isotone.model.reading.access_patterns import find
 from isotone.model.reading.queries import OnInvalid, Read
-from isotone.model.warning import warn_caller
+from isotone.model.warn_caller import warn_caller
 
 LOW_HIT_RATE: Final = 0.35  # of the items read, those returned
 WORTH_REPORTING: Final = 100 * limits.KB  # bytes read: the reporting threshold

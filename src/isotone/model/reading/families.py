@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
 
 from isotone.errors import InvalidItem, Unanswerable, UsageError
 from isotone.model.declaring.conditions import Comparison, Condition
+from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.keys import BoundKey, StringSlot
-from isotone.model.declaring.schema import EntitySchema
-from isotone.model.reading.bounds import (
+from isotone.model.reading.key_bounds import (
     KeyBounds,
     Restriction,
     bounds,
@@ -31,8 +31,8 @@ from isotone.model.reading.queries import Query, owner_of
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
+    from isotone.model.reading.access_patterns import Pattern
     from isotone.model.reading.cost import Stats
-    from isotone.model.reading.patterns import Pattern
 
 P = TypeVar("P", bound="Entity")
 C = TypeVar("C", bound="Entity")

@@ -25,10 +25,10 @@ from isotone.model.declaring.conditions import (
     PathElements,
     values_in_range,
 )
+from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import Attr
-from isotone.model.declaring.schema import EntitySchema
-from isotone.model.declaring.wire import NULL, choices
-from isotone.model.reading.bounds import end_of_prefix, flat
+from isotone.model.declaring.wire_types import NULL, choices
+from isotone.model.reading.key_bounds import end_of_prefix, flat
 from isotone.values.types import AttributeValue, sort_key
 
 _MOST: Final = 20_000  # combinations that are tried

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from isotone.errors import Unanswerable, UsageError
 from isotone.model.declaring.conditions import Comparison, Condition
+from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.keys import BoundKey
-from isotone.model.declaring.schema import EntitySchema
-from isotone.model.reading.bounds import RANGES, KeyBounds, bounds, flat
+from isotone.model.reading.access_patterns import Pattern
 from isotone.model.reading.implication import exclude_one_another, implies
-from isotone.model.reading.patterns import Pattern
-from isotone.model.reading.projections import unprojected_fields
+from isotone.model.reading.index_projections import unprojected_fields
+from isotone.model.reading.key_bounds import RANGES, KeyBounds, bounds, flat
 from isotone.model.reading.queries import Query, Scan, owner_of
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from isotone.model.reading.cost import Meter, Stats
 from isotone.model.reading.cursors import identity
 from isotone.model.reading.queries import Found, Query, packed, position
 from isotone.model.reading.reader import Page, Reader, collect_after
-from isotone.model.reading.two_forms import position_in
+from isotone.model.reading.two_key_forms import position_in
 from isotone.model.steps import Steps
 from isotone.values.types import Item, sort_key
 

@@ -1,6 +1,6 @@
 """Queries and scans: descriptions of a read, their requests, and the entities in the responses.
 
-Nothing is read here. A `Query` or a `Scan` is created from a key of an entity (`patterns`), refined by
+Nothing is read here. A `Query` or a `Scan` is created from a key of an entity (`access_patterns`), refined by
 methods that each return a new one, and passed to a store. Invalid queries are refused when they are created.
 
     Order.by_status.where(Order.customer_id == "2b5a41c0", Order.status == "SHIPPED").newest_first()
@@ -34,26 +34,18 @@ from isotone.errors import InvalidItem, UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import ORDERINGS, Condition
-from isotone.model.declaring.decoding import DecodeJson
+from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import Attr
+from isotone.model.declaring.item_decoding import DecodeJson
 from isotone.model.declaring.keys import BoundKey, StringSlot
-from isotone.model.declaring.previous import fits
-from isotone.model.declaring.schema import EntitySchema
+from isotone.model.declaring.previous_keys import fits
 from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
-from isotone.model.declaring.wire import type_text
+from isotone.model.declaring.wire_types import type_text
 from isotone.model.expiry import has_expired, unexpired
-from isotone.model.reading.bounds import (
-    KeyBounds,
-    Restriction,
-    flat,
-    lies_before,
-    may_share,
-    range_of,
-    text_of,
-)
+from isotone.model.expression_trees import conjunction, expressions
 from isotone.model.reading.cursors import identity
 from isotone.model.reading.explaining import explain
-from isotone.model.reading.projections import (
+from isotone.model.reading.index_projections import (
     check_filtered,
     check_selected,
     expiry_attributes,
@@ -63,7 +55,15 @@ from isotone.model.reading.projections import (
     projected_fields,
     projection_of,
 )
-from isotone.model.trees import conjunction, expressions
+from isotone.model.reading.key_bounds import (
+    KeyBounds,
+    Restriction,
+    flat,
+    lies_before,
+    may_share,
+    range_of,
+    text_of,
+)
 from isotone.values.types import Item
 
 if TYPE_CHECKING:

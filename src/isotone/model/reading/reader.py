@@ -35,10 +35,10 @@ from isotone.model.declaring.pydantic_type import page_core_schema, page_json_sc
 from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired, is_missing
 from isotone.model.key_records import KeyRecords
-from isotone.model.reading.bounds import side_of
 from isotone.model.reading.cost import Meter, Report, Stats, warn, waste_of
 from isotone.model.reading.cursors import START, CursorCipher, Position
 from isotone.model.reading.families import Family, FamilyQuery
+from isotone.model.reading.key_bounds import side_of
 from isotone.model.reading.queries import (
     Found,
     Query,
@@ -51,19 +51,19 @@ from isotone.model.reading.queries import (
     position,
 )
 from isotone.model.reading.snapshot import Snapshot
-from isotone.model.reading.two_forms import (
+from isotone.model.reading.two_key_forms import (
     TwoForms,
     has_two_forms,
     position_in,
     with_previous_tags,
 )
-from isotone.model.reading.unique_values import get_by_unique_value, unique_field
+from isotone.model.reading.unique_lookup import get_by_unique_value, unique_field
 from isotone.model.steps import THROTTLING, Call, Steps
 from isotone.values.size import item_size
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")

@@ -14,18 +14,18 @@ from decimal import Context, Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from isotone.columns import WIDEST, aligned, cell
 from isotone.errors import UsageError
+from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import Attr
-from isotone.model.declaring.schema import EntitySchema
-from isotone.model.declaring.wire import instant_text
+from isotone.model.declaring.wire_types import instant_text
 from isotone.model.reading.queries import Read
+from isotone.text_table import WIDEST, aligned, cell
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
     from isotone.model.declaring.keys import BoundKey
     from isotone.model.entity import Entity
-    from isotone.model.reading.patterns import Pattern
+    from isotone.model.reading.access_patterns import Pattern
 
 _EXACT: Final = Context(prec=38)
 

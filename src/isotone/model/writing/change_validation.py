@@ -27,8 +27,8 @@ from isotone.model.declaring.changes import (
 from isotone.model.declaring.conditions import place_in
 
 if TYPE_CHECKING:
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.declaring.fields import Attr
-    from isotone.model.declaring.schema import EntitySchema
 
 _NEITHER_NUMBER_NOR_SET: Final = (str, bytes, list, tuple)
 

@@ -27,7 +27,7 @@ from isotone.errors import (
 )
 from isotone.model.steps import CONTENTION, Call, Steps
 from isotone.model.writing import uniqueness
-from isotone.model.writing.derivation import Unknown
+from isotone.model.writing.derived_attributes import Unknown
 from isotone.model.writing.write import (
     Action,
     Returned,

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from isotone.codec.readable import Measured
 from isotone.model.declaring.keys import StringSlot
-from isotone.model.warning import warn_caller
+from isotone.model.warn_caller import warn_caller
 
 if TYPE_CHECKING:
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.declaring.fields import Options
-    from isotone.model.declaring.schema import EntitySchema
 
 
 class HeadroomWarning(UserWarning):

@@ -17,13 +17,13 @@ from isotone.expressions import nodes
 from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
 from isotone.model.declaring.fields import Attr
 from isotone.model.expiry import expired
-from isotone.model.trees import absent, conjunction, equal
+from isotone.model.expression_trees import absent, conjunction, equal
 from isotone.model.writing.write import Action, action, key_in
 from isotone.values.json import item_from_wire
 from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.declaring.table import Table
 
 MARK: Final = "_unique"

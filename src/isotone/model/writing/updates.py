@@ -1,6 +1,6 @@
 """Updates, upserts and moves: changes of some fields of an entity, with all derived attributes.
 
-Index keys and computed fields are derived from the values after the change (`derivation`). Often these are
+Index keys and computed fields are derived from the values after the change (`derived_attributes`). Often these are
 known: from the primary key, from the changes (`set`, not `add`), from equalities in `when`, or from a given
 entity with a version. Then an update is one UpdateItem. Otherwise the item is read first, and the values used
 become part of the write's condition; after a lost race the write is planned again with the current item. So
@@ -37,12 +37,12 @@ from isotone.model.declaring.changes import (
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.table import VERSION_ATTRIBUTE
-from isotone.model.declaring.wire import present_type
+from isotone.model.declaring.wire_types import present_type
 from isotone.model.expiry import alive, is_missing
-from isotone.model.trees import absent, conjunction, equal, present, update_of
+from isotone.model.expression_trees import absent, conjunction, equal, present, update_of
 from isotone.model.writing import headroom, uniqueness
 from isotone.model.writing.change_validation import validated
-from isotone.model.writing.derivation import (
+from isotone.model.writing.derived_attributes import (
     Derived,
     Known,
     Unknown,
@@ -80,8 +80,8 @@ from isotone.model.writing.write import (
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.declaring.fields import Attr
-    from isotone.model.declaring.schema import EntitySchema
     from isotone.model.entity import Entity
 
 R = TypeVar("R")

@@ -4,8 +4,8 @@ An *action* is an entry of a transaction. Some actions depend on the stored item
 caller does not know, unique values to release). Such a write reads the item, and adds the values that it used
 to the condition of its action. `executor` sends the plans, and plans again after a lost race.
 
-The version of an entity: the condition on it and `VersionConflict` are here; a put raises the version in `saving`
-(`stamped`), an update in `updates`.
+The version of an entity: the condition on it and `VersionConflict` are here; a put raises the version in
+`put_and_delete` (`stamped`), an update in `updates`.
 
 An expired item that is not deleted yet counts as missing: DynamoDB may take two days to delete it.
 """
@@ -36,12 +36,12 @@ from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey, unpacked
 from isotone.model.declaring.table import VERSION_ATTRIBUTE
 from isotone.model.expiry import is_missing, or_expired, unexpired
+from isotone.model.expression_trees import absent, equal, unchanged
 from isotone.model.steps import Call, Steps
-from isotone.model.trees import absent, equal, unchanged
 from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 R = TypeVar("R")

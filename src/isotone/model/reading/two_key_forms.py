@@ -1,6 +1,6 @@
 """Reads of an entity whose items are stored under keys of two forms: the current one, and a previous one.
 
-While `was` is declared (`declaring.previous`), a query covers two ranges: that of the previous key, and that of the
+While `was` is declared (`declaring.previous_keys`), a query covers two ranges: that of the previous key, and that of the
 current one. Their results are merged in the order of the current key, each item once. A cursor is a position in
 this order. So it stays valid while items are rewritten, and afterwards.
 
@@ -25,8 +25,9 @@ from isotone.clock import Clock
 from isotone.errors import InvalidCursor, InvalidItem, MalformedKey, Unanswerable, UsageError
 from isotone.model.declaring.conditions import Comparison, Condition
 from isotone.model.declaring.keys import BoundKey, Slot, StringSlot
-from isotone.model.declaring.previous import converted
-from isotone.model.reading.bounds import (
+from isotone.model.declaring.previous_keys import converted
+from isotone.model.reading.cost import Meter
+from isotone.model.reading.key_bounds import (
     KeyBounds,
     Restriction,
     bounds,
@@ -34,13 +35,12 @@ from isotone.model.reading.bounds import (
     flat,
     intersection,
 )
-from isotone.model.reading.cost import Meter
 from isotone.model.reading.queries import Found, Query, Read, decoded, unpacked
 from isotone.model.steps import Call, Steps
 from isotone.values.types import AttributeValue, Item, sort_key
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")

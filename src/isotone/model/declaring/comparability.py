@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from isotone.errors import UsageError
-from isotone.model.declaring.wire import choices, is_optional, present_type, type_text
+from isotone.model.declaring.wire_types import choices, is_optional, present_type, type_text
 
 if TYPE_CHECKING:
     from isotone.model.declaring.fields import Attr

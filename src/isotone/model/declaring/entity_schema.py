@@ -1,6 +1,6 @@
 """A declared entity, ready for use: how an entity becomes an item, and an item an entity.
 
-Values are checked in `validation`; what pydantic and FastAPI see of an entity is in `pydantic_type`.
+Values are checked in `value_validation`; what pydantic and FastAPI see of an entity is in `pydantic_type`.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from isotone.errors import InvalidItem, MalformedKey, NewerVersion, UsageError
 from isotone.expressions import nodes
-from isotone.model.declaring.decoding import DecodeItem, DecodeJson, item_decoder, json_decoder
 from isotone.model.declaring.fields import MISSING, UNKNOWN, UNREADABLE, Attr
+from isotone.model.declaring.item_decoding import DecodeItem, DecodeJson, item_decoder, json_decoder
 from isotone.model.declaring.keys import BoundKey, Slot
 from isotone.model.declaring.pydantic_type import Adapter
 from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
-from isotone.model.declaring.validation import Validator, default_of
-from isotone.model.declaring.wire import NULL, WireType, type_text
+from isotone.model.declaring.value_validation import Validator, default_of
+from isotone.model.declaring.wire_types import NULL, WireType, type_text
 from isotone.values.json import from_wire, item_from_wire, item_to_wire
 from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
-    from isotone.model.reading.patterns import Pattern
+    from isotone.model.reading.access_patterns import Pattern
 
 _VERSION: Final = nodes.Path((VERSION_ATTRIBUTE,))
 _SET_WHEN_WRITTEN: Final = frozenset({"expires", "created", "created_id", "updated"})
@@ -76,7 +76,7 @@ class EntitySchema:
         self.identity = {field.name: field for field in self.primary.fields}
         self.indexes = [key for key in keys.values() if key.index is not None]
         self.previous: EntitySchema | None = None
-        """The schema with the previous keys and tag, if the class declares any: see `previous`."""
+        """The schema with the previous keys and tag, if the class declares any: see `previous_keys`."""
         self.patterns: dict[str, Pattern[Any]] = {}
         """The class attribute of each key, by its name; `Entity` fills it."""
         self.by_role = {field.options.role: field for field in fields.values()}

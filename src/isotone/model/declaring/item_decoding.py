@@ -25,7 +25,7 @@ from isotone.model.declaring.table import VERSION_ATTRIBUTE
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 DecodeItem = Callable[[Item], "Entity"]

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Final, Generic, TypeVar, get_origin
 
 from isotone.errors import MalformedKey, UsageError
-from isotone.model.declaring.wire import (
+from isotone.model.declaring.wire_types import (
     WireType,
     is_optional,
     optional_type,

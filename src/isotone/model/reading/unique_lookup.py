@@ -19,8 +19,8 @@ from isotone.model.writing.write import read_item
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.declaring.fields import Attr
-    from isotone.model.declaring.schema import EntitySchema
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")

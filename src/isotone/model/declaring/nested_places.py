@@ -16,7 +16,14 @@ from functools import cached_property
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from isotone.errors import UsageError
-from isotone.model.declaring.wire import ANYTHING, WireType, is_scalar, plain, plain_type, wire_type
+from isotone.model.declaring.wire_types import (
+    ANYTHING,
+    WireType,
+    is_scalar,
+    plain,
+    plain_type,
+    wire_type,
+)
 
 _LISTS: Final = (list, tuple, collections.abc.Sequence, collections.abc.MutableSequence)
 _MAPS: Final = (dict, collections.abc.Mapping, collections.abc.MutableMapping)

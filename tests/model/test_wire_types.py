@@ -15,7 +15,7 @@ from pydantic import BaseModel
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Table, expires, field
 from isotone.errors import Unanswerable, UsageError
-from isotone.model.declaring.wire import wire_type, zoned_type
+from isotone.model.declaring.wire_types import wire_type, zoned_type
 
 START = datetime(2126, 1, 1, tzinfo=UTC)
 

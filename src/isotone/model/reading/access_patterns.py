@@ -15,12 +15,12 @@ from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import BoundKey
-from isotone.model.reading.bounds import bounds
 from isotone.model.reading.families import Collection
+from isotone.model.reading.key_bounds import bounds
 from isotone.model.reading.queries import Query, Scan, check_unnamed, owner_of
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")

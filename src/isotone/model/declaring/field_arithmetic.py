@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, overl
 
 from isotone.errors import UsageError
 from isotone.expressions import nodes
-from isotone.model.declaring.forms import EXPIRY, Form, form_of, sum_of
-from isotone.model.declaring.wire import wire_type
+from isotone.model.declaring.comparability import EXPIRY, Form, form_of, sum_of
+from isotone.model.declaring.wire_types import wire_type
 from isotone.values.types import AttributeValue
 
 if TYPE_CHECKING:

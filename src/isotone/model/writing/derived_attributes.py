@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import All, Comparison, Condition, FunctionTest
+from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import UNREADABLE
 from isotone.model.declaring.keys import BoundKey, NativeSlot
-from isotone.model.declaring.schema import EntitySchema
 from isotone.values.types import Item
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from isotone.errors import UsageError
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.keys import BoundKey
-from isotone.model.declaring.schema import EntitySchema
 from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
 
 if TYPE_CHECKING:

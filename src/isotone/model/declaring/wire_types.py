@@ -494,7 +494,7 @@ def _by_pydantic(annotation: Any) -> WireType:
         return ANYTHING._replace(encode=_encode_anything)
     from pydantic_core import PydanticSerializationError, ValidationError
 
-    from isotone.model.declaring.foreign import Foreign
+    from isotone.model.declaring.foreign_types import Foreign
 
     foreign = Foreign(annotation)
 

@@ -16,8 +16,8 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Optional, get_args, get_origin
 
 from isotone.errors import InvalidEntity
-from isotone.model.declaring.places import Place
-from isotone.model.declaring.wire import is_optional, resolve_alias
+from isotone.model.declaring.nested_places import Place
+from isotone.model.declaring.wire_types import is_optional, resolve_alias
 
 if TYPE_CHECKING:
     from isotone.model.declaring.fields import Attr

@@ -37,7 +37,7 @@ from isotone.model.declaring.keys import (
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
 
 
 def bind(schema: EntitySchema, declared: Mapping[str, Key], was_tag: str | None) -> None:

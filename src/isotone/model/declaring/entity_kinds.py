@@ -23,7 +23,7 @@ from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import Key
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 

@@ -14,7 +14,7 @@ from isotone.errors import AlreadyExists, UsageError, WriteRefused
 from isotone.expressions import nodes
 from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
 from isotone.model.declaring.entity_key import EntityKey
-from isotone.model.trees import absent, unchanged, update_of
+from isotone.model.expression_trees import absent, unchanged, update_of
 from isotone.model.writing import uniqueness
 from isotone.model.writing.updates import rewritten
 from isotone.model.writing.write import (
@@ -30,7 +30,7 @@ from isotone.values.json import item_from_wire, item_to_wire
 from isotone.values.types import Item, is_same_item
 
 if TYPE_CHECKING:
-    from isotone.model.declaring.schema import EntitySchema
+    from isotone.model.declaring.entity_schema import EntitySchema
 
 ChangeItem = Callable[[dict[str, Any]], dict[str, Any]]
 """Returns what an item should be, given as plain values, which it may change."""

@@ -11,9 +11,9 @@ from isotone.errors import AlreadyExists, NotFound, WriteRefused
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
-from isotone.model.declaring.wire import present_type
+from isotone.model.declaring.wire_types import present_type
 from isotone.model.expiry import alive, is_missing
-from isotone.model.trees import conjunction
+from isotone.model.expression_trees import conjunction
 from isotone.model.writing import headroom, uniqueness
 from isotone.model.writing.write import (
     Action,
