@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
+from contextlib import ExitStack
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +16,8 @@ import pytest
 import isotone
 from isotone.backends import embedded
 from isotone.errors import StorageBusy, UsageError
-from isotone.operations.api import Api
+from isotone.operations.api import STARTS_WORK, Api
+from isotone.server import running_server
 
 TABLE: Any = {
     "TableName": "sessions",
@@ -22,6 +27,15 @@ TABLE: Any = {
 }
 EXPIRY: Any = {"AttributeName": "until", "Enabled": True}
 PATIENCE = 10.0  # seconds
+
+sessions = isotone.Table("sessions")
+
+
+class Session(isotone.Entity, table=sessions):
+    user: isotone.Attr[str] = isotone.field()
+    until: isotone.Attr[datetime] = isotone.expires()
+
+    primary = isotone.Key("USER", user).sort("SESSION")
 
 
 def test_items_expire_after_the_file_was_opened_again(tmp_path: Path) -> None:
@@ -77,6 +91,60 @@ def test_failing_background_work_is_logged_and_tried_again(
         database.client().update_time_to_live(TableName="sessions", TimeToLiveSpecification=EXPIRY)
         assert done.wait(PATIENCE)
     assert "it will be tried again" in caplog.text
+
+
+def test_actions_that_start_background_work() -> None:
+    assert {"CreateTable", "UpdateTable", "UpdateTimeToLive"} == STARTS_WORK
+
+
+@pytest.mark.parametrize("how", ["store", "async store"])
+@pytest.mark.parametrize("served", [False, True], ids=["embedded", "served"])
+def test_background_work_has_one_thread(
+    monkeypatch: pytest.MonkeyPatch, served: bool, how: str
+) -> None:
+    interval, calls = 0.03, []
+
+    def maintain(_: object) -> float:
+        calls.append((time.monotonic(), threading.current_thread().name))
+        return interval
+
+    monkeypatch.setattr(Api, "maintain", maintain)
+    with ExitStack() as stack:
+        database = stack.enter_context(isotone.open())
+        address = stack.enter_context(running_server(database)) if served else database
+        create_sessions(address, how)
+        calls.clear()
+        deadline = time.monotonic() + PATIENCE
+        while len(calls) < 5:
+            assert time.monotonic() < deadline, "nothing is maintained"
+            time.sleep(0.01)
+    # The first call after `clear` may be the one that the setting of the expiry asked for.
+    times = [at for at, _ in calls[1:]]
+    assert all(later - at >= 0.9 * interval for at, later in pairwise(times))
+    assert {name for _, name in calls} == {"isotone-maintenance"}
+
+
+def create_sessions(address: Any, how: str) -> None:
+    """Create a table whose items expire."""
+
+    async def create() -> None:
+        async with isotone.aconnect(address) as store:
+            await store.create_tables(sessions)
+
+    if how == "async store":
+        asyncio.run(create())
+    else:
+        with isotone.connect(address) as store:
+            store.create_tables(sessions)
+
+
+def test_a_server_maintains_what_other_processes_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = threading.Event()
+    monkeypatch.setattr(Api, "maintain", lambda _: done.set() or 60.0)
+    with isotone.open() as database:
+        assert not done.wait(0.1), "an empty database needs no maintenance"
+        with running_server(database):
+            assert done.wait(PATIENCE)
 
 
 @pytest.mark.parametrize("place", ["memory", "file"])

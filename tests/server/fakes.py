@@ -45,9 +45,6 @@ class FakeService:
     def is_grouped(self, operation: str) -> bool:
         return operation in ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
 
-    def starts_work(self, operation: str) -> bool:
-        return operation == "UpdateTable"
-
     def send(self, operation: str, body: bytes) -> bytes:
         self.reads.append((operation, body))
         return self._answer(operation, body)
@@ -73,9 +70,8 @@ class FakeService:
             return b'"' + b"x" * int(body[4:-1]) + b'"'
         return b'{"%b":%b}' % (operation.encode(), body)
 
-    def maintain(self) -> float:
+    def start_maintenance(self) -> None:
         self.maintained += 1
-        return 60.0
 
     def close(self) -> None:
         self.closed += 1

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
-import isotone
 from isotone.errors import InternalServerError, StorageFull, UnknownOperationException
-from isotone.operations.action import ACTIONS
 from isotone.server.dispatcher import Dispatcher
 from isotone.server.request import Call
 from isotone.server.response import ORDINARY
@@ -112,47 +109,3 @@ def test_a_full_disk_is_told_in_its_own_words(service, monkeypatch):
     run(steps)
     assert isinstance(answers[0], InternalServerError)
     assert answers[0].message == "no room left on the disk"
-
-
-def test_background_work_is_looked_for_after_a_change_of_tables(service):
-    def steps(loop):
-        dispatcher = Dispatcher(service, loop)
-        dispatcher.submit(call("UpdateTable"), print)
-
-    run(steps)
-    assert service.maintained == 1
-
-
-def test_only_requests_that_start_background_work_look_for_it(monkeypatch):
-    with isotone.open() as database:
-
-        def looks(operation):
-            maintained = []
-            monkeypatch.setattr(database, "maintain", lambda: maintained.append(1) or 60.0)
-            run(lambda loop: Dispatcher(database, loop).submit(call(operation), lambda _: None))
-            return maintained
-
-        looked = {operation for operation in ACTIONS if looks(operation)}
-    assert looked == {"CreateTable", "UpdateTable", "UpdateTimeToLive"}
-
-
-def test_background_work_goes_on_for_as_long_as_there_is_some(service, monkeypatch):
-    left = [0.0, 0.0, 60.0]
-    monkeypatch.setattr(service, "maintain", lambda: left.pop(0))
-    run(lambda loop: Dispatcher(service, loop).maintain_soon())
-    assert left == []
-
-
-def test_failing_background_work_is_logged_and_tried_again(service, monkeypatch, caplog):
-    monkeypatch.setattr("isotone.server.dispatcher._RETRY_INTERVAL", 0.001)
-    attempts = []
-
-    def maintain():
-        attempts.append(1)
-        raise RuntimeError("no luck")
-
-    monkeypatch.setattr(service, "maintain", maintain)
-    with caplog.at_level(logging.ERROR):
-        run(lambda loop: Dispatcher(service, loop).maintain_soon())
-    assert len(attempts) >= 2
-    assert "no luck" in caplog.text

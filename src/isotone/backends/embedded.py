@@ -79,8 +79,8 @@ def _store(path: str, durability: Durability, memory_map: int | None) -> Store:
 class Database(Native):
     """One open database: DynamoDB's API as method calls, from any thread.
 
-    Background work (filling a new index, deleting expired items) runs in a thread. It is started when there
-    is such work, including work that another process left unfinished.
+    Background work (filling a new index, deleting expired items) runs in one thread, which serves all users of
+    the database. It is started when there is such work, including work that another process left unfinished.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -136,10 +136,6 @@ class Database(Native):
         """Whether requests of this action should be committed in groups."""
         return self._api.is_grouped(operation)
 
-    def starts_work(self, operation: str) -> bool:
-        """Whether there may be background work after a request of this action."""
-        return self._api.starts_work(operation)
-
     def client(self) -> Client:
         """A client with the methods, arguments and answers of boto3's low-level one."""
         from isotone.client import Client
@@ -156,6 +152,16 @@ class Database(Native):
         """Do a slice of background work; returns the seconds after which to call again."""
         with self._unbroken():
             return self._api.maintain()
+
+    def start_maintenance(self) -> None:
+        """Do background work from now on, until the database is closed, even if there is none yet.
+
+        A server calls this: other processes may leave work in its file at any time.
+        """
+        with self._worker_lock:
+            if self._worker is None:
+                self._worker = _Worker(self._api)
+            self._worker.wake()
 
     def finish_maintenance(self) -> None:
         """Do all background work that is due."""
@@ -207,12 +213,8 @@ class Database(Native):
             self.engine.abandon()
 
     def _wake_if_wanted(self) -> None:
-        if not maintenance.is_wanted(self.engine):
-            return
-        with self._worker_lock:
-            if self._worker is None:
-                self._worker = _Worker(self._api)
-            self._worker.wake()
+        if maintenance.is_wanted(self.engine):
+            self.start_maintenance()
 
 
 class _Worker:

@@ -103,10 +103,6 @@ class Api:
         """Whether requests of this action should be committed together."""
         return operation in _GROUPED
 
-    def starts_work(self, operation: str) -> bool:
-        """Whether there may be background work after a request of this action."""
-        return operation in STARTS_WORK
-
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         """Execute requests in one transaction, so that all of them wait for the disk once.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 from isotone.errors import ApiError, InternalServerError, IsotoneError
 from isotone.server.request import Call
@@ -19,8 +19,6 @@ from isotone.server.request import Call
 Result = bytes | ApiError
 Answer = Callable[[Result], None]
 """Delivers a result to its connection. It must not raise: the rest of the group waits for it."""
-
-_RETRY_INTERVAL: Final = 1.0  # seconds until failed background work is tried again
 
 log = logging.getLogger("isotone.server")
 
@@ -34,9 +32,7 @@ class Service(Protocol):
 
     def is_grouped(self, operation: str) -> bool: ...
 
-    def starts_work(self, operation: str) -> bool: ...
-
-    def maintain(self) -> float: ...
+    def start_maintenance(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -48,11 +44,9 @@ class Dispatcher:
         self._service = service
         self._loop = loop
         self._is_grouped = service.is_grouped
-        self._starts_work = service.starts_work
         self._send = service.send
         self._logs_requests = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[Call, Answer]] = []
-        self._maintenance: asyncio.TimerHandle | None = None
 
     def submit(self, call: Call, answer: Answer) -> Result | None:
         """The result of a request; None for a grouped one, whose result the commit passes to `answer`."""
@@ -69,9 +63,6 @@ class Dispatcher:
             return error
         except Exception as error:  # noqa: BLE001 - an error must not end the connection
             return _logged_failure(error, call.operation)
-        finally:
-            if self._starts_work(call.operation):
-                self.maintain_soon()
 
     def commit(self) -> None:
         """Run the waiting writes as one group, and answer them."""
@@ -87,28 +78,6 @@ class Dispatcher:
             results = [_logged_failure(error, ", ".join(operations))] * len(group)
         for (_, answer), result in zip(group, results, strict=True):
             answer(result)
-
-    def maintain_soon(self) -> None:
-        """Check for new background work in the next turn of the event loop."""
-        self._maintain_in(0.0)
-
-    def stop_maintenance(self) -> None:
-        """Cancel the next check for background work."""
-        if self._maintenance is not None:
-            self._maintenance.cancel()
-            self._maintenance = None
-
-    def _maintain_in(self, seconds: float) -> None:
-        self.stop_maintenance()
-        self._maintenance = self._loop.call_later(seconds, self._maintain)
-
-    def _maintain(self) -> None:
-        try:
-            seconds = self._service.maintain()
-        except Exception:
-            log.exception("background work failed; it will be tried again")
-            seconds = _RETRY_INTERVAL
-        self._maintain_in(seconds)
 
 
 def _logged_failure(error: Exception, operation: str) -> InternalServerError:

@@ -41,6 +41,7 @@ class Listener:
         most_connections: int | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
+        self._service = service
         self._dispatcher = Dispatcher(service, self._loop)
         self._patience = patience or Patience()
         self._most_connections = most_connections or _affordable_connections()
@@ -58,7 +59,7 @@ class Listener:
             self._new_connection, sock=listening, backlog=_BACKLOG
         )
         self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
-        self._dispatcher.maintain_soon()
+        self._service.start_maintenance()
         return url_of(listening)
 
     async def stop(self, grace: float = _GRACE) -> None:
@@ -73,7 +74,6 @@ class Listener:
             await asyncio.wait_for(self._empty.wait(), grace)
         for connection in list(self._connections):
             connection.abort()
-        self._dispatcher.stop_maintenance()
         if self._sweeper is not None:
             self._sweeper.cancel()
         await asyncio.sleep(0)  # lets the aborted connections close their sockets
