@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from tests.effort import examples
 from tests.expressions.trees import (
+    apart,
     documents,
     fitting_updates,
     list_literals,
@@ -336,7 +337,7 @@ def same(one: Any, two: Any) -> bool:
 
 
 operands = number_literals | list_literals
-either = fitting_updates() | updates(operands, paths())
+either = fitting_updates() | updates(operands, paths()).map(apart)
 
 
 @settings(max_examples=examples(400), suppress_health_check=[HealthCheck.filter_too_much])

@@ -159,6 +159,23 @@ def sections(*actions: st.SearchStrategy[Any]) -> st.SearchStrategy[UpdateNode]:
     ).filter(lambda update: bool(update.actions))
 
 
+def _collide(one: Path, other: Path) -> bool:
+    """Whether one of two paths holds the other, or they differ in the kind of a value on the way."""
+    for left, right in zip(one.elements, other.elements, strict=False):
+        if left != right:
+            return type(left) is not type(right)
+    return True
+
+
+def apart(update: UpdateNode) -> UpdateNode:
+    """An update without the actions whose paths the service refuses beside the paths of others."""
+    kept: list[Any] = []
+    for action in update.actions:
+        if not any(_collide(action.path, other.path) for other in kept):
+            kept.append(action)
+    return UpdateNode(tuple(kept))
+
+
 def _sampled(*found: tuple[str | int, ...]) -> st.SearchStrategy[Path]:
     return st.sampled_from(found).map(Path)
 
@@ -183,7 +200,7 @@ def fitting_updates() -> st.SearchStrategy[UpdateNode]:
         st.builds(Remove, target | strings | number),
         st.builds(Add, number, number_literals) | st.builds(Add, strings, set_literals),
         st.builds(Delete, strings, set_literals),
-    )
+    ).map(apart)
 
 
 def projections(path: st.SearchStrategy[Path]) -> st.SearchStrategy[ProjectionNode]:

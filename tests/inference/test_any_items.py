@@ -74,6 +74,7 @@ VALUES = st.recursive(
     ),
     max_leaves=4,
 )
+ITEMS = st.dictionaries(NAMES, VALUES, max_size=4)
 OF_TYPE = {
     "S": (KEYS | st.text(min_size=1, max_size=4)).map(lambda text: {"S": text}),
     "N": st.integers(-5, 10**13).map(lambda number: {"N": str(number)}),
@@ -100,7 +101,7 @@ def test_a_module_comes_out_and_says_what_does_not_fit(data: st.DataObject) -> N
             types=kinds,
         )
         for _ in range(data.draw(st.integers(0, 12))):
-            item: dict[str, Any] = data.draw(st.dictionaries(NAMES, VALUES, max_size=4))
+            item: dict[str, Any] = data.draw(ITEMS)
             item |= {name: data.draw(OF_TYPE[kinds[name]]) for name in ("PK", "SK")}
             for name in ("GSI1PK", "status"):
                 item.pop(name, None)

@@ -8,6 +8,7 @@ score, as Redis asks.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -165,6 +166,7 @@ same_score = st.builds(
 )
 
 
+@functools.cache  # A strategy that is made for each example takes longer than what it draws.
 def commands(*, expiring: bool = False) -> st.SearchStrategy[list[Command]]:
     """Sequences of commands; sets are filled often enough for the others to find something."""
     filled = st.builds(Command, st.just("zadd"), st.sampled_from(SCORED), FILLING)
