@@ -4,11 +4,8 @@ counted, or lost after they were carried out."""
 from __future__ import annotations
 
 import copy
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from isotone import ManualClock, Observation, Store
@@ -100,15 +97,3 @@ class Requests:
         found = dict(self.count)
         self.count.clear()
         return found
-
-
-def together(program: Path, *arguments: str, processes: int) -> list[str]:
-    """What so many processes of a program print, which run at the same time."""
-    command = [sys.executable, str(program), *arguments]
-    running = [
-        subprocess.Popen([*command, str(number)], stdout=subprocess.PIPE, text=True)
-        for number in range(processes)
-    ]
-    printed = [each.communicate(timeout=120)[0] for each in running]
-    assert [each.returncode for each in running] == [0] * processes
-    return printed

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.headroom import forget_notices
-from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests, together
+from tests.programs import together
+from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store, Table, errors, field, headroom_notices

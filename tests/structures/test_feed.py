@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
+from tests.programs import CONTEXT
 from tests.structures import processes
 from tests.structures.simulation import Overtaken, Repeating
 
@@ -168,7 +168,7 @@ def test_processes_post_at_one_moment_and_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "feed.db"
     with isotone.connect(path, clock=ManualClock(1_800_000_000)) as store:
         Feed(store).create_table()
-        with ProcessPoolExecutor(3, multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(3, CONTEXT) as pool:
             ticks = [tick for some in pool.map(processes.post, [path] * 3) for tick in some]
         assert sorted(ticks) == list(range(min(ticks), min(ticks) + 45))
         assert [post.tick for post in Feed(store).read("ann", 100)] == sorted(ticks)[::-1]
@@ -287,7 +287,7 @@ def test_processes_with_the_same_tokens_post_once(tmp_path: Path) -> None:
     path = tmp_path / "feed.db"
     with isotone.connect(path) as store:
         Feed(store).create_table()
-        with ProcessPoolExecutor(3, multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(3, CONTEXT) as pool:
             first, *others = pool.map(processes.post_with_tokens, [path] * 3)
         assert others == [first, first]
         assert [post.tick for post in Feed(store).read("ann", 100)] == first[::-1]

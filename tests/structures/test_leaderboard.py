@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import multiprocessing
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import LONG, examples
+from tests.programs import CONTEXT
 from tests.structures.measuring import Measured
 from tests.structures.processes import record
 
@@ -529,8 +529,7 @@ def test_processes_lose_nothing(tmp_path: Path, ranked: bool) -> None:
     with isotone.connect(path) as store:
         board = Leaderboard(store, score="average", shards=2, ranked=ranked)
         board.create_table()
-        context = multiprocessing.get_context("spawn")
-        writers = [context.Process(target=record, args=(path, seed, ranked)) for seed in range(4)]
+        writers = [CONTEXT.Process(target=record, args=(path, seed, ranked)) for seed in range(4)]
         for writer in writers:
             writer.start()
         for writer in writers:

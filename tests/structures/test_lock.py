@@ -16,7 +16,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.effort import examples
-from tests.structures.simulation import Hasty, Repeating, Requests, together
+from tests.programs import together
+from tests.structures.simulation import Hasty, Repeating, Requests
 
 import isotone
 from isotone import AsyncStore, ManualClock, Store, errors

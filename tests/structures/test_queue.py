@@ -25,7 +25,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.effort import examples
 from tests.headroom import forget_notices
-from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests, together
+from tests.programs import Program, together
+from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests
 
 import isotone
 from isotone import ManualClock, Store, errors
@@ -693,15 +694,10 @@ def test_consumers_that_are_killed_at_any_moment_lose_nothing(tmp_path: Path) ->
         for group in "abc":
             queue.put_many(range(30), group=group)
         for lines in (1, 7, 20, 3, 12, 5):
-            doomed = subprocess.Popen(
-                [sys.executable, str(PROGRAM), str(file), "storm", "0"],
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            assert doomed.stdout is not None
+            doomed = Program(PROGRAM, str(file), "storm", "0")
             printed = [doomed.stdout.readline() for _ in range(lines)]
             doomed.kill()
-            printed += doomed.communicate()[0].splitlines()
+            printed += doomed.finish().splitlines()
             seen += [(line.split()[0], int(line.split()[1])) for line in printed if line.strip()]
         clock.advance(2_000)
         while claimed := queue.claim(10):

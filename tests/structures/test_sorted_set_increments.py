@@ -11,8 +11,8 @@ from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
+from tests.programs import together
 from tests.structures import sorted_set_increments
-from tests.structures.simulation import together
 
 import isotone
 from isotone.structures import SortedSet

@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
-import sys
+import signal
 import time
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from tests.programs import Program
 from tests.structures import ranking_changes
 from tests.structures.ranking_changes import LAST, NAME, prepare
 
@@ -26,10 +26,8 @@ SECONDS = 60.0 if os.environ.get("ISOTONE_LONG") else 2.0
 PROCESSES = 8
 
 
-def start(address: str, seconds: float, seed: int, members: int) -> subprocess.Popen[str]:
-    program = [sys.executable, ranking_changes.__file__]
-    arguments = [address, str(seconds), str(seed), str(members)]
-    return subprocess.Popen(program + arguments, stdout=subprocess.PIPE, text=True)
+def start(address: str, seconds: float, seed: int, members: int) -> Program:
+    return Program(ranking_changes.__file__, address, str(seconds), str(seed), str(members))
 
 
 def check(address: str, sums: Counter[str] | None = None) -> None:
@@ -57,7 +55,7 @@ def test_eight_processes_increment_and_rank_one_set(tmp_path: Path, members: int
     address = f"{tmp_path}/contested.db"
     prepare(address, members)
     workers = [start(address, SECONDS, seed, members) for seed in range(PROCESSES)]
-    outputs = [worker.communicate()[0] for worker in workers]
+    outputs = [worker.finish() for worker in workers]
     assert [worker.returncode for worker in workers] == [0] * PROCESSES
     sums = Counter[str]()
     for output in outputs:
@@ -73,6 +71,6 @@ def test_processes_that_are_killed_leave_a_tree(tmp_path: Path) -> None:
         time.sleep(0.6 + chosen.random())
         for worker in workers:
             worker.kill()
-            worker.communicate()
-            assert worker.returncode < 0
+            worker.finish()
+            assert worker.returncode == -signal.SIGKILL
         check(address)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import random
 import signal
@@ -20,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
+from tests.programs import CONTEXT
 from tests.structures.measuring import Measured
 from tests.structures.processes import add_points
 
@@ -433,12 +433,11 @@ def test_threads_count_every_point_once(store: Store, table_name: str, shards: i
 
 def test_writers_that_are_killed_and_run_again_count_once(tmp_path: Path) -> None:
     path = str(tmp_path / "series.db")
-    context = multiprocessing.get_context("spawn")
     with isotone.connect(path) as store:
         series = TimeSeries(store, "readings")
         series.create_table()
         for _ in range(2):
-            writers = [context.Process(target=add_points, args=(path, NOW)) for _ in range(2)]
+            writers = [CONTEXT.Process(target=add_points, args=(path, NOW)) for _ in range(2)]
             for writer in writers:
                 writer.start()
             deadline = time.monotonic() + 30
@@ -451,7 +450,7 @@ def test_writers_that_are_killed_and_run_again_count_once(tmp_path: Path) -> Non
                 writer.join()
             written = [int(each.value) for each in series.points("s")]
             assert totals(series, MINUTE) == (len(written), sum(written))
-        last = context.Process(target=add_points, args=(path, NOW))
+        last = CONTEXT.Process(target=add_points, args=(path, NOW))
         last.start()
         last.join()
         assert last.exitcode == 0
