@@ -115,6 +115,24 @@ def test_every_error_is_documented(error: type[Exception]) -> None:
     assert f"`{error.__name__}`" in page("docs/errors.md").text
 
 
+def test_the_tree_of_errors_is_that_of_the_classes() -> None:
+    shown: dict[str, str | None] = {}
+    path: list[str] = []
+    tree = next(page("docs/errors.md").blocks("")).text
+    for bars, name in re.findall(r"^([│├└─ ]*)(\w+)", tree, re.MULTILINE):
+        depth = len(bars) // 4
+        path[depth:] = [name]
+        shown[name] = path[depth - 1] if depth else None
+    own = [
+        each
+        for each in error_classes()
+        if each is errors.ApiError or not issubclass(each, errors.ApiError)
+    ]
+    assert shown.keys() == {each.__name__ for each in own}
+    for each in set(own) - {errors.IsotoneError}:
+        assert shown[each.__name__] in [base.__name__ for base in each.__bases__]
+
+
 @pytest.mark.parametrize("name", [name for name in isotone.__all__ if not name.startswith("_")])
 def test_every_public_name_is_documented(name: str) -> None:
     assert re.search(rf"`isotone\.{name}\b", page("docs/api.md").text)
