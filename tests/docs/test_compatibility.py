@@ -394,6 +394,26 @@ def test_an_update_reads_the_old_item(bench: Bench) -> None:
     assert new["letters"] == {"L": [{"S": letter} for letter in "bde"]}
 
 
+def test_a_removal_creates_nothing(bench: Bench) -> None:
+    bench.client.update_item(TableName="items", Key=KEY, UpdateExpression="REMOVE x.y, z")
+    assert bench.query()["Count"] == 0
+
+
+def test_sets_come_back_sorted(bench: Bench) -> None:
+    bench.put("1", x={"SS": ["b", "a"]}, y={"NS": ["10", "9"]}, z={"BS": [b"\xff", b"\x00"]})
+    item = bench.query()["Items"][0]
+    assert (item["x"], item["y"]) == ({"SS": ["a", "b"]}, {"NS": ["9", "10"]})
+    assert item["z"] == {"BS": [b"\x00", b"\xff"]}
+
+
+def test_a_scan_of_an_index_may_filter_by_any_attribute(bench: Bench) -> None:
+    bench.put("1", l={"S": "l"}, x={"S": "x"})
+    by_l: Any = {"TableName": "items", "IndexName": "by_l"}
+    assert bench.client.scan(**by_l, FilterExpression="attribute_not_exists(x)")["Count"] == 1
+    with pytest.raises(ValidationException, match="does not project one or more filter"):
+        bench.query(IndexName="by_l", FilterExpression="attribute_not_exists(x)")
+
+
 def test_reserved_and_unused_names_are_refused(bench: Bench) -> None:
     with pytest.raises(ValidationException, match="reserved keyword; reserved keyword: total"):
         bench.query(ProjectionExpression="total")

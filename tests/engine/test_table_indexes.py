@@ -108,7 +108,9 @@ def test_the_recorded_size_is_the_size_after_any_updates(
                 )
             except isotone.errors.ValidationException:
                 continue  # an empty name inside of a map
-            item = ask("GetItem", TableName="tab", Key=key)["Item"]
+            item = ask("GetItem", TableName="tab", Key=key).get("Item")
+            if item is None:  # nothing but removals so far
+                continue
             table = database.engine.catalog.tables["tab"]
             record = database.engine.store.get(table.tree, table.keyspace.key(item))
             assert record is not None

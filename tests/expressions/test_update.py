@@ -88,7 +88,7 @@ def applied(text: str) -> dict[str, Any]:
         ("ADD a :n", {"a": {"N": "1"}}),
         ("ADD n :n", {"n": {"N": "6"}}),
         ("ADD a :ss", {"a": {"SS": ["a", "b"]}}),
-        ("ADD ss :ss", {"ss": {"SS": ["a", "c", "b"]}}),
+        ("ADD ss :ss", {"ss": {"SS": ["a", "b", "c"]}}),
         ("ADD m.n :n, m.ss :ss", {"m": {"M": {**ITEM["m"]["M"], "n": {"N": "1"}, "ss": {"SS": ["a", "b"]}}}}),
         ("ADD l[0] :n", {"l": numbers(1, 1, 2)}),
         ("ADD l[7] :n", {"l": numbers(0, 1, 2, 1)}),

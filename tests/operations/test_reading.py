@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.operations.conftest import Asker
+from tests.operations.conftest import Asker, key_schema
 
 ALL_OF_A: dict[str, Any] = {"p": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "a"}]}}
 
@@ -34,4 +34,47 @@ def test_an_update_into_the_key_is_told_as_an_update_of_the_key(ask: Asker, text
     assert error.message == (
         "One or more parameter values were invalid: Cannot update attribute p. "
         "This attribute is part of the key"
+    )
+
+
+def keys_only_indexes(ask: Asker) -> None:
+    """A table `p`, `s` with a global and a local index that copy only keys, and an item with `x`."""
+    only_keys = {"Projection": {"ProjectionType": "KEYS_ONLY"}}
+    ask.table(
+        keys="p s",
+        types={"g": "S"},
+        GlobalSecondaryIndexes=[{"IndexName": "by-g", "KeySchema": key_schema("g"), **only_keys}],
+        LocalSecondaryIndexes=[
+            {"IndexName": "by-pg", "KeySchema": key_schema("p", "g"), **only_keys}
+        ],
+    )
+    text = {name: {"S": name} for name in "psgx"}
+    ask("PutItem", TableName="tab", Item=text)
+
+
+@pytest.mark.parametrize("index", ["by-g", "by-pg"])
+def test_a_scan_of_an_index_filters_by_what_it_lacks(ask: Asker, index: str) -> None:
+    keys_only_indexes(ask)
+    request = {"TableName": "tab", "IndexName": index}
+    absent = ask("Scan", **request, FilterExpression="attribute_not_exists(x)")
+    assert (absent["Count"], absent["ScannedCount"]) == (1, 1)
+    assert ask("Scan", **request, ScanFilter={"x": {"ComparisonOperator": "NULL"}})["Count"] == 1
+    value = {"ExpressionAttributeValues": {":x": {"S": "x"}}}
+    assert ask("Scan", **request, FilterExpression="x = :x", **value)["Count"] == 0
+
+
+@pytest.mark.parametrize(("index", "key"), [("by-g", "g"), ("by-pg", "p")])
+def test_a_query_of_an_index_may_not(ask: Asker, index: str, key: str) -> None:
+    keys_only_indexes(ask)
+    error = ask.refused(
+        "Query",
+        TableName="tab",
+        IndexName=index,
+        KeyConditionExpression=f"{key} = :k",
+        FilterExpression="attribute_not_exists(x)",
+        ExpressionAttributeValues={":k": {"S": key}},
+    )
+    assert error.message == (
+        f"One or more parameter values were invalid: Secondary index {index} "
+        "does not project one or more filter attributes: [x]"
     )

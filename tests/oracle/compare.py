@@ -67,7 +67,8 @@ def compare(script: str, step: Step, theirs: Side, ours: Side) -> Mismatch | Non
     if step.real is not None:
         said = f"{right[1].get('code')}: {right[1].get('message')}"
         return None if said == step.real else Mismatch(script, step, step.real, said)
-    if left == right or excuse(left, right) or is_own_words(step.operation, left, right):
+    asked = f"{step.operation} {step.request}".replace("'", '"')
+    if left == right or excuse(left, right, asked) or is_own_words(step.operation, left, right):
         return None
     return Mismatch(script, step, left, right)
 

@@ -1,13 +1,14 @@
 """Where DynamoDB Local is not the service, and which of the two we follow.
 
 An entry is about pairs of errors: a pattern of what DynamoDB Local says, and one of what we say, both
-written `Code: message`. We follow the service. `source` is the page of AWS's documentation about the rule that was
+written `Code: message`; a response is written `OK: {json}`. We follow the service. `source` is the page of AWS's documentation about the rule that was
 broken. It documents the rule, and seldom the text of the error; that is written as users of the service know it, and
 has not been compared with the service.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ class Known:
     source: str
     theirs: str
     ours: str
+    request: str = ""
+    """A pattern of `Action {json}`. Only an entry that has one excuses an answer that is not an error."""
 
 
 _VALID = "ValidationException: "
@@ -232,6 +235,22 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         r"(InternalFailure|ValidationException): .*",
         r"SerializationException: .*",
     ),
+    Known(
+        "An update that only removes finds nothing to do where there is no item: of DELETE, AWS says that "
+        "nothing happens. DynamoDB Local and dynoxide create an item of the key alone, or refuse a path.",
+        API + "API_AttributeValueUpdate.html",
+        rf"OK: .*|{_VALID}The document path provided in the update expression is invalid for update",
+        r'OK: \{("ConsumedCapacity".*)?\}',
+        r'^UpdateItem .*("(REMOVE|DELETE) |"Action": "DELETE")',
+    ),
+    Known(
+        "A filter sees what an index copies, and a Scan may name what it does not (so does dynoxide). DynamoDB "
+        "Local reads the table's item.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html",
+        r"OK: .*",
+        r"OK: .*",
+        r'^Scan (?=.*"IndexName").*"(FilterExpression|ScanFilter)"',
+    ),
 )
 
 
@@ -252,22 +271,25 @@ def is_own_words(operation: str, theirs: Answer, ours: Answer) -> bool:
 
 
 def said(answer: Answer) -> str:
-    """An error as one line: its code, its message, and the reasons of a cancellation."""
-    body = answer[1]
+    """An answer as one line: an error with its code, its message, and the reasons of a cancellation."""
+    status, body = answer
+    if status == 200:
+        return f"OK: {json.dumps(body, sort_keys=True)}"
     reasons = [reason.get("Message") for reason in body.get("CancellationReasons", [])]
     return f"{body['code']}: {body['message']}" + (f" {reasons}" if reasons else "")
 
 
-def excuse(theirs: Answer, ours: Answer) -> Known | None:
-    """The known difference that explains two unlike errors, if there is one."""
-    if theirs[0] == 200 or ours[0] == 200:
-        return None
+def excuse(theirs: Answer, ours: Answer, request: str = "") -> Known | None:
+    """The known difference that explains two unlike answers to an `Action {json}`, if there is one."""
+    are_errors = 200 not in (theirs[0], ours[0])
     left, right = said(theirs), said(ours)
     return next(
         (
             known
             for known in KNOWN_DIFFERENCES
-            if re.fullmatch(known.theirs, left, re.S) and re.fullmatch(known.ours, right, re.S)
+            if (re.search(known.request, request) if known.request else are_errors)
+            and re.fullmatch(known.theirs, left, re.S)
+            and re.fullmatch(known.ours, right, re.S)
         ),
         None,
     )

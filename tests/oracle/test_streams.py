@@ -90,6 +90,9 @@ def action(verb: str, number: str, attributes: dict[str, Value]) -> dict[str, di
         parts = [f"{each} = :{each[1:]}" if verb == "set" else each for each in names]
         update["UpdateExpression"] = f"{verb.upper()} {', '.join(parts)}"
         update["ExpressionAttributeNames"] = names
+    if verb == "remove" or not names:
+        # DynamoDB Local creates an item for an update that only removes; see `known`.
+        update["ConditionExpression"] = "attribute_exists(p)"
     if names and verb == "set":
         values = attributes.values()
         update["ExpressionAttributeValues"] = {f":{i}": value for i, value in enumerate(values)}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from isotone.errors import ApiError, SerializationException, ValidationException
 from isotone.values.attribute_validation import canonical_item, canonical_value
 from isotone.values.size import item_size, value_size
+from isotone.values.types import sorted_members
 
 INVALID = "One or more parameter values were invalid: "
 NO_TYPE = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
@@ -30,9 +32,19 @@ scalars = st.one_of(
     st.fixed_dictionaries({"B": base64_texts}),
     st.fixed_dictionaries({"BOOL": st.booleans()}),
     st.just({"NULL": True}),
-    st.fixed_dictionaries({"SS": st.lists(st.text(max_size=5), min_size=1, unique=True)}),
-    st.fixed_dictionaries({"NS": st.lists(number_texts, min_size=1, unique=True)}),
-    st.fixed_dictionaries({"BS": st.lists(base64_texts, min_size=1, unique=True)}),
+    st.fixed_dictionaries(
+        {
+            "SS": st.lists(st.text(max_size=5), min_size=1, unique=True).map(
+                partial(sorted_members, "SS")
+            )
+        }
+    ),
+    st.fixed_dictionaries(
+        {"NS": st.lists(number_texts, min_size=1, unique=True).map(partial(sorted_members, "NS"))}
+    ),
+    st.fixed_dictionaries(
+        {"BS": st.lists(base64_texts, min_size=1, unique=True).map(partial(sorted_members, "BS"))}
+    ),
 )
 normal_values = st.recursive(
     scalars,
@@ -70,7 +82,9 @@ def test_the_size_of_a_value_has_no_name(value: dict[str, Any]) -> None:
     ("given_value", "normal"),
     [
         ({"N": "+1.0"}, {"N": "1"}),
-        ({"NS": ["1e1", "02", "3"]}, {"NS": ["10", "2", "3"]}),
+        ({"NS": ["1e1", "02", "3", "-3", "-2.5"]}, {"NS": ["-3", "-2.5", "2", "3", "10"]}),
+        ({"SS": ["b", "～", "😀", "a", ""]}, {"SS": ["", "a", "b", "～", "😀"]}),
+        ({"BS": ["/w==", "AAE=", "AA=="]}, {"BS": ["AA==", "AAE=", "/w=="]}),
         ({"L": [{"S": "a"}, {"N": "1.0"}]}, {"L": [{"S": "a"}, {"N": "1"}]}),
         ({"M": {"a": {"M": {"b": {"N": "-0"}}}}}, {"M": {"a": {"M": {"b": {"N": "0"}}}}}),
         ({"S": "a", "N": None}, {"S": "a"}),

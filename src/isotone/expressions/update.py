@@ -32,7 +32,7 @@ from isotone.expressions.projection import Branch, PathTree, Project, path_tree,
 from isotone.expressions.rules import resolved_path
 from isotone.limits import NESTING_DEPTH
 from isotone.values import number
-from isotone.values.types import AttributeValue, Item
+from isotone.values.types import AttributeValue, Item, sorted_members
 
 Results: TypeAlias = Sequence[AttributeValue | None]
 """The results of the actions, in order; None removes the value."""
@@ -45,13 +45,14 @@ class Update(Expression):
     """An update, applicable to any item.
 
     `apply(item, values)` returns the new item and leaves the old one unchanged. It raises
-    `ValidationException` if the item lacks something that the update needs.
+    `ValidationException` if the item lacks something that the update needs. An update that `only_removes`
+    does nothing to an item that does not exist: it neither creates it nor is refused for a missing path.
     """
 
     PARAMETER = "UpdateExpression"
     parse = staticmethod(parse_update)
 
-    __slots__ = ("_paths", "_project", "apply", "attributes_written")
+    __slots__ = ("_paths", "_project", "apply", "attributes_written", "only_removes")
 
     @staticmethod
     def _nodes(tree: UpdateNode) -> list[Node]:
@@ -63,6 +64,7 @@ class Update(Expression):
         self._project: Project | None = None
         places = path_tree(zip(self._paths, range(len(self._paths) - 1, -1, -1), strict=True))
         self.attributes_written = frozenset([str(path[0]) for path in self._paths])
+        self.only_removes = all(isinstance(action, Remove | Delete) for action in tree.actions)
         sound = self._gather(nodes)
         self.apply: Callable[[Item, ValueMap], Item] = (
             _compile(tree, places) if sound else unchecked
@@ -224,15 +226,16 @@ def _add(action: Add) -> Evaluate:
     return evaluate
 
 
-def _union(members: list[str], added: list[str]) -> list[str]:
-    return list(dict.fromkeys(members + added))
+def _union(code: str) -> Callable[[list[str], list[str]], list[str]]:
+    # Nearly sorted already: sorting compares about as often as there are members.
+    return lambda members, added: sorted_members(code, dict.fromkeys(members + added))
 
 
 _ADDITIONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "N": number.add,
-    "SS": _union,
-    "NS": _union,
-    "BS": _union,
+    "SS": _union("SS"),
+    "NS": _union("NS"),
+    "BS": _union("BS"),
 }
 
 

@@ -25,8 +25,8 @@ from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.size import item_size, text_size, value_size
 
 Sized = tuple[Item, int]
-Make = Callable[[Item | None, int], Sized]
-"""From the old item, if any, and its size to the new one."""
+Make = Callable[[Item | None, int], Sized | None]
+"""From the old item, if any, and its size to the new one; None if there is none to write."""
 
 Stored = tuple[bytes | None, Item | None]
 """The stored state before a write: the record, and the item if it was parsed."""
@@ -125,7 +125,9 @@ def update_change(
     if not written.isdisjoint(table.keyspace.names):
         raise _key_updated(table, written)
 
-    def make(old: Item | None, old_size: int) -> Sized:
+    def make(old: Item | None, old_size: int) -> Sized | None:
+        if old is None and update is not None and update.only_removes:
+            return None
         before, size = (key_item, item_size(key_item)) if old is None else (old, old_size)
         after = before if update is None else update.apply(before, values)
         for name in written:

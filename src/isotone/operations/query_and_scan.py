@@ -325,8 +325,13 @@ def _check_projected(
     filters: Condition | None,
     projection: Projection | None,
 ) -> None:
-    """Refuse attributes that an index lacks. A local index fetches them from the table, but not for a filter."""
-    unseen = [] if filters is None else index.missing(filters.attributes)
+    """Refuse attributes that an index lacks. A local index fetches them from the table, but not for a filter.
+
+    The filter of a Scan may use them: they are absent from every entry.
+    """
+    unseen = []
+    if filters is not None and isinstance(request, Query):
+        unseen = index.missing(filters.attributes)
     if unseen:
         raise ValidationException(
             f"{INVALID}Secondary index {index.name} "

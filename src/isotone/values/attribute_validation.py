@@ -1,7 +1,7 @@
 """Validation of attribute values in requests, and their normal form.
 
 In normal form a value has exactly one known type, numbers are as `number.canonical_number` returns them, sets
-have no duplicates, and base64 is in its canonical spelling. So two scalars of one type are equal exactly when
+are sorted and have no duplicates, and base64 is in its canonical spelling. So two scalars of one type are equal exactly when
 their texts are. The size of an item is counted in the same pass.
 
 Values in normal form are returned as the same objects. The rules for key attributes (not empty, limited in
@@ -24,7 +24,7 @@ from isotone.values.size import (
     number_size,
     text_size,
 )
-from isotone.values.types import AttributeValue, Item
+from isotone.values.types import AttributeValue, Item, sorted_members
 
 __all__ = ["AttributeValue", "Item", "canonical_item", "canonical_value"]
 
@@ -199,7 +199,7 @@ def _string_set(value: AttributeValue, members: Any, _depth: int) -> Measured:
         raise ValidationException(
             f"{_INVALID}Input collection [{', '.join(members)}] contains duplicates."
         )
-    return value, sum(map(text_size, members))
+    return _sorted_set(value, "SS", members), sum(map(text_size, members))
 
 
 def _number_set(value: AttributeValue, members: Any, _depth: int) -> Measured:
@@ -207,7 +207,7 @@ def _number_set(value: AttributeValue, members: Any, _depth: int) -> Measured:
     canonical = [canonical_number(member) for member in members]
     if len(set(canonical)) < len(canonical):
         raise ValidationException(DUPLICATE_NUMBERS)
-    return (value if canonical == members else {"NS": canonical}), sum(map(number_size, canonical))
+    return _sorted_set(value, "NS", canonical), sum(map(number_size, canonical))
 
 
 def _binary_set(value: AttributeValue, members: Any, _depth: int) -> Measured:
@@ -218,7 +218,14 @@ def _binary_set(value: AttributeValue, members: Any, _depth: int) -> Measured:
         raise ValidationException(
             f"{_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates."
         )
-    return value, size
+    return _sorted_set(value, "BS", members), size
+
+
+def _sorted_set(value: AttributeValue, code: str, members: list[str]) -> AttributeValue:
+    """The set with its members in order: strings by UTF-8, numbers by value, binary by unsigned bytes."""
+    if len(members) > 1:
+        members = sorted_members(code, members)
+    return value if members == value[code] else {code: members}
 
 
 def _check_members(code: str, members: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from isotone.errors import UsageError
 from isotone.values.number import canonical_number
-from isotone.values.types import AttributeValue, Item
+from isotone.values.types import AttributeValue, Item, sorted_members
 
 BYTES_TYPES: Final = (bytes, bytearray, memoryview)
 
@@ -143,7 +143,7 @@ def _set(values: AbstractSet[Any]) -> AttributeValue:
             "and only strings, only numbers or only bytes"
         )
     (code,) = codes
-    return {code + "S": [member[code] for member in members]}
+    return {code + "S": sorted_members(code + "S", [member[code] for member in members])}
 
 
 def _list(values: Iterable[Any]) -> AttributeValue:

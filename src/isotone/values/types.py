@@ -7,7 +7,7 @@ order; neither do booleans, nulls, sets, lists and maps.
 from __future__ import annotations
 
 from binascii import a2b_base64
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
@@ -40,6 +40,19 @@ def sort_key(value: AttributeValue) -> Any:
         return SORT_KEYS[code](content)
     except KeyError:
         raise UsageError(f"values of type {code} have no order; only S, N and B have") from None
+
+
+def sorted_members(code: str, members: Collection[str]) -> list[str]:
+    """The members of a set of this type, in the order of their values: how sets are stored and returned.
+
+    >>> sorted_members("NS", ["10", "9"])
+    ['9', '10']
+    """
+    if code == "SS":
+        return sorted(members)
+    if code == "NS" and "." not in "".join(members):
+        return sorted(members, key=int)  # twice as fast as Decimal
+    return sorted(members, key=SORT_KEYS[code[0]])
 
 
 def compare(left: AttributeValue, right: AttributeValue) -> int:
