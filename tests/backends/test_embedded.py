@@ -103,14 +103,15 @@ def test_background_work_has_one_thread(
     monkeypatch: pytest.MonkeyPatch, served: bool, how: str
 ) -> None:
     interval, calls = 0.03, []
-
-    def maintain(_: object) -> float:
-        calls.append((time.monotonic(), threading.current_thread().name))
-        return interval
-
-    monkeypatch.setattr(Api, "maintain", maintain)
     with ExitStack() as stack:
         database = stack.enter_context(isotone.open())
+
+        def maintain(api: Api) -> float:
+            if api.engine is database.engine:  # other tests may have left theirs open
+                calls.append((time.monotonic(), threading.current_thread().name))
+            return interval
+
+        monkeypatch.setattr(Api, "maintain", maintain)
         address = stack.enter_context(running_server(database)) if served else database
         create_sessions(address, how)
         calls.clear()
@@ -140,8 +141,14 @@ def create_sessions(address: Any, how: str) -> None:
 
 def test_a_server_maintains_what_other_processes_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     done = threading.Event()
-    monkeypatch.setattr(Api, "maintain", lambda _: done.set() or 60.0)
     with isotone.open() as database:
+
+        def maintain(api: Api) -> float:
+            if api.engine is database.engine:
+                done.set()
+            return 60.0
+
+        monkeypatch.setattr(Api, "maintain", maintain)
         assert not done.wait(0.1), "an empty database needs no maintenance"
         with running_server(database):
             assert done.wait(PATIENCE)

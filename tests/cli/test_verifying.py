@@ -16,7 +16,7 @@ from tests.cli.conftest import Run
 
 import isotone as package
 from isotone import Store, Verification
-from isotone.cli import live_line
+from isotone.cli import output
 from isotone.server import running_server
 
 MODULE = """
@@ -216,7 +216,7 @@ def test_progress_is_shown_on_a_terminal_alone(
     site: str, isotone: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert isotone("verify", site, "shop.db").err == ""
-    monkeypatch.setattr(live_line, "_EVERY", 0.0)
+    monkeypatch.setattr(output, "_EVERY", 0.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "40")
     code, out, err = isotone("verify", site, "shop.db")

@@ -11,7 +11,7 @@ from tests.effort import examples
 from tests.inference.tables import create
 
 import isotone
-from isotone.inference.checking import check_item, table_of
+from isotone.inference.round_trip_check import check_item, table_of
 
 WORDS = st.sampled_from(
     [

@@ -12,7 +12,7 @@ from tests.inference.tables import create, put
 
 import isotone
 from isotone.errors import UsageError
-from isotone.inference.checking import entities_of
+from isotone.inference.round_trip_check import entities_of
 
 Fill = Callable[["isotone.Client"], str]
 

@@ -12,7 +12,7 @@ import pytest
 from tests.inference.tables import TABLES, Fill
 
 import isotone
-from isotone.inference.checking import entities_of, entity_for, table_of
+from isotone.inference.round_trip_check import entities_of, entity_for, table_of
 from isotone.server import running_server
 
 RUFF = Path(sys.executable).parent / "ruff"

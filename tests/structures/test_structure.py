@@ -25,7 +25,7 @@ from isotone.structures import (
     TimeSeries,
     Unique,
 )
-from isotone.structures.arguments import require_non_negative, require_positive, validated
+from isotone.structures.argument_checks import require_non_negative, require_positive, validated
 from isotone.structures.structure import Batches, S, Structure, iteration, operation
 
 

@@ -28,7 +28,7 @@ from isotone import Attr, Entity, Key, ManualClock, Store
 from isotone.errors import InvalidCursor, OutOfRange, UsageError
 from isotone.server import running_server
 from isotone.structures import Point, Summary, TimeSeries
-from isotone.structures.shards import shard_of
+from isotone.structures.sharding import shard_of
 from isotone.structures.time_series import DAY, HOUR, MINUTE
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # the time of the fixtures' clock

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import isotone
-from isotone.cli.live_line import LiveLine
+from isotone.cli.output import LiveLine
 from isotone.cli.program import Command
 from isotone.errors import StorageCorrupt, UsageError
 

@@ -1,10 +1,12 @@
-"""Items on a terminal: as a table, as a JSON array, as one JSON object a line."""
+"""What commands show on a terminal: items, as a table or as JSON, and a line of progress on standard error."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from shutil import get_terminal_size
 from typing import Final
 
 from isotone.cli.notation import item_text, value_text
@@ -12,6 +14,8 @@ from isotone.text_table import aligned, cell, printable
 from isotone.values.types import AttributeValue, Item
 
 _SAMPLE: Final = 200  # items that decide on columns and their widths
+_ERASE: Final = "\r\x1b[K"  # erases the current line
+_EVERY: Final = 0.5  # seconds between two texts of a live line
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
@@ -82,3 +86,27 @@ def _cell(value: AttributeValue | None) -> str:
     if value is None:
         return ""
     return cell(value["S"] if "S" in value else value_text(value))
+
+
+class LiveLine:
+    """Shows the progress of a command in one line of standard error; nothing if standard error is not a terminal."""
+
+    def __init__(self, *, silent: bool = False) -> None:
+        self._is_silent = silent or not sys.stderr.isatty()
+        self._shown = time.monotonic()
+
+    def show(self, text: object) -> None:
+        """Replace the text, at most twice a second."""
+        now = time.monotonic()
+        if self._is_silent or now - self._shown < _EVERY:
+            return
+        self._shown = now
+        width = get_terminal_size().columns - 1  # a wrapped line could not be erased
+        sys.stderr.write(_ERASE + str(text)[:width])
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Erase the line."""
+        if not self._is_silent:
+            sys.stderr.write(_ERASE)
+            sys.stderr.flush()

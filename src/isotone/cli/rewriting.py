@@ -12,7 +12,7 @@ import msgspec
 import isotone
 from isotone.cli import modules
 from isotone.cli.database import MEMORY
-from isotone.cli.live_line import LiveLine
+from isotone.cli.output import LiveLine
 from isotone.cli.program import INTERRUPTED, Command, complain, explanation
 from isotone.errors import IsotoneError, UsageError
 

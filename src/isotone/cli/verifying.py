@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import isotone
 from isotone.cli import modules
-from isotone.cli.live_line import LiveLine
+from isotone.cli.output import LiveLine
 from isotone.cli.program import INTERRUPTED, Command, complain, explanation
 from isotone.errors import IsotoneError
 

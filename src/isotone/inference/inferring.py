@@ -1,8 +1,8 @@
 """Infers the model of a table that was made by hand: `isotone.infer` and `isotone model`.
 
 A sample of the items is read and divided into kinds (`grouping`). Each kind becomes an entity with typed fields
-(`fields`) and keys of a form (`key_recognition`), which a module declares (`writing`). Then every item of the
-sample is read by the module and written again (`checking`). What does not come out as it was is declared in a
+(`field_types`) and keys of a form (`key_recognition`), which a module declares (`module_writer`). Then every item of the
+sample is read by the module and written again (`round_trip_check`). What does not come out as it was is declared in a
 simpler way, and the module is made again, until all of it fits or nothing can be simplified.
 """
 
@@ -15,12 +15,12 @@ from types import ModuleType
 from typing import Any, Final, overload
 
 from isotone.errors import UsageError
-from isotone.inference.checking import Misfit, load, misfits, table_of
-from isotone.inference.fields import FieldType
+from isotone.inference.field_types import FieldType
 from isotone.inference.grouping import Grouping, groupings
+from isotone.inference.module_writer import EntityNames, Module, write_module
 from isotone.inference.planning import VERSION, EntityPlan, FieldPlan, Planner
+from isotone.inference.round_trip_check import Misfit, load, misfits, table_of
 from isotone.inference.sampling import Progress, Sample, is_own, read_sample
-from isotone.inference.writing import EntityNames, Module, write_module
 from isotone.model import AsyncStore, Calls, FindingCount, Steps, Store, Verification
 
 SAMPLE: Final = 10_000

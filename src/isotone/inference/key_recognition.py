@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from isotone.inference.forms import Form, Place
+from isotone.inference.key_forms import Form, Place
+from isotone.inference.key_styles import ESCAPED, RAW, Style, style_of_texts, styles_of
 from isotone.inference.naming import words
-from isotone.inference.styles import ESCAPED, RAW, Style, style_of_texts, styles_of
 
 STRONG: Final = "#|:/;~^"
 TYPE_WORDS: Final = frozenset({"type", "kind", "entity", "model", "class", "object", "record", "e"})

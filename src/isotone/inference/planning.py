@@ -15,12 +15,12 @@ from itertools import combinations
 from typing import Any, Final
 
 from isotone.codec import readable
-from isotone.inference.fields import FieldType, may_be_choice, quoted, type_of
-from isotone.inference.forms import Form, ambiguity
+from isotone.inference.field_types import FieldType, may_be_choice, quoted, type_of
 from isotone.inference.grouping import Group, Grouping
+from isotone.inference.key_forms import Form, ambiguity
 from isotone.inference.key_recognition import Aligned, Source, align, is_generic
+from isotone.inference.key_styles import is_reversed_time
 from isotone.inference.sampling import IndexShape, KeyPart, Sample
-from isotone.inference.styles import is_reversed_time
 from isotone.values.types import AttributeValue, Item
 
 VERSION: Final = "_v"

@@ -23,7 +23,7 @@ from isotone.model.reading.cost import Report, warn
 from isotone.model.reading.cursors import CursorCipher
 from isotone.model.reading.reader import Reader
 from isotone.model.store import AsyncStore, Store
-from isotone.model.table_names import AsyncRenamed, Naming, Renamed, TableNames
+from isotone.model.table_renaming import AsyncRenamed, Naming, Renamed, TableNames
 
 _SECRET_SIZE: Final = 32  # bytes
 _DEADLINE: Final = 60.0  # seconds

@@ -31,7 +31,7 @@ from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import Reader, Traversal
 from isotone.model.steps import Batches, Call, Deadline, Steps, Together, with_hint
 from isotone.model.store_operations import Operations
-from isotone.model.table_names import TableNames
+from isotone.model.table_renaming import TableNames
 
 E = TypeVar("E", bound=Entity)
 R = TypeVar("R")

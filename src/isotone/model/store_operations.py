@@ -35,7 +35,7 @@ from isotone.model.rewriting import RewriteOptions, RewritingProgress, Rewritten
 from isotone.model.steps import Batches, Steps
 from isotone.model.streams import Changes, Event
 from isotone.model.table_admin import Difference, Throughput
-from isotone.model.table_names import TableNames
+from isotone.model.table_renaming import TableNames
 from isotone.model.transactions import Transaction, get_together
 from isotone.model.undo_log import Undone, UndoProgress
 from isotone.model.verification import Verification, VerificationProgress

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from isotone.structures.time_series import TimeSeries as TimeSeries
     from isotone.structures.time_series_points import Point as Point
     from isotone.structures.time_series_points import Summary as Summary
+    from isotone.structures.time_windows import Window as Window
+    from isotone.structures.time_windows import Windows as Windows
     from isotone.structures.unique import Unique as Unique
-    from isotone.structures.windows import Window as Window
-    from isotone.structures.windows import Windows as Windows
     from isotone.structures.worker import Worker as Worker
     from isotone.structures.worker_delivery import Context as Context
     from isotone.structures.worker_delivery import WorkerProgress as WorkerProgress
@@ -82,8 +82,8 @@ _HOMES: dict[str, str] = {
     "Summary": "isotone.structures.time_series_points",
     "TimeSeries": "isotone.structures.time_series",
     "Unique": "isotone.structures.unique",
-    "Window": "isotone.structures.windows",
-    "Windows": "isotone.structures.windows",
+    "Window": "isotone.structures.time_windows",
+    "Windows": "isotone.structures.time_windows",
     "Worker": "isotone.structures.worker",
     "WorkerDeadLetter": "isotone.structures.worker_leases",
     "WorkerProgress": "isotone.structures.worker_delivery",

@@ -31,7 +31,7 @@ from isotone.model import (
     created,
     field,
 )
-from isotone.structures.arguments import validated
+from isotone.structures.argument_checks import validated
 from isotone.structures.structure import Batches, S, Structure, iteration, operation
 
 Node = str | Entity

@@ -31,8 +31,8 @@ from typing_extensions import TypeVar
 
 from isotone.errors import AlreadyExists, TransactionFailed, UsageError, WriteRefused
 from isotone.model import Attr, Change, Entity, Key, Steps, Table, expires, field
-from isotone.structures.arguments import require_positive
-from isotone.structures.retries import retry_on_conflict
+from isotone.structures.argument_checks import require_positive
+from isotone.structures.contention import retry_on_conflict
 from isotone.structures.structure import S, Structure, operation
 
 E = TypeVar("E", bound=Entity)

@@ -42,7 +42,7 @@ from isotone.model import (
     field,
 )
 from isotone.structures.feed_followers import FeedFollow, Following, TableFollowers
-from isotone.structures.shards import MergeOrder, Stream, merged
+from isotone.structures.sharding import MergeOrder, Stream, merged
 
 TICKS: Final = 10_000_000
 """Ticks in a second."""

@@ -38,9 +38,9 @@ from isotone.model import (
     field,
 )
 from isotone.structures import payloads
-from isotone.structures.arguments import require_non_negative, require_positive, validated
-from isotone.structures.leases import LeaseBlock
-from isotone.structures.retries import poll
+from isotone.structures.argument_checks import require_non_negative, require_positive, validated
+from isotone.structures.contention import poll
+from isotone.structures.lease_block import LeaseBlock
 from isotone.structures.structure import S, Structure, operation
 
 P = ParamSpec("P")

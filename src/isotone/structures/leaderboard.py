@@ -35,7 +35,8 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.model import Global, Query, Stats, Steps, Table, Transaction
-from isotone.structures.exact import exact
+from isotone.structures.contention import retry_on_conflict
+from isotone.structures.exact_numbers import exact
 from isotone.structures.leaderboard_entries import (
     Best,
     Board,
@@ -50,10 +51,9 @@ from isotone.structures.leaderboard_entries import (
     joined,
 )
 from isotone.structures.ranking import Overtaken, after_score, before_score
-from isotone.structures.retries import retry_on_conflict
-from isotone.structures.shards import Merged, MergeOrder, Position, Stream, merged
+from isotone.structures.sharding import Merged, MergeOrder, Position, Stream, merged
 from isotone.structures.structure import S, Structure, operation
-from isotone.structures.windows import ALL_TIME, Every, Window, Windows, instant
+from isotone.structures.time_windows import ALL_TIME, Every, Window, Windows, instant
 
 _MOST_DIGITS: Final = 38
 _AHEAD: Final = timedelta(minutes=5)

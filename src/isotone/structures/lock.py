@@ -5,7 +5,7 @@
         write(report, fence=lock.fence)
 
 A lock is one item. Its owner must renew it within the lease, or others may take it; a `with` block renews it in the
-background (`leases`). Each acquisition gets a
+background (`lease_block`). Each acquisition gets a
 greater number, the fencing token: the guarded resource can refuse a token below the greatest that it has
 seen, and so an owner that has lost its lease without noticing.
 """
@@ -31,9 +31,9 @@ from isotone.model import (
     field,
     version,
 )
-from isotone.structures.arguments import require_non_negative, require_positive, validated
-from isotone.structures.leases import LeaseBlock
-from isotone.structures.retries import poll
+from isotone.structures.argument_checks import require_non_negative, require_positive, validated
+from isotone.structures.contention import poll
+from isotone.structures.lease_block import LeaseBlock
 from isotone.structures.structure import S, Structure, operation
 
 LOCKS: Final = Table("locks")

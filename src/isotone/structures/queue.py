@@ -44,8 +44,9 @@ from isotone.model import (
     Traversal,
     uuid7,
 )
-from isotone.structures.arguments import require_non_negative, require_positive, validated
-from isotone.structures.leases import LeaseBlock
+from isotone.structures.argument_checks import require_non_negative, require_positive, validated
+from isotone.structures.contention import poll_intervals, retry_on_conflict, wait
+from isotone.structures.lease_block import LeaseBlock
 from isotone.structures.queue_messages import (
     MAX_PRIORITIES,
     MAX_SHARDS,
@@ -60,7 +61,6 @@ from isotone.structures.queue_messages import (
     message_of,
     split_bodies,
 )
-from isotone.structures.retries import poll_intervals, retry_on_conflict, wait
 from isotone.structures.structure import Batches, S, Structure, iteration, operation
 
 R = TypeVar("R")

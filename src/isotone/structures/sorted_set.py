@@ -27,9 +27,9 @@ from typing import Any, Final, Literal
 from isotone import model
 from isotone.errors import RankingIncomplete, UsageError
 from isotone.model import CONTENTION, Local, Query, Steps, Table
-from isotone.structures.exact import EXACT, Number, score_of
+from isotone.structures.contention import poll
+from isotone.structures.exact_numbers import EXACT, Number, score_of
 from isotone.structures.ranking import Ranking, ranking_key
-from isotone.structures.retries import poll
 from isotone.structures.sorted_set_members import (
     INDEX,
     MOST_SHARDS,
@@ -48,7 +48,7 @@ from isotone.structures.sorted_set_members import (
 )
 from isotone.structures.sorted_set_selection import Range, ScoreRange, TextRange
 from isotone.structures.structure import Batches, S, Structure, iteration, operation
-from isotone.structures.windows import instant
+from isotone.structures.time_windows import instant
 
 Cast = Callable[[Decimal], Any]
 Cursor = str | Literal[0]

@@ -53,7 +53,8 @@ from isotone.model import (
     field,
     raw,
 )
-from isotone.structures.exact import EXACT, added, plain
+from isotone.structures.contention import retry_on_conflict
+from isotone.structures.exact_numbers import EXACT, added, plain
 from isotone.structures.ranking import (
     Ranking,
     after_score,
@@ -61,8 +62,7 @@ from isotone.structures.ranking import (
     ranking_key,
     read_ranking_key,
 )
-from isotone.structures.retries import retry_on_conflict
-from isotone.structures.shards import shard_of
+from isotone.structures.sharding import shard_of
 from isotone.structures.sorted_set_selection import (
     EVERY_SCORE,
     EVERY_TEXT,

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from isotone.errors import UsageError
 from isotone.model import Attr, Condition
-from isotone.structures.exact import GREATEST, LEAST, SMALLEST, Number, decimal_of
+from isotone.structures.exact_numbers import GREATEST, LEAST, SMALLEST, Number, decimal_of
 
 # Ranges
 

@@ -24,7 +24,7 @@ from typing_extensions import TypeVar
 from isotone import model
 from isotone.errors import UsageError
 from isotone.model import AsyncStore, Batches, Entity, Host, Steps, Store, Table
-from isotone.structures.arguments import Parameters, checked
+from isotone.structures.argument_checks import Parameters, checked
 
 E = TypeVar("E", bound=Entity)
 S = TypeVar("S", bound=Store | AsyncStore, default=Store)

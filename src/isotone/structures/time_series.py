@@ -21,8 +21,8 @@ from typing import Final
 from isotone.errors import UsageError
 from isotone.model import Stats, Steps, Table
 from isotone.structures import time_series_roll_ups as roll_ups
-from isotone.structures.arguments import require_non_negative
-from isotone.structures.shards import MergeOrder, Position, Stream, merged
+from isotone.structures.argument_checks import require_non_negative
+from isotone.structures.sharding import MergeOrder, Position, Stream, merged
 from isotone.structures.structure import Batches, S, Structure, iteration, operation
 from isotone.structures.time_series_points import (
     FIRST,
@@ -38,7 +38,7 @@ from isotone.structures.time_series_points import (
     fill_gaps,
     regroup,
 )
-from isotone.structures.windows import floor, instant, written
+from isotone.structures.time_windows import floor, instant, written
 
 TIME_SERIES: Final = Table("time-series")
 MINUTE: Final = timedelta(minutes=1)

@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 
 from isotone.errors import UsageError
 from isotone.model import Attr, Calls, Condition, Entity, Key, Query, Steps, expires, field, raw
-from isotone.structures.exact import added, exact
-from isotone.structures.shards import shard_of
-from isotone.structures.windows import floor, written
+from isotone.structures.exact_numbers import added, exact
+from isotone.structures.sharding import shard_of
+from isotone.structures.time_windows import floor, written
 
 MAX_SHARDS: Final = 100
 PER_BUCKET: Final = 1440  # roll-ups of a resolution in a partition: a day of minutes

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from isotone.errors import AlreadyExists, Contended, TransactionFailed, UsageError
 from isotone.model import Query, Steps, Transaction, all_of
-from isotone.structures.exact import added
-from isotone.structures.retries import retry_on_conflict
+from isotone.structures.contention import retry_on_conflict
+from isotone.structures.exact_numbers import added
 from isotone.structures.time_series_points import (
     PER_BUCKET,
     Plan,
@@ -33,7 +33,7 @@ from isotone.structures.time_series_points import (
     TimeSeriesRollUp,
     regroup,
 )
-from isotone.structures.windows import floor, instant
+from isotone.structures.time_windows import floor, instant
 
 Progress = Callable[[datetime, int], None]
 """Called with the time up to which it is done, and how many roll-ups were written."""

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from isotone.errors import ConditionFailed, NotFound, NotUnique
 from isotone.model import Attr, Condition, Entity, Key, Steps, Table, Transaction, expires, field
-from isotone.structures.arguments import require_positive, validated
+from isotone.structures.argument_checks import require_positive, validated
 from isotone.structures.structure import S, Structure, operation
 
 UNIQUE: Final = Table("unique")

@@ -166,8 +166,8 @@ class Reader:
                 schema = kind
         elif schema.base is not None:
             return None
-        found: Any = schema.from_item(item, require_all_fields=True)
-        return found  # type: ignore[no-any-return] # no cast, as this is hot
+        instance: Any = schema.from_item(item, require_all_fields=True)
+        return instance  # type: ignore[no-any-return] # an E; cast() would cost each read a call
 
     def exists(
         self, schema: EntitySchema, values: Mapping[str, Any], *, consistent: bool
@@ -220,7 +220,9 @@ class Reader:
         invalid = meter.settle() if meter.noted else []
         stats = self.stats(read, meter)
         after, before = _neighbours(read, found, at, end)
-        items: list[Any] = [entity for entity, _ in found]  # no cast, as this is hot
+        items: list[Any] = [
+            entity for entity, _ in found
+        ]  # of E; cast() would cost each read a call
         if is_back:
             items.reverse()
             invalid.reverse()
@@ -294,7 +296,9 @@ class Reader:
             )
         if meter.exhausted and end is not None:
             raise _spent(read, meter)
-        entities: list[Any] = [entity for entity, _ in found]  # no cast, as this is hot
+        entities: list[Any] = [
+            entity for entity, _ in found
+        ]  # of E; cast() would cost each read a call
         return entities
 
     def count(self, read: Read[E]) -> Steps[int]:

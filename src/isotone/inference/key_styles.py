@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from isotone.codec import readable
 from isotone.errors import MalformedKey, UsageError
-from isotone.inference.fields import is_ksuid, is_ulid
-from isotone.inference.fields import quoted as text_of
+from isotone.inference.field_types import is_ksuid, is_ulid
+from isotone.inference.field_types import quoted as text_of
 
 _DIGITS: Final = re.compile("[0-9]+")
 _SIGNED: Final = re.compile("-?[0-9]+")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from isotone.inference.fields import quoted
+from isotone.inference.field_types import quoted
 from isotone.inference.naming import class_name, field_name, words
 from isotone.inference.planning import EntityPlan, FieldPlan, IndexPlan, Plan
 from isotone.inference.sampling import IndexShape, KeyPart, Sample

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from isotone.codec import readable
 from isotone.errors import MalformedKey, UsageError
-from isotone.inference.fields import quoted
-from isotone.inference.styles import ESCAPED, RAW, Style
+from isotone.inference.field_types import quoted
+from isotone.inference.key_styles import ESCAPED, RAW, Style
 
 _SEPARATORS: Final = ("#", "|", "::", ":", "/", "_", "-", ".", "~", ";", ",")
 

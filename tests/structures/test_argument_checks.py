@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 import pytest
 
 from isotone import Store, Table, errors
-from isotone.structures.arguments import Parameters, validated
+from isotone.structures.argument_checks import Parameters, validated
 from isotone.structures.structure import S, Structure
 
 

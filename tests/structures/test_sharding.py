@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import isotone
 from isotone import Attr, Entity, Key, Store, Table, field, raw
 from isotone.errors import UsageError
-from isotone.structures.shards import MergeOrder, Position, Stream, merged, shard_of
+from isotone.structures.sharding import MergeOrder, Position, Stream, merged, shard_of
 
 table = Table("streams")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from isotone.errors import UsageError
 from isotone.structures import Windows
-from isotone.structures.windows import ALL_TIME, Every
+from isotone.structures.time_windows import ALL_TIME, Every
 
 NEW_YORK = ZoneInfo("America/New_York")
 ZONES = [UTC, NEW_YORK, ZoneInfo("Europe/Brussels"), ZoneInfo("Asia/Kathmandu")]
