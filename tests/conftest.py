@@ -8,13 +8,23 @@ of examples passes it through `tests.effort.examples` where it takes more than a
 """
 
 import gc
+import os
+from collections.abc import Generator
 
+import pytest
 from hypothesis import HealthCheck, settings
 from tests.effort import LONG
 
 settings.register_profile("long", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("long"), max_examples=50)
 settings.load_profile("long" if LONG else "quick")
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Three workers for two cores: many tests wait for a disk, for another process, or for time to pass."""
+    cores = yield
+    return cores if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else cores * 3 // 2
 
 
 def pytest_collection_finish() -> None:

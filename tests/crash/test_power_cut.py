@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -78,9 +78,20 @@ def last_mark(log: list[Event], what: str) -> int:
     return max((event.mark[1] for event in log if event.mark and event.mark[0] == what), default=0)
 
 
-def content_after_cut(log: list[Event], remains: Remains, folder: Path) -> State:
+def contents_after_cuts(log: list[Event], how: str, folder: Path) -> Iterator[tuple[int, State]]:
+    """What each cut leaves, by the number of events before it. A disk is opened once for each content."""
+    last: dict[str, bytes] = {}
+    found: State = {}
+    for length in range(len(log) + 1):
+        disk = after_power_cut(log[:length], HOW[how](length))
+        if length == 0 or disk != last:
+            last, found = disk, content_of(disk, folder / str(length))
+        yield length, found
+
+
+def content_of(disk: dict[str, bytes], folder: Path) -> State:
     folder.mkdir()
-    for name, data in after_power_cut(log, remains).items():
+    for name, data in disk.items():
         (folder / name).write_bytes(data)
     store = SQLiteStore(folder / "store.db", durability="none")
     try:
@@ -105,9 +116,8 @@ def test_an_acknowledged_commit_survives(
     recordings: dict[Durability, Recording], tmp_path: Path, durability: Durability, how: str
 ) -> None:
     log, states = recordings[durability]
-    for length in range(len(log) + 1):
+    for length, found in contents_after_cuts(log, how, tmp_path):
         seen = log[:length]
-        found = content_after_cut(seen, HOW[how](length), tmp_path / str(length))
         possible = states[last_mark(seen, "acknowledged") : last_mark(seen, "begun") + 1]
         assert found in possible, f"after {length} events"
 
@@ -118,9 +128,8 @@ def test_without_the_disk_a_cut_takes_the_last_commits_and_no_more(
 ) -> None:
     log, states = recordings["process"]
     behind = 0
-    for length in range(len(log) + 1):
+    for length, found in contents_after_cuts(log, how, tmp_path):
         seen = log[:length]
-        found = content_after_cut(seen, HOW[how](length), tmp_path / str(length))
         possible = states[: last_mark(seen, "begun") + 1]
         assert found in possible, f"after {length} events"
         behind += found not in states[last_mark(seen, "acknowledged") :]

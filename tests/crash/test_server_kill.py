@@ -95,7 +95,7 @@ def test_a_server_goes_on_when_its_neighbour_is_killed(tmp_path: Path) -> None:
 
 
 def test_an_index_is_filled_across_kills(tmp_path: Path) -> None:
-    path, count, kills = tmp_path / "shop.db", 20_000, 0
+    path, count, kills = tmp_path / "shop.db", 10_000, 0
     with isotone.open(path, durability="none") as database:
         program = Program(database)
         create_table(program, "Filling")

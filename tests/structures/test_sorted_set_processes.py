@@ -22,7 +22,7 @@ from tests.structures.ranking_changes import LAST, NAME, prepare
 import isotone
 from isotone.structures import SortedSet
 
-SECONDS = 60.0 if os.environ.get("ISOTONE_LONG") else 2.0
+SECONDS = 60.0 if os.environ.get("ISOTONE_LONG") else 1.0
 PROCESSES = 8
 
 
@@ -68,7 +68,7 @@ def test_processes_that_are_killed_leave_a_tree(tmp_path: Path) -> None:
     prepare(address, 400)
     for round_ in range(max(3, int(SECONDS / 3))):
         workers = [start(address, 60, 10 * round_ + number, 400) for number in range(2)]
-        time.sleep(0.6 + chosen.random())
+        time.sleep(0.2 + chosen.random())
         for worker in workers:
             worker.kill()
             worker.finish()

@@ -32,7 +32,7 @@ def test_examples_pass(
     files = sections()[title]
     for name, source in files.items():
         pytester.path.joinpath(name).write_text(source, encoding="utf-8")
-    result = pytester.runpytest_subprocess("-p", "no:hypothesispytest", "-Werror")
+    result = pytester.runpytest_inprocess("-p", "no:hypothesispytest", "-Werror")
     outcomes = result.parseoutcomes()
     assert outcomes.get("passed", 0) + outcomes.get("skipped", 0) >= len(files) - (
         "conftest.py" in files

@@ -45,10 +45,9 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     return pytester
 
 
-def passes(project: pytest.Pytester, source: str, tests: int, *arguments: str) -> None:
+def passes(project: pytest.Pytester, source: str, tests: int) -> None:
     project.makepyfile(source)
-    run = project.runpytest_subprocess(*LEAN, "-Werror", *arguments)
-    run.assert_outcomes(passed=tests)
+    project.runpytest_inprocess(*LEAN, "-Werror").assert_outcomes(passed=tests)
 
 
 ISOLATED = """
@@ -77,7 +76,9 @@ def test_each_test_begins_with_the_prepared_database(project: pytest.Pytester) -
 
 
 def test_workers_of_xdist_have_databases_of_their_own(project: pytest.Pytester) -> None:
-    passes(project, ISOLATED, 4, "-n2")
+    project.makepyfile(ISOLATED)
+    run = project.runpytest_subprocess(*LEAN, "-Werror", "-n2")
+    run.assert_outcomes(passed=4)
 
 
 def test_boto3_fixtures_share_the_database_of_the_test(project: pytest.Pytester) -> None:
@@ -146,7 +147,7 @@ def test_each_schema_has_its_own_database(project: pytest.Pytester) -> None:
             assert isotone_client.list_tables()["TableNames"] == ["music"]
         """,
     )
-    project.runpytest_subprocess(*LEAN).assert_outcomes(passed=2)
+    project.runpytest_inprocess(*LEAN).assert_outcomes(passed=2)
 
 
 def test_boto3_prepares_too(project: pytest.Pytester) -> None:
@@ -264,7 +265,7 @@ def test_a_client_outlives_no_test(project: pytest.Pytester) -> None:
 
 def test_fixtures_are_documented(project: pytest.Pytester) -> None:
     project.makeconftest("")
-    shown = project.runpytest_subprocess(*LEAN, "--fixtures", "-q").stdout.str()
+    shown = project.runpytest_inprocess(*LEAN, "--fixtures", "-q").stdout.str()
     for name in (
         "isotone_schema",
         "isotone_database",
