@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from isotone.errors import UsageError
 from isotone.expressions import nodes
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from isotone.model.declaring.field_arithmetic import Value
     from isotone.model.declaring.fields import Attr
+
+
+_ZERO: Final = to_wire(0)
 
 
 class Change:
@@ -130,8 +133,10 @@ class Add(_WithValue):
 
     def action(self) -> nodes.Action:
         path, added = self._path(), self._literal(self.value)
-        if self.path and "N" in added.value:  # AWS documents ADD for whole attributes alone
-            now = nodes.Call("if_not_exists", (path, nodes.Literal(to_wire(0))))
+        start = _ZERO if self.path else self.field.fallback or _ZERO
+        # ADD counts from 0, and AWS documents it for whole attributes alone.
+        if "N" in added.value and (self.path or start != _ZERO):
+            now = nodes.Call("if_not_exists", (path, nodes.Literal(start)))
             return nodes.Set(path, nodes.Arithmetic("+", now, added))
         return nodes.Add(path, added)
 

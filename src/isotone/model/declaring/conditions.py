@@ -10,11 +10,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, NoReturn, TypeVar
 
 from isotone import limits
 from isotone.errors import UsageError
 from isotone.expressions import nodes
+from isotone.expressions.operands import ORDERINGS as ORDER_RELATIONS
+from isotone.expressions.operands import equal
+from isotone.model.declaring.absent_attributes import EMPTY_SETS, Absence
 from isotone.model.declaring.field_arithmetic import Value
 from isotone.values.json import from_wire, to_wire
 from isotone.values.types import AttributeValue
@@ -61,6 +64,10 @@ class Operand(Comparable[T]):
     @abstractmethod
     def _node(self) -> nodes.Operand:
         """The operand in an expression."""
+
+    @abstractmethod
+    def _implied(self) -> AttributeValue | None:
+        """Its value in an item that lacks the attribute; None if there is none, or not always the same."""
 
     @abstractmethod
     def _text(self) -> str:
@@ -177,8 +184,8 @@ class Condition:
         )
 
     @abstractmethod
-    def node(self) -> nodes.ConditionNode:
-        """The condition as an expression tree."""
+    def node(self, absence: Absence | None = None) -> nodes.ConditionNode:
+        """The condition as an expression tree; without `absence`, of the stored attributes alone."""
 
     @abstractmethod
     def fields(self) -> Iterator[Attr[Any]]:
@@ -215,12 +222,21 @@ class Comparison(Condition):
     values: tuple[Any, ...]
     path: PathElements = ()
 
-    def node(self) -> nodes.ConditionNode:
-        left = self.field.path(*self.path)
-        if self.operator in ORDERINGS and not self.path and self.field.order is not None:
-            return self._among(left, values_in_range(self.field.order, self.operator, self.values))
-        right = tuple([nodes.Literal(self.wire(value)) for value in self.values])
-        return _comparison_node(self.operator, left, right)
+    def node(self, absence: Absence | None = None) -> nodes.ConditionNode:
+        field, left = self.field, self.field.path(*self.path)
+        if self.operator in ORDERINGS and not self.path and field.order is not None:
+            among = values_in_range(field.order, self.operator, self.values)
+            test = self._among(left, among)
+        else:
+            right = tuple([nodes.Literal(self.wire(value)) for value in self.values])
+            test = _comparison_node(self.operator, left, right)
+        default = field.implied
+        if absence is None or default is None:
+            return test
+        is_scalar = "N" in default or "S" in default
+        if self.operator == "=" and is_scalar and not self.path and right[0].value != default:
+            return test  # without a call, as this is hot
+        return absence.complete(field, default, test)
 
     def _among(self, left: nodes.Path, values: Sequence[Any]) -> nodes.ConditionNode:
         """The field has one of these values: DynamoDB does not know the order of an enum."""
@@ -306,12 +322,27 @@ class FieldComparison(Condition):
     operator: str
     right: tuple[Any, ...]
 
-    def node(self) -> nodes.ConditionNode:
-        right = [
-            each._node() if isinstance(each, Operand) else nodes.Literal(self.left._encode(each))
-            for each in self.right
+    def node(self, absence: Absence | None = None) -> nodes.ConditionNode:
+        if absence is None or all(field.implied is None for field in self.fields()):
+            right = tuple([self._side(each).node for each in self.right])
+            return _comparison_node(self.operator, self.left._node(), right)
+        operators = {"in": ["="] * len(self.right), "between": [">=", "<="], "<>": ["="]}
+        left = self._side(self.left)
+        pairs = [
+            _pair(absence, left, operator, self._side(each))
+            for operator, each in zip(
+                operators.get(self.operator, [self.operator]), self.right, strict=True
+            )
         ]
-        return _comparison_node(self.operator, self.left._node(), tuple(right))
+        if self.operator == "between":
+            return nodes.And(tuple(pairs))
+        found = pairs[0] if len(pairs) == 1 else nodes.Or(tuple(pairs))
+        return nodes.Not(found) if self.operator == "<>" else found
+
+    def _side(self, value: Any) -> _Side:
+        if not isinstance(value, Operand):
+            return _Side(nodes.Literal(self.left._encode(value)))
+        return _Side(value._node(), value._field, value._implied())
 
     def check(self) -> None:
         if self.operator in ORDERINGS:
@@ -334,6 +365,53 @@ class FieldComparison(Condition):
         return _comparison_text(self.left._text(), self.operator, self.right)
 
 
+class _Side(NamedTuple):
+    """An operand of a comparison, and what it is where its attribute is missing."""
+
+    node: nodes.Operand
+    field: Attr[Any] | None = None
+    implied: AttributeValue | None = None
+
+
+def _pair(absence: Absence, left: _Side, operator: str, right: _Side) -> nodes.ConditionNode:
+    """The comparison of two operands by `=` or by order, each of which may be missing and have a default.
+
+    A condition of the database knows no defaults, so each case is an alternative.
+    """
+    alternatives: list[nodes.ConditionNode] = []
+    for one, no_left in _cases(absence, left):
+        for other, no_right in _cases(absence, right):
+            missing = [node for node in (no_left, no_right) if node is not None]
+            if left.field is right.field and len(missing) == 1:
+                continue  # two places of one attribute are missing together
+            missing = missing[:1] if left.field is right.field else missing
+            if isinstance(one, nodes.Literal) and isinstance(other, nodes.Literal):
+                if not _RELATIONS[operator](one.value, other.value):
+                    continue
+                parts = missing
+            elif any(each in (one, other) for each in _EMPTY_SETS):
+                continue  # no stored set is empty
+            else:
+                parts = [*missing, nodes.Comparison(operator, one, other)]
+            alternatives.append(parts[0] if len(parts) == 1 else nodes.And(tuple(parts)))
+    return alternatives[0] if len(alternatives) == 1 else nodes.Or(tuple(alternatives))
+
+
+def _cases(
+    absence: Absence, side: _Side
+) -> Iterator[tuple[nodes.Operand, nodes.ConditionNode | None]]:
+    """What an operand may be, and where it is not in the item, the condition that it is missing."""
+    yield side.node, None
+    if side.field is not None and side.implied is not None:
+        missing = absence.of(side.field)
+        if missing is not None:
+            yield nodes.Literal(side.implied), missing
+
+
+_RELATIONS: Final = {"=": equal, **ORDER_RELATIONS}
+_EMPTY_SETS: Final = [nodes.Literal(each) for each in EMPTY_SETS]
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FunctionTest(Condition):
     """A function of a field: whether it exists, or what it contains."""
@@ -343,9 +421,13 @@ class FunctionTest(Condition):
     operands: tuple[AttributeValue, ...] = ()
     path: PathElements = ()
 
-    def node(self) -> nodes.ConditionNode:
+    def node(self, absence: Absence | None = None) -> nodes.ConditionNode:
+        field = self.field
         literals = tuple([nodes.Literal(operand) for operand in self.operands])
-        return nodes.Call(self.function, (self.field.path(*self.path), *literals))
+        test = nodes.Call(self.function, (field.path(*self.path), *literals))
+        if absence is None or field.implied is None or self.function in PRESENCE:
+            return test
+        return absence.complete(field, field.implied, test)
 
     def check(self) -> None:
         if self.path:
@@ -361,6 +443,8 @@ class FunctionTest(Condition):
 
 
 _METHODS: Final = {"attribute_exists": "exists", "attribute_not_exists": "missing"}
+PRESENCE: Final = frozenset(_METHODS)
+"""The functions that ask for the stored attribute, whatever the default."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -372,9 +456,13 @@ class SizeComparison(Condition):
     size: int
     path: PathElements = ()
 
-    def node(self) -> nodes.ConditionNode:
-        size = nodes.Call("size", (self.field.path(*self.path),))
-        return nodes.Comparison(self.operator, size, nodes.Literal({"N": str(self.size)}))
+    def node(self, absence: Absence | None = None) -> nodes.ConditionNode:
+        field = self.field
+        size = nodes.Call("size", (field.path(*self.path),))
+        test = nodes.Comparison(self.operator, size, nodes.Literal({"N": str(self.size)}))
+        if absence is None or field.implied is None:
+            return test
+        return absence.complete(field, field.implied, test)
 
     def check(self) -> None:
         if self.path:
@@ -422,8 +510,8 @@ class All(_Joined):
     __slots__ = ()
     sign = "&"
 
-    def node(self) -> nodes.ConditionNode:
-        return nodes.And(tuple([operand.node() for operand in self.operands]))
+    def node(self, absence: Absence | None = None) -> nodes.ConditionNode:
+        return nodes.And(tuple([operand.node(absence) for operand in self.operands]))
 
 
 class AnyOf(_Joined):
@@ -432,8 +520,8 @@ class AnyOf(_Joined):
     __slots__ = ()
     sign = "|"
 
-    def node(self) -> nodes.ConditionNode:
-        return nodes.Or(tuple([operand.node() for operand in self.operands]))
+    def node(self, absence: Absence | None = None) -> nodes.ConditionNode:
+        return nodes.Or(tuple([operand.node(absence) for operand in self.operands]))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -442,8 +530,8 @@ class Negation(Condition):
 
     operand: Condition
 
-    def node(self) -> nodes.ConditionNode:
-        return nodes.Not(self.operand.node())
+    def node(self, absence: Absence | None = None) -> nodes.ConditionNode:
+        return nodes.Not(self.operand.node(absence))
 
     def fields(self) -> Iterator[Attr[Any]]:
         yield from self.operand.fields()

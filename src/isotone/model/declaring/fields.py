@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
 from isotone.codec.ids import ID_TYPES, start_of
 from isotone.errors import UsageError
 from isotone.expressions import nodes
+from isotone.expressions.operands import lookup, size
 from isotone.model.declaring import changes
+from isotone.model.declaring.absent_attributes import EMPTY_SETS
 from isotone.model.declaring.comparability import Form, check_assignable, check_comparable, form_at
 from isotone.model.declaring.conditions import (
     ORDERINGS,
@@ -170,12 +172,16 @@ class _Place(Operand[T], StoredValue[T]):
         return changes.Remove(self._field, self._path)
 
     def add(self, value: T | Value[T]) -> changes.Change:
-        """Add to a number (counting from 0), or members to a set; one atomic write.
+        """Add to a number, or members to a set; one atomic write. A missing number counts from its default, or from 0.
 
         What is added to a number may be another field: `Order.total.add(Order.tip)`.
         """
         if type(value) is not int and isinstance(value, Value):  # without a call, as this is hot
-            return self._computed(Sum(OrElse(self, ZERO), "+", value))
+            fallback = None if self._path else self._field.fallback
+            start = ZERO
+            if fallback is not None:
+                start = Constant[Any](fallback, None, self._field.options.default)
+            return self._computed(Sum(OrElse(self, start), "+", value))
         return changes.Add(self._field, value, self._path)
 
     # Values of other fields
@@ -248,6 +254,12 @@ class _Place(Operand[T], StoredValue[T]):
 
     def _node(self) -> nodes.Operand:
         return self._path_node()
+
+    def _implied(self) -> AttributeValue | None:
+        implied: AttributeValue | None = self._field.implied
+        if implied is None or not self._path:
+            return implied
+        return lookup(("", *self._path))({"": implied})
 
     def _encode(self, value: Any) -> AttributeValue:
         encoded: AttributeValue = self._field.encode_at(self._path, value)
@@ -475,12 +487,23 @@ class Attr(_Place[T]):
         return {}
 
     @cached_property
+    def implied(self) -> AttributeValue | None:
+        """What a missing attribute means, in the form of the item; None if it is None, or not always the same.
+
+        It may be an empty set, which no item has.
+        """
+        options, wire = self.options, self.wire
+        default = options.default if options.has_default else None
+        if options.default_factory in _EMPTY:
+            default = options.default_factory()
+        if wire.python in (set, frozenset) and (default == set() or not wire.optional):
+            return {wire.code: []} if wire.code in _SETS else None
+        return None if default is None else self.encode(default)
+
+    @cached_property
     def fallback(self) -> AttributeValue | None:
-        """What a missing attribute means, in the form of the item; None if it is None or a new value each time."""
-        options = self.options
-        if not options.has_default or options.default is None:
-            return None
-        return self.encode(options.default)
+        """The same, if an item may have it."""
+        return None if self.implied in EMPTY_SETS else self.implied
 
     def path(self, *inner: str | int) -> nodes.Path:
         """The path to the field in an item, or to a place inside it."""
@@ -576,6 +599,9 @@ class Attr(_Place[T]):
         """Add elements at the beginning of a list, which is created if it is missing."""
         return changes.Extend(self, values, at_end=False)
 
+
+_EMPTY: Final = (list, dict, set, frozenset)
+"""The factories of defaults that are always the same."""
 
 _MAINTAINED: Final[dict[Role, str]] = {
     "computed": "it is computed from the others",
@@ -741,6 +767,10 @@ class Size(Operand[int]):
 
     def _node(self) -> nodes.Operand:
         return nodes.Call("size", (self._field.path(*self._path),))
+
+    def _implied(self) -> AttributeValue | None:
+        implied = Inner(self._field, self._path)._implied()
+        return None if implied is None else size(implied)
 
     def _encode(self, value: Any) -> AttributeValue:
         return wire_type(int).encode(value)

@@ -24,6 +24,8 @@ from isotone.codec import readable
 from isotone.codec.ids import KSUID, ULID
 from isotone.errors import MalformedKey, OutOfRange, UsageError, ValidationException
 from isotone.expressions import Condition as CompiledCondition
+from isotone.expressions import nodes
+from isotone.model.declaring.absent_attributes import DEFAULTS
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.field_codecs import Codec
 from isotone.model.declaring.fields import Attr
@@ -161,6 +163,14 @@ class StringSlot:
         width = self.template.width
         return width is not None and width <= _SAFE_LENGTH // (2 * limits.INDEX_KEY_PARTS)
 
+    @property
+    def is_unfilled(self) -> nodes.ConditionNode:
+        """The condition that the attribute is missing, or has another form."""
+        path = nodes.Path((self.attribute.name,))
+        if not self._start:
+            return nodes.Call("attribute_not_exists", (path,))
+        return nodes.Not(nodes.Call("begins_with", (path, nodes.Literal({"S": self._start}))))
+
     def with_template(self, template: readable.Template) -> StringSlot:
         """The same slot in another form."""
         return StringSlot(self.attribute, template, self.components)
@@ -246,6 +256,11 @@ class NativeSlot:
     def is_short(self) -> bool:
         """Whether its texts are so short that they need no look when the key's length is checked."""
         return self.attribute.type != "S"
+
+    @property
+    def is_unfilled(self) -> nodes.ConditionNode:
+        """The condition that the attribute is missing."""
+        return nodes.Call("attribute_not_exists", (nodes.Path((self.attribute.name,)),))
 
     def encode(self, values: Mapping[str, Any]) -> AttributeValue | None:
         """The attribute's value; None if the field is None."""
@@ -344,7 +359,7 @@ class BoundKey:
     @cached_property
     def applies(self) -> CompiledCondition | None:
         """The condition under which an item is in a sparse index."""
-        return None if self.when is None else CompiledCondition.from_node(self.when.node())
+        return None if self.when is None else CompiledCondition.from_node(self.when.node(DEFAULTS))
 
     @cached_property
     def _encoders(self) -> tuple[tuple[str, Callable[[Any], AttributeValue | None], bool], ...]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from isotone.model.declaring.conditions import (
     ORDERINGS,
+    PRESENCE,
     All,
     AnyOf,
     Comparison,
@@ -26,7 +27,7 @@ from isotone.model.declaring.conditions import (
     values_in_range,
 )
 from isotone.model.declaring.entity_schema import EntitySchema
-from isotone.model.declaring.fields import Attr
+from isotone.model.declaring.fields import Attr, Inner
 from isotone.model.declaring.wire_types import NULL, choices
 from isotone.model.reading.key_bounds import end_of_prefix, flat
 from isotone.values.types import AttributeValue, sort_key
@@ -34,7 +35,8 @@ from isotone.values.types import AttributeValue, sort_key
 _MOST: Final = 20_000  # combinations that are tried
 _ABSENT: Final = -1
 _OTHER: Final = -2  # a value of another type
-_PRESENCE: Final = ("attribute_exists", "attribute_not_exists")
+_DEFAULT: Final = -3  # no attribute, which means the default
+
 
 _Place = tuple[str, PathElements]  # by name, because `==` of fields makes a condition
 _Atom = _Place | str
@@ -89,7 +91,7 @@ def _satisfiable(conditions: Sequence[Condition]) -> bool:
 def _is_plain(condition: Condition) -> bool:
     """Whether the truth of a condition follows from where the value of one place lies."""
     return isinstance(condition, Comparison) or (
-        isinstance(condition, FunctionTest) and condition.function in _PRESENCE
+        isinstance(condition, FunctionTest) and condition.function in PRESENCE
     )
 
 
@@ -153,6 +155,8 @@ class _Line:
     ) -> None:
         listed = None if path else choices(field.annotation)
         named = [value for each in comparisons for value in _operands(each)]
+        implied = (Inner(field, path) if path else field)._implied()
+        named += [] if implied is None else [implied]
         if listed is not None:
             named += [field.encode(value) for value in listed]
         elif field.wire.code == "BOOL" and not path:
@@ -161,11 +165,14 @@ class _Line:
         places = range(2 * len(self._keys) + 1)
         is_listed = listed is not None or (field.wire.code == "BOOL" and not path)
         domain = [number for number in places if number % 2 or not is_listed]
-        if path or EntitySchema.is_optional(field) or EntitySchema.absent(field) == set():
+        if field.implied is not None:
+            domain += [_DEFAULT]
+        if path or (field.implied is None and EntitySchema.is_optional(field)):
             domain += [_ABSENT]
         if path or field.wire.code is None or (field.writes_none and field.wire.optional):
             domain += [_OTHER]
         self.domain = tuple(domain)
+        self._implied = _ABSENT if implied is None else self._number(implied)
 
     def _number(self, value: AttributeValue) -> int:
         return 2 * bisect_left(self._keys, _sortable(value)) + 1
@@ -174,7 +181,11 @@ class _Line:
         """Whether a value satisfies a comparison, or a test of presence."""
         if isinstance(condition, FunctionTest):
             wanted = condition.function == "attribute_exists"
-            return lambda value: (value != _ABSENT) is wanted
+            return lambda value: (value not in (_ABSENT, _DEFAULT)) is wanted
+        test, implied = self._compared(condition), self._implied
+        return lambda value: test(implied if value == _DEFAULT else value)
+
+    def _compared(self, condition: Comparison) -> Callable[[int], bool]:
         numbers = [self._number(value) for value in _operands(condition)]
         operator, field = condition.operator, condition.field
         if operator in ORDERINGS and not condition.path and field.order is not None:

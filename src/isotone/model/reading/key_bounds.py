@@ -23,6 +23,7 @@ from isotone.errors import Unanswerable, UsageError
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import (
     ORDERINGS,
+    PRESENCE,
     All,
     Comparison,
     Condition,
@@ -33,7 +34,7 @@ from isotone.values.json import text_of_bytes
 from isotone.values.types import AttributeValue, Item, sort_key
 
 RANGES: Final = ORDERINGS | {"begins_with"}
-_PRESENCE: Final = frozenset({"attribute_exists", "attribute_not_exists"})
+
 _PYTHON: Final = {"<>": "!=", "in": "is_in()"}
 _INSTEAD: Final = {
     "<>": "put it in .filter(…)",
@@ -142,7 +143,7 @@ def _comparison(key: BoundKey, condition: Condition, in_key: frozenset[str]) -> 
     if isinstance(condition, Comparison) and not condition.path and _is_answered(condition, in_key):
         return condition
     names = ", ".join(dict.fromkeys(field.name for field in condition.fields()))
-    if isinstance(condition, FunctionTest) and condition.function in _PRESENCE and names in in_key:
+    if isinstance(condition, FunctionTest) and condition.function in PRESENCE and names in in_key:
         raise Unanswerable(
             f"{key.name}: every item in it has a value for {names!r}, and items without one are not in it, "
             "so leave this condition out; to find those without one, use another key and .filter(…)"

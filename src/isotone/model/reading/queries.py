@@ -33,6 +33,7 @@ from isotone.backends.interface import Request, as_text
 from isotone.errors import InvalidItem, UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
+from isotone.model.declaring.absent_attributes import absence_in
 from isotone.model.declaring.conditions import ORDERINGS, Condition
 from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import Attr
@@ -512,7 +513,9 @@ class Selection:
         self._has_tags = projected is None or table.tag in projected
         self._position = key_attributes(table, keys[0].index)
         self._filters = [
-            (owner_of(each, schemas), CompiledCondition.from_node(each.node())) for each in filters
+            (owner, CompiledCondition.from_node(each.node(absence_in(owner, keys[0].index))))
+            for each in filters
+            for owner in (owner_of(each, schemas),)
         ]
         self._excluded = excluded
         self._expiry = () if with_expired else expiry_attributes(schemas)
@@ -796,7 +799,8 @@ def _scoped(read: Read[Any], condition: Condition) -> nodes.ConditionNode:
         present = nodes.Literal(owner.marks[VERSION_ATTRIBUTE])
         same = nodes.Comparison("=", nodes.Path((VERSION_ATTRIBUTE,)), present)
         exempt.append(nodes.Not(same))
-    return nodes.Or((*exempt, condition.node())) if exempt else condition.node()
+    node = condition.node(absence_in(owner, read.index))
+    return nodes.Or((*exempt, node)) if exempt else node
 
 
 def _may_be_older(schemas: tuple[EntitySchema, ...]) -> bool:

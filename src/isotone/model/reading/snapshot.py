@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from isotone.errors import InvalidItem, UsageError
 from isotone.expressions import Condition as CompiledCondition
+from isotone.model.declaring.absent_attributes import DEFAULTS
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import Component, component_of, declared_values
@@ -142,7 +143,7 @@ class Snapshot(Sequence[E], Generic[E]):
         names = ", ".join(dict.fromkeys(each.name for each in fields))
         if self._entities and not owners:
             raise UsageError(f"no loaded entity has the field {names}; use its own fields")
-        matches = CompiledCondition.from_node(condition.node()).matches
+        matches = CompiledCondition.from_node(condition.node(DEFAULTS)).matches
 
         def test(place: int) -> bool:
             entity, item = self._entities[place], self._items[place]

@@ -114,7 +114,9 @@ class Put(Write[E]):
                 expected_version(schema, self.entity.__dict__, now)
                 if "version" in schema.by_role and self.expected != "absence"
                 else None,  # where there is no item, any version is new
-                None if when is None else condition_node(schema, when),
+                None
+                if when is None
+                else condition_node(schema, when, is_stored=self.expected == "presence"),
                 self.further,
                 uniqueness.pins(schema, self.current) if self.reads else None,
                 known,

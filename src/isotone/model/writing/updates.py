@@ -143,7 +143,7 @@ class _ChangesWrite(Write[R]):
         when = None if current is not None and is_older(schema, current) else self.when
         return [
             None if entity is None else read_version(schema, entity.__dict__),
-            None if when is None else condition_node(schema, when),
+            None if when is None else condition_node(schema, when, is_stored=True),
             self.further,
         ]
 

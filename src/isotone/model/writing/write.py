@@ -32,6 +32,7 @@ from isotone.errors import (
 )
 from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
+from isotone.model.declaring.absent_attributes import absence_if_stored, absence_in
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey, unpacked
 from isotone.model.declaring.table import VERSION_ATTRIBUTE
@@ -167,8 +168,13 @@ def moment(now: float) -> datetime:
 # Conditions on what is stored
 
 
-def condition_node(schema: EntitySchema, when: Condition | None) -> nodes.ConditionNode | None:
-    """The caller's condition; raises `UsageError` if it is on another entity."""
+def condition_node(
+    schema: EntitySchema, when: Condition | None, *, is_stored: bool = False
+) -> nodes.ConditionNode | None:
+    """The caller's condition; raises `UsageError` if it is on another entity.
+
+    `is_stored`: the request has another condition that there is an item, or the item is known.
+    """
     if when is None:
         return None
     if not isinstance(when, Condition):
@@ -182,7 +188,7 @@ def condition_node(schema: EntitySchema, when: Condition | None) -> nodes.Condit
                 f"{field.name!r} in the condition is not a field of {schema.tag}; "
                 "for a condition on another entity use check() of a transaction"
             )
-    return when.node()
+    return when.node(absence_in(schema, None) if is_stored else absence_if_stored(schema))
 
 
 def exists(schema: EntitySchema, now: float) -> nodes.ConditionNode:
@@ -216,7 +222,7 @@ def is_older(schema: EntitySchema, item: Item | None) -> bool:
 
 def upgraded_satisfies(schema: EntitySchema, when: Condition | None, item: Item) -> bool:
     """Whether an item of an older version satisfies the caller's condition, once it is upgraded."""
-    node = condition_node(schema, when)
+    node = condition_node(schema, when, is_stored=True)
     return node is None or CompiledCondition.from_node(node).matches(schema.upgraded(item), {})
 
 
