@@ -276,6 +276,11 @@ def test_recipes_make_as_many_requests_as_they_say(recipes: Recipes) -> None:
     assert "One, which is refused, per repetition." in cost_of("Idempotent POST")
     assert operations(once("k-2")) == ["PutItem"]
 
+    assert "The first call after the minute writes twice" in cost_of("Rate limit")
+    recipes.may_call("dan")
+    recipes.clock.advance(61)
+    assert operations(lambda it: it.may_call("dan")) == ["UpdateItem", "PutItem"]
+
     assert "`put_many`, 25 per request" in cost_of("JSON in and out")
     folders = [recipes.Folder(drive="e", path=f"/{number}") for number in range(50)]
     assert operations(lambda it: it.store.put_many(folders)) == ["BatchWriteItem"] * 2
