@@ -66,7 +66,7 @@ class Expression(ABC):
         cls, node: Node, names: NameMap | None = None, parameter: str | None = None
     ) -> Self:
         """An expression from a tree, which may carry literals. O(nodes), not cached."""
-        parameter = parameter or cls.PARAMETER
+        parameter = cls.PARAMETER if parameter is None else parameter
         with RefusedAs(parameter):
             check_words(node, written=False)
             return cls(node, names, parameter)

@@ -41,8 +41,8 @@ class RefusedAs:
 
 
 def invalid(parameter: str, refusal: Refusal) -> ValidationException:
-    """The error that DynamoDB returns for an expression that it refuses."""
-    return ValidationException(f"Invalid {parameter}: {refusal}")
+    """The error that DynamoDB returns for an expression that it refuses; a part of a statement has no parameter."""
+    return ValidationException(f"Invalid {parameter}: {refusal}" if parameter else str(refusal))
 
 
 def path_text(path: tuple[object, ...]) -> str:

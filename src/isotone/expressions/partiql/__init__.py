@@ -1,0 +1,46 @@
+"""PartiQL: DynamoDB's SQL dialect, as the trees of expressions.
+
+    parse_statement("SELECT * FROM music WHERE artist = ?")    a compiled statement, cached by its text
+    plan(statement.where, ["artist"], ["song"])                the part of the condition that selects keys
+
+A text passes `tokenizer`, `parser` (a syntax tree of everything that PartiQL has) and `translation` (the nodes of
+conditions, projections and updates); `statements` compiles these, and `planning` recognizes key conditions.
+"""
+
+from __future__ import annotations
+
+from isotone.expressions.partiql.planning import (
+    KeyPlan,
+    KeyTerm,
+    KeyTwice,
+    beyond_key,
+    key_of,
+    plan,
+    value_of,
+)
+from isotone.expressions.partiql.statements import (
+    AnyStatement,
+    Delete,
+    Exists,
+    Insert,
+    Select,
+    Update,
+    parse_statement,
+)
+
+__all__ = [
+    "AnyStatement",
+    "Delete",
+    "Exists",
+    "Insert",
+    "KeyPlan",
+    "KeyTerm",
+    "KeyTwice",
+    "Select",
+    "Update",
+    "beyond_key",
+    "key_of",
+    "parse_statement",
+    "plan",
+    "value_of",
+]

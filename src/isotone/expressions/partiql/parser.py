@@ -1,0 +1,581 @@
+"""The second stage: tokens to a syntax tree, by recursive descent.
+
+    statement   := ( select | insert | update | delete | EXISTS ( select ) ) [ ; ]
+    select      := SELECT [ALL] ( * | column {, column} ) FROM path [WHERE expression] [ORDER BY key {, key}]
+    insert      := INSERT INTO path VALUE expression
+    update      := UPDATE path ( SET path = expression {, …} | REMOVE path )+ [WHERE expression] [returning]
+    delete      := DELETE FROM path [WHERE expression] [returning]
+    returning   := RETURNING ( ALL | MODIFIED ) ( OLD | NEW ) *
+
+    expression  := operators by PRECEDENCE over: [NOT | + | -] primary
+    primary     := literal | ? | name | function ( … ) | ( … ) | [ … ] | << … >> | { … }, then { . name | [ … ] }
+
+A text that is no statement of PartiQL is `Malformed`. A statement that PartiQL has but DynamoDB has not is refused
+in the service's words, and only after the whole text was parsed: what is malformed is told first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NoReturn, TypeVar
+
+from isotone.expressions.messages import Refusal
+from isotone.expressions.partiql import messages
+from isotone.expressions.partiql.syntax import (
+    Assignment,
+    Bag,
+    CallSyntax,
+    DeleteSyntax,
+    ExistsSyntax,
+    Expression,
+    InsertSyntax,
+    Ion,
+    Is,
+    Number,
+    Operation,
+    Parameter,
+    PathSyntax,
+    Returning,
+    SelectSyntax,
+    Sequence,
+    Star,
+    StatementSyntax,
+    Struct,
+    Text,
+    Unsupported,
+    UpdateSyntax,
+    Variable,
+    Word,
+)
+from isotone.expressions.partiql.tokenizer import Kind, Token, tokenize
+
+Parsed = TypeVar("Parsed")
+
+_NOT: Final = 3
+PRECEDENCE: Final = {
+    "OR": 1,
+    "AND": 2,
+    **dict.fromkeys(("=", "<>", "!=", "IS", "IN"), 4),
+    **dict.fromkeys(("<", "<=", ">", ">=", "BETWEEN", "LIKE"), 5),
+    **dict.fromkeys(("+", "-", "||"), 6),
+    **dict.fromkeys(("*", "/", "%"), 7),
+}
+"""How tightly each operator between operands binds."""
+
+_NEGATABLE: Final = frozenset({"IN", "BETWEEN", "LIKE"})
+_WORDS: Final = frozenset({"TRUE", "FALSE", "NULL", "MISSING"})
+# Keywords that are functions when a parenthesis follows, and those that are constructs of their own.
+_FUNCTIONS: Final = frozenset(
+    [
+        "BIT_LENGTH",
+        "CHARACTER_LENGTH",
+        "CHAR_LENGTH",
+        "COALESCE",
+        "DATE_ADD",
+        "DATE_DIFF",
+        "EXISTS",
+        "LOWER",
+        "NULLIF",
+        "OCTET_LENGTH",
+        "SIZE",
+        "UPPER",
+    ]
+)
+_CONSTRUCTS: Final = frozenset(
+    ["AVG", "CASE", "CAST", "COUNT", "EXTRACT", "MAX", "MIN", "SUBSTRING", "SUM", "TRIM"]
+)
+_AGGREGATES: Final = frozenset({"AVG", "COUNT", "MAX", "MIN", "SUM"})
+_JOINS: Final = frozenset({",", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS"})
+# The names of PartiQL's types, as the service prints them.
+_TYPES: Final = {
+    **{
+        word: word
+        for word in [
+            "MISSING",
+            "NULL",
+            "BOOLEAN",
+            "BLOB",
+            "STRING",
+            "NUMERIC",
+            "STRUCT",
+            "TUPLE",
+            "LIST",
+            "FLOAT",
+            "REAL",
+            "DECIMAL",
+            "SMALLINT",
+            "TIMESTAMP",
+            "SYMBOL",
+            "CLOB",
+            "BAG",
+            "SEXP",
+            "DATE",
+            "TIME",
+        ]
+    },
+    "BOOL": "BOOLEAN",
+    "INT": "INTEGER",
+    "INTEGER": "INTEGER",
+    "CHAR": "CHARACTER",
+    "CHARACTER": "CHARACTER",
+    "VARCHAR": "CHARACTER_VARYING",
+}
+_OPERATIONS: Final = {
+    ("CREATE", "TABLE"): "CreateTable",
+    ("DROP", "TABLE"): "DropTable",
+    ("CREATE", "INDEX"): "CreateIndex",
+    ("DROP", "INDEX"): "DropIndex",
+}
+
+
+class Malformed(Exception):
+    """The text is not a statement of PartiQL."""
+
+
+def parse(text: str) -> tuple[StatementSyntax, int]:
+    """The syntax tree of a statement, and how many parameters it has. O(length).
+
+    Raises `Malformed`, or a `Refusal` for clauses and statements that DynamoDB does not have.
+    """
+    parser = _Parser(text)
+    try:
+        tree = parser.statement()
+    except RecursionError:  # deeper than the parser of the service can go, too
+        raise Malformed from None
+    if parser.refusal is not None:
+        raise parser.refusal
+    return tree, parser.parameters
+
+
+class _Parser:
+    """A cursor over the tokens of a statement, and a method for each rule.
+
+    `refusal` is the first of the refusals, to be raised if the text is well formed.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = tokenize(text)
+        self._at = 0
+        self.parameters = 0
+        self.refusal: Refusal | None = None
+
+    # The cursor
+
+    @property
+    def _token(self) -> Token:
+        return self._tokens[self._at]
+
+    def _take(self) -> Token:
+        token = self._token
+        if token.kind in (Kind.END, Kind.UNKNOWN):
+            raise Malformed
+        self._at += 1
+        return token
+
+    def _next_is(self, *symbols: str) -> bool:
+        following = self._tokens[self._at : self._at + len(symbols)]
+        return [token.symbol for token in following] == [*symbols]
+
+    def _accept(self, *symbols: str) -> bool:
+        """Take tokens if they are the next ones."""
+        if not self._next_is(*symbols):
+            return False
+        self._at += len(symbols)
+        return True
+
+    def _expect(self, *symbols: str) -> None:
+        if not self._accept(*symbols):
+            raise Malformed
+
+    def _refuse(
+        self, sentence: str, place: Expression | Token | None = None, **details: object
+    ) -> None:
+        """Remember a refusal. The first one counts."""
+        if self.refusal is None:
+            self.refusal = refusal(self._text, sentence, place, **details)
+
+    def _list(self, rule: Callable[[], Parsed], closing: str = "") -> tuple[Parsed, ...]:
+        """Parts separated by commas; with a closing symbol there may be none, and it is taken."""
+        if closing and self._accept(closing):
+            return ()
+        parts = [rule()]
+        while self._accept(","):
+            parts.append(rule())
+        if closing:
+            self._expect(closing)
+        return tuple(parts)
+
+    # Statements
+
+    def statement(self) -> StatementSyntax:
+        """The whole text."""
+        rule = _STATEMENTS.get(self._token.symbol)
+        tree = self._other() if rule is None else rule(self)
+        self._accept(";")
+        if self._token.kind is not Kind.END:
+            raise Malformed
+        return tree
+
+    def _other(self) -> NoReturn:
+        """A statement that DynamoDB does not have."""
+        words = tuple(token.symbol for token in self._tokens[:2])
+        if words in _OPERATIONS and self._tokens[2].kind in (Kind.NAME, Kind.QUOTED):
+            raise Refusal(messages.UNSUPPORTED_OPERATION, operation=_OPERATIONS[words])
+        raise Malformed
+
+    def _exists(self) -> ExistsSyntax:
+        self._expect("EXISTS", "(")
+        select = self._select()
+        self._expect(")")
+        return ExistsSyntax(select)
+
+    def _select(self) -> SelectSyntax:
+        self._expect("SELECT")
+        if self._accept("DISTINCT"):
+            self._refuse(messages.UNSUPPORTED_TOKEN, token="DISTINCT", at="")
+        else:
+            self._accept("ALL")
+        columns = self._columns()
+        self._expect("FROM")
+        source = self._source()
+        where = self._where()
+        self._unsupported_clauses()
+        order: tuple[tuple[Expression, bool], ...] = ()
+        if self._accept("ORDER", "BY"):
+            order = self._list(self._order_key)
+        if self._accept("LIMIT"):
+            self._refuse(messages.UNSUPPORTED_CLAUSE, self._expression(), clause="LIMIT")
+        return SelectSyntax(columns, source, where, order)
+
+    def _columns(self) -> tuple[Expression, ...] | None:
+        if self._accept("*"):
+            return None
+        if self._accept("VALUE") or self._accept("PIVOT"):
+            self._refuse(messages.VALUE_OR_PIVOT)
+        return self._list(self._column)
+
+    def _column(self) -> Expression:
+        column = self._expression()
+        if self._accept("AS"):
+            self._name()
+            self._refuse(messages.ALIAS)
+        elif self._token.kind in (Kind.NAME, Kind.QUOTED):
+            self._take()
+            self._refuse(messages.ALIAS)
+        return column
+
+    def _source(self) -> Expression:
+        """What follows FROM: a path, and what DynamoDB refuses after it."""
+        if self._accept("UNPIVOT"):
+            self._refuse(messages.ONE_SOURCE)
+        source = self._target()
+        while self._token.symbol in _JOINS:
+            self._refuse(messages.ONE_SOURCE)
+            while self._token.symbol in _JOINS:
+                self._take()
+            self._target()
+            if self._accept("ON"):
+                self._expression()
+        return source
+
+    def _target(self) -> Expression:
+        """A table or index, and the alias that DynamoDB refuses."""
+        target = self._primary()
+        if self._accept("AS") or self._accept("AT") or self._accept("BY"):
+            self._name()
+            self._refuse(messages.ALIAS)
+        elif self._token.kind in (Kind.NAME, Kind.QUOTED):
+            self._take()
+            self._refuse(messages.ALIAS)
+        return target
+
+    def _where(self) -> Expression | None:
+        return self._expression() if self._accept("WHERE") else None
+
+    def _unsupported_clauses(self) -> None:
+        if self._accept("GROUP"):
+            self._accept("PARTIAL")
+            self._expect("BY")
+            self._list(self._column)
+            self._refuse(messages.UNSUPPORTED_CLAUSE, clause="GROUP BY", at="")
+        if self._accept("HAVING"):
+            self._refuse(messages.UNSUPPORTED_CLAUSE, self._expression(), clause="HAVING")
+
+    def _order_key(self) -> tuple[Expression, bool]:
+        key = self._expression()
+        descends = self._accept("DESC")
+        if not descends:
+            self._accept("ASC")
+        return key, descends
+
+    def _insert(self) -> InsertSyntax:
+        start = self._token
+        self._expect("INSERT", "INTO")
+        target = self._primary()
+        if not self._accept("VALUE"):
+            # Rows of values, or a collection of items: PartiQL has both, DynamoDB neither.
+            value = self._list(self._row)[0] if self._accept("VALUES") else self._expression()
+            self._refuse(messages.UNSUPPORTED_OPERATION, operation="InsertOp")
+            return InsertSyntax(target, value)
+        value = self._expression()
+        if self._accept("AT"):
+            self._expression()
+            self._refuse(messages.AT_IN_INSERT, start)
+        if self._accept("ON", "CONFLICT"):
+            self._expect("WHERE")
+            self._expression()
+            self._expect("DO", "NOTHING")
+            self._refuse(messages.UNSUPPORTED_CLAUSE, clause="ON CONFLICT", at="")
+        if self._returning() is not None:
+            self._refuse(messages.RETURNING_IN_INSERT)
+        return InsertSyntax(target, value)
+
+    def _row(self) -> Expression:
+        """A row of `VALUES`, which is in parentheses."""
+        if not self._next_is("("):
+            raise Malformed
+        return self._expression()
+
+    def _update(self) -> UpdateSyntax:
+        self._expect("UPDATE")
+        target = self._target()
+        assignments: list[Assignment] = []
+        while True:
+            if self._accept("SET"):
+                assignments += self._list(self._assignment)
+            elif self._accept("REMOVE"):
+                assignments.append(Assignment(self._path(), None))
+            else:
+                break
+        if not assignments:
+            raise Malformed
+        return UpdateSyntax(target, tuple(assignments), self._where(), self._returning())
+
+    def _assignment(self) -> Assignment:
+        target = self._path()
+        self._expect("=")
+        return Assignment(target, self._expression())
+
+    def _path(self) -> Expression:
+        """A name, with the steps that follow it."""
+        if self._token.kind not in (Kind.NAME, Kind.QUOTED):
+            raise Malformed
+        return self._primary()
+
+    def _delete(self) -> DeleteSyntax:
+        self._expect("DELETE", "FROM")
+        return DeleteSyntax(self._target(), self._where(), self._returning())
+
+    def _returning(self) -> Returning | None:
+        if not self._accept("RETURNING"):
+            return None
+        returning = self._returned()
+        while self._accept(","):
+            self._returned()
+            self._refuse(messages.RETURNING_MANY)
+        return returning
+
+    def _returned(self) -> Returning:
+        for words, returning in _RETURNING.items():
+            if self._accept(*words):
+                if not self._accept("*"):
+                    self._expression()
+                    self._refuse(messages.RETURNING_STAR)
+                return returning
+        raise Malformed
+
+    # Expressions
+
+    def _expression(self, power: int = 0) -> Expression:
+        """An expression whose operators bind tighter than `power`."""
+        left = self._prefixed()
+        while True:
+            negation = self._token if self._next_is("NOT") else None
+            operator = self._tokens[self._at + (negation is not None)]
+            if negation is not None and operator.symbol not in _NEGATABLE:
+                return left
+            binding = PRECEDENCE.get(operator.symbol, 0)
+            if binding <= power:
+                return left
+            self._at += 1 + (negation is not None)
+            left = self._operation(left, operator, binding)
+            if negation is not None:
+                left = Operation(negation.start, operator.end, "NOT", (left,))
+
+    def _operation(self, left: Expression, operator: Token, binding: int) -> Expression:
+        """An operator and the operands after it."""
+        symbol, start, end = operator.symbol, operator.start, operator.end
+        if symbol == "IS":
+            negated = self._accept("NOT")
+            return Is(start, end, left, self._type(), negated)
+        if symbol == "BETWEEN":
+            low = self._expression(binding)
+            self._expect("AND")
+            return Operation(start, end, symbol, (left, low, self._expression(binding)))
+        if symbol == "IN" and self._next_is("("):
+            opening = self._take()
+            right: Expression = Sequence(
+                opening.start, opening.end, self._list(self._expression, ")")
+            )
+        else:
+            right = self._expression(binding)
+        if symbol == "LIKE" and self._accept("ESCAPE"):
+            self._expression(binding)
+        return Operation(start, end, symbol, (left, right))
+
+    def _type(self) -> str:
+        name = _TYPES.get(self._take().symbol)
+        if name is None:
+            raise Malformed
+        if self._accept("("):
+            self._list(self._expression, ")")
+        return name
+
+    def _prefixed(self) -> Expression:
+        """A primary, or a sign or NOT and what it belongs to."""
+        token = self._token
+        if token.symbol == "NOT":
+            self._at += 1
+            return Operation(token.start, token.end, "NOT", (self._expression(_NOT),))
+        if token.symbol in ("+", "-"):
+            self._at += 1
+            return Operation(token.start, token.end, token.symbol, (self._prefixed(),))
+        return self._primary()
+
+    def _primary(self) -> Expression:
+        root = self._root()
+        steps: list[Expression] = []
+        while True:
+            if self._accept("."):
+                steps.append(self._star() or self._name())
+            elif self._accept("["):
+                steps.append(self._star() or self._expression())
+                self._expect("]")
+            else:
+                break
+        return PathSyntax(root.start, root.end, root, tuple(steps)) if steps else root
+
+    def _star(self) -> Star | None:
+        token = self._token
+        return Star(token.start, token.end) if self._accept("*") else None
+
+    def _name(self) -> Variable:
+        token = self._take()
+        if token.kind not in (Kind.NAME, Kind.QUOTED):
+            raise Malformed
+        return Variable(token.start, token.end, token.text)
+
+    def _root(self) -> Expression:
+        self._accept("@")
+        token = self._take()
+        kind, start, end = token.kind, token.start, token.end
+        if token.symbol in _OPENINGS:
+            return _OPENINGS[token.symbol](self, token)
+        if kind in (Kind.NAME, Kind.QUOTED):
+            if kind is Kind.NAME and self._next_is("("):
+                return self._call(token)
+            return Variable(start, end, token.text)
+        if kind in _LITERALS:
+            return _LITERALS[kind](start, end, token.text)
+        if token.symbol in _WORDS:
+            return Word(start, end, token.symbol)
+        if token.symbol in _FUNCTIONS and self._next_is("("):
+            return self._call(token)
+        if token.symbol in _CONSTRUCTS:
+            return self._construct(token)
+        raise Malformed
+
+    def _parameter(self, token: Token) -> Expression:
+        self.parameters += 1
+        return Parameter(token.start, token.end, self.parameters - 1)
+
+    def _parenthesized(self, token: Token) -> Expression:
+        if self._next_is("SELECT"):
+            return self._subquery(")")
+        members = self._list(self._expression, ")")
+        if not members:
+            raise Malformed
+        return members[0] if len(members) == 1 else Sequence(token.start, token.end, members)
+
+    def _brackets(self, token: Token) -> Expression:
+        return Sequence(token.start, token.end, self._list(self._expression, "]"))
+
+    def _bag(self, token: Token) -> Expression:
+        return Bag(token.start, token.end, self._list(self._expression, ">>"))
+
+    def _struct(self, token: Token) -> Expression:
+        return Struct(token.start, token.end, self._list(self._member, "}"))
+
+    def _member(self) -> tuple[Expression, Expression]:
+        name = self._expression()
+        self._expect(":")
+        return name, self._expression()
+
+    def _call(self, token: Token) -> Expression:
+        self._expect("(")
+        if self._next_is("SELECT"):
+            return self._subquery(")")
+        arguments = self._list(self._expression, ")")
+        return CallSyntax(token.start, token.end, token.text.lower(), arguments)
+
+    def _subquery(self, closing: str) -> Unsupported:
+        token = self._token
+        self._select()
+        self._expect(closing)
+        return Unsupported(token.start, token.end, "SELECT")
+
+    def _construct(self, token: Token) -> Unsupported:
+        """CASE … END, or a function whose arguments have a syntax of their own, which is not parsed."""
+        if token.symbol == "CASE":
+            self._skip_to("END", "CASE")
+            return Unsupported(token.start, token.end, "CASE")
+        opening = self._token
+        self._expect("(")
+        self._skip_to(")", "(")
+        place = token if token.symbol in _AGGREGATES else opening
+        return Unsupported(place.start, place.end, token.text.lower())
+
+    def _skip_to(self, closing: str, opening: str) -> None:
+        depth = 1
+        while depth:
+            symbol = self._take().symbol
+            depth += (symbol == opening) - (symbol == closing)
+
+
+def refusal(
+    text: str, sentence: str, place: Expression | Token | None = None, **details: object
+) -> Refusal:
+    """A refusal of a part of a statement, whose place the message tells."""
+    if place is not None:
+        line = text.count("\n", 0, place.start) + 1
+        column = place.start - text.rfind("\n", 0, place.start)
+        details["at"] = f" at {line}:{column}:{place.end - place.start}"
+    return Refusal(sentence, **details)
+
+
+_STATEMENTS: Final[dict[str, Callable[[_Parser], StatementSyntax]]] = {
+    "SELECT": _Parser._select,
+    "INSERT": _Parser._insert,
+    "UPDATE": _Parser._update,
+    "DELETE": _Parser._delete,
+    "EXISTS": _Parser._exists,
+}
+_RETURNING: Final[dict[tuple[str, str], Returning]] = {
+    ("ALL", "OLD"): "ALL OLD",
+    ("ALL", "NEW"): "ALL NEW",
+    ("MODIFIED", "OLD"): "MODIFIED OLD",
+    ("MODIFIED", "NEW"): "MODIFIED NEW",
+}
+_OPENINGS: Final[dict[str, Callable[[_Parser, Token], Expression]]] = {
+    "?": _Parser._parameter,
+    "(": _Parser._parenthesized,
+    "[": _Parser._brackets,
+    "<<": _Parser._bag,
+    "{": _Parser._struct,
+}
+_LITERALS: Final[dict[Kind, Callable[[int, int, str], Expression]]] = {
+    Kind.STRING: Text,
+    Kind.NUMBER: Number,
+    Kind.ION: Ion,
+}

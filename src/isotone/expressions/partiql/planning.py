@@ -1,0 +1,267 @@
+"""Planning: the part of a condition that selects keys, and the rest, which filters.
+
+A condition reads one item, one or several item collections, or everything:
+
+    id = 1                          the values of the partition key are known: a query for each
+    id IN [1, 2], id = 1 OR id = 2
+    id = 1 AND placed > '2026'      conditions on the sort key narrow each query
+    id > 1, total > 5               the values of the partition key are not known: a scan
+
+Partition values are looked for in every operand of an AND, and must be found in all operands of an OR. What selects
+keys is taken out of the filter only where it stands alone in the AND at the top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+from isotone.expressions.condition import Condition
+from isotone.expressions.nodes import (
+    And,
+    Between,
+    Call,
+    Comparison,
+    ConditionNode,
+    In,
+    Literal,
+    Operand,
+    Or,
+    Path,
+    ValueRef,
+    references,
+    walk_up,
+)
+from isotone.expressions.partiql.statements import Where
+from isotone.values.types import AttributeValue
+
+Values: TypeAlias = Mapping[str, AttributeValue]
+Term: TypeAlias = Literal | ValueRef
+
+_MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTerm:
+    """A condition on one key attribute: `attribute operator operands`."""
+
+    attribute: str
+    operator: str
+    operands: tuple[Term, ...]
+
+    def values(self, values: Values) -> tuple[AttributeValue, ...]:
+        """The values of its operands."""
+        return tuple(value_of(operand, values) for operand in self.operands)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPlan:
+    """How a condition selects the keys of one key schema.
+
+    `partition` has the possible values of each partition attribute; it is empty if they are not known. `equal` has an
+    equality for each of the first sort attributes, `ranges` the conditions on the next one. `rest` is the condition
+    on the items so selected. `mentions_partition`: some operand of the AND at the top is about the partition key.
+    """
+
+    partition: tuple[tuple[Term, ...], ...]
+    equal: tuple[KeyTerm, ...]
+    ranges: tuple[KeyTerm, ...]
+    rest: Condition | None
+    equalities: Mapping[str, tuple[Term, ...]]
+    mentions_partition: bool
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether everything is read."""
+        return not self.partition
+
+
+@lru_cache(1024)
+def plan(where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyPlan:
+    """The plan of a condition for the key of a table or an index. O(nodes) the first time, then cached."""
+    conjuncts = [] if where is None else _conjuncts(where.node)
+    terms = [_key_term(conjunct, (*partition, *sort)) for conjunct in conjuncts]
+    equalities: dict[str, tuple[Term, ...]] = {}
+    for term in terms:
+        if term is not None and term.operator == "=":
+            equalities[term.attribute] = (*equalities.get(term.attribute, ()), *term.operands)
+    possible = [_possible_values(conjuncts, name) for name in partition]
+    selected: list[KeyTerm] = []
+    known: tuple[tuple[Term, ...], ...] = ()
+    equal: tuple[KeyTerm, ...] = ()
+    ranges: tuple[KeyTerm, ...] = ()
+    if conjuncts and None not in possible:
+        known = tuple(operands for operands, _ in filter(None, possible))
+        equal, ranges = _sort_terms(terms, sort)
+        selected = [*equal, *ranges]
+    taken = {found[1] for found in possible if found is not None and known}
+    rest = [
+        conjunct
+        for place, (conjunct, term) in enumerate(zip(conjuncts, terms, strict=True))
+        if place not in taken and not any(term is one for one in selected)
+    ]
+    return KeyPlan(
+        known,
+        equal,
+        ranges,
+        _joined(rest),
+        equalities,
+        any(_mentions(conjunct, partition) for conjunct in conjuncts),
+    )
+
+
+def key_of(plan: KeyPlan, names: Sequence[str], values: Values) -> dict[str, AttributeValue] | None:
+    """The key that a condition selects by equality alone, as a write must; None if it does not.
+
+    Raises `KeyTwice` if one attribute must have two values.
+    """
+    key: dict[str, AttributeValue] = {}
+    for name in names:
+        found = [value_of(operand, values) for operand in plan.equalities.get(name, ())]
+        if not found:
+            return None
+        if any(value != found[0] for value in found):
+            raise KeyTwice(name)
+        key[name] = found[0]
+    return key
+
+
+class KeyTwice(Exception):
+    """A key attribute must have two values at once; the argument is its name."""
+
+
+@lru_cache(1024)
+def beyond_key(where: Where, names: tuple[str, ...]) -> Condition | None:
+    """What a condition demands beyond the equality of all these key attributes."""
+    conjuncts = _conjuncts(where.node)
+    terms = [_key_term(conjunct, names) for conjunct in conjuncts]
+    return _joined(
+        [
+            conjunct
+            for conjunct, term in zip(conjuncts, terms, strict=True)
+            if term is None or term.operator != "="
+        ]
+    )
+
+
+def value_of(operand: Term, values: Values) -> AttributeValue:
+    """The value of a literal or a parameter."""
+    return operand.value if isinstance(operand, Literal) else values[operand.name]
+
+
+def _conjuncts(node: ConditionNode) -> list[ConditionNode]:
+    """The conditions that must all be true, each once."""
+    found: list[ConditionNode] = []
+    for conjunct in _flat(node):
+        if conjunct not in found:
+            found.append(conjunct)
+    return found
+
+
+def _flat(node: ConditionNode) -> Iterator[ConditionNode]:
+    if isinstance(node, And):
+        for operand in node.operands:
+            yield from _flat(operand)
+    else:
+        yield node
+
+
+def _joined(conjuncts: Sequence[ConditionNode]) -> Condition | None:
+    if not conjuncts:
+        return None
+    node = conjuncts[0] if len(conjuncts) == 1 else And(tuple(conjuncts))
+    return Condition.from_node(node, parameter="")
+
+
+def _key_term(node: ConditionNode, names: Sequence[str]) -> KeyTerm | None:
+    """A condition on one key attribute that can be part of a key range."""
+    match node:
+        case Comparison(operator, left, right) if operator in _MIRRORED:
+            if _is_term(left):
+                operator, left, right = _MIRRORED[operator], right, left
+            return _term(left, operator, (right,), names)
+        case Between(operand, low, high):
+            return _term(operand, "BETWEEN", (low, high), names)
+        case Call("begins_with", (path, prefix)):
+            return _term(path, "begins_with", (prefix,), names)
+    return None
+
+
+def _term(
+    path: Operand, operator: str, operands: tuple[Any, ...], names: Sequence[str]
+) -> KeyTerm | None:
+    name = _name_of(path)
+    if name not in names or not all(map(_is_term, operands)):
+        return None
+    return KeyTerm(name, operator, operands)
+
+
+def _name_of(operand: Operand) -> Any:
+    """The attribute that a path of one element names."""
+    return operand.elements[0] if isinstance(operand, Path) and len(operand.elements) == 1 else None
+
+
+def _is_term(operand: Operand) -> bool:
+    return isinstance(operand, Literal | ValueRef)
+
+
+def _possible_values(
+    conjuncts: Sequence[ConditionNode], name: str
+) -> tuple[tuple[Term, ...], int] | None:
+    """The only values that an attribute can have, and the place of the conjunct that says so; -1 if the filter must keep it.
+
+    An equality is preferred, because it has one value.
+    """
+    best: tuple[tuple[Term, ...], int] | None = None
+    for place, conjunct in enumerate(conjuncts):
+        values = _values(conjunct, name)
+        if values is not None and (best is None or len(values) < len(best[0])):
+            keeps = isinstance(conjunct, Or) and not _is_about_only(conjunct, name)
+            best = values, -1 if keeps else place
+    return best
+
+
+def _values(node: ConditionNode, name: str) -> tuple[Term, ...] | None:
+    """The only values that an attribute can have if a condition is true; None if others are possible."""
+    match node:
+        case Comparison("=", left, right):
+            if _is_term(left):
+                left, right = right, left
+            return (right,) if _name_of(left) == name and _is_term(right) else None  # type: ignore[return-value] # a term
+        case In(operand, choices):
+            known = _name_of(operand) == name and all(map(_is_term, choices))
+            return choices if known else None  # type: ignore[return-value] # terms
+        case Or(operands):
+            parts = [_values(operand, name) for operand in operands]
+            return None if None in parts else tuple(v for part in parts for v in part or ())
+        case And(operands):
+            found = [part for operand in operands if (part := _values(operand, name)) is not None]
+            return min(found, key=len, default=None)
+    return None
+
+
+def _is_about_only(node: ConditionNode, name: str) -> bool:
+    """Whether a condition is an OR of nothing but values of one attribute."""
+    if isinstance(node, Or):
+        return all(_is_about_only(operand, name) for operand in node.operands)
+    return isinstance(node, Comparison | In)
+
+
+def _sort_terms(
+    terms: Sequence[KeyTerm | None], sort: Sequence[str]
+) -> tuple[tuple[KeyTerm, ...], tuple[KeyTerm, ...]]:
+    """Equalities on the first sort attributes, and the conditions on the attribute after them."""
+    equal: list[KeyTerm] = []
+    for name in sort:
+        of_name = [term for term in terms if term is not None and term.attribute == name]
+        first = next((term for term in of_name if term.operator == "="), None)
+        if first is None:
+            return tuple(equal), tuple(of_name)
+        equal.append(first)
+    return tuple(equal), ()
+
+
+def _mentions(node: ConditionNode, names: Sequence[str]) -> bool:
+    return not isinstance(node, Or) and not references(walk_up(node)).attributes.isdisjoint(names)

@@ -1,0 +1,344 @@
+"""Statements: the text of a statement becomes a `Select`, `Insert`, `Update`, `Delete` or `Exists`, compiled.
+
+A statement knows no table: which part of its condition selects a key, `planning` finds for a key schema. Statements
+are cached by their text, with their compiled expressions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+from isotone.errors import ValidationException
+from isotone.expressions.condition import Condition
+from isotone.expressions.expression import Expression
+from isotone.expressions.messages import Refusal
+from isotone.expressions.nodes import (
+    ConditionNode,
+    Literal,
+    Node,
+    Path,
+    ProjectionNode,
+    UpdateNode,
+    ValueRef,
+)
+from isotone.expressions.operands import lookup
+from isotone.expressions.partiql import messages
+from isotone.expressions.partiql.parser import Malformed, parse
+from isotone.expressions.partiql.syntax import (
+    DeleteSyntax,
+    ExistsSyntax,
+    InsertSyntax,
+    PathSyntax,
+    Returning,
+    SelectSyntax,
+    Star,
+    StatementSyntax,
+    Struct,
+    UpdateSyntax,
+    Variable,
+)
+from isotone.expressions.partiql.syntax import Expression as Syntax
+from isotone.expressions.partiql.translation import Translation, is_set
+from isotone.expressions.projection import Projection
+from isotone.expressions.rules import constant, resolved_path
+from isotone.expressions.update import Update as CompiledUpdate
+from isotone.values.types import AttributeValue, Item
+
+_CACHED: Final = 1024  # statements
+_is_name: Final = re.compile("[a-zA-Z0-9_.-]{3,255}").fullmatch
+
+
+class Where:
+    """A condition on items: its tree, and the compiled condition."""
+
+    __slots__ = ("condition", "node")
+
+    def __init__(self, node: ConditionNode) -> None:
+        self.node = node
+        self.condition = Condition.from_node(node, parameter="")
+
+
+class Columns(Projection):
+    """The projection of a SELECT: each path under its last name, with the indexes after it.
+
+    `a.b` is `b` in the result, and `a.b[0]` is `b[0]`.
+    """
+
+    __slots__ = ()
+
+    def _compile(self, tree: ProjectionNode, nodes: list[Node]) -> None:
+        named = {_column_name(path): path for path in tree.paths}
+        if len(named) < len(tree.paths):
+            names = [_column_name(path) for path in tree.paths]
+            twice = next(name for at, name in enumerate(names) if name in names[:at])
+            raise Refusal(messages.DUPLICATE_COLUMN, name=twice)
+        super()._compile(tree, nodes)  # refuses paths that overlap
+        columns = [(name, lookup(resolved_path(path))) for name, path in named.items()]
+
+        def project(item: Item) -> Item:
+            found = [(name, find(item)) for name, find in columns]
+            return {name: value for name, value in found if value is not None}
+
+        self.project = project
+
+
+def _column_name(path: Path) -> str:
+    elements: tuple[Any, ...] = path.elements
+    last = max(at for at, element in enumerate(elements) if type(element) is str)
+    return str(elements[last]) + "".join(f"[{index}]" for index in elements[last + 1 :])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Statement:
+    """What all statements have. `parameters` is how many there are."""
+
+    text: str
+    table: str
+    parameters: int
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The compiled expressions, whose values are to be checked."""
+        return ()
+
+    def bind(self, parameters: list[AttributeValue]) -> dict[str, AttributeValue]:
+        """The values by which the expressions know the parameters. The values must be canonical."""
+        if len(parameters) != self.parameters:
+            raise ValidationException(messages.PARAMETER_COUNT)
+        values = {f":{position}": value for position, value in enumerate(parameters)}
+        for expression in self.expressions:
+            expression.check(values)
+        return values
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Select(Statement):
+    """Read items. `columns` is None for `*`; `projection` picks the same parts but leaves them in their places."""
+
+    index: str | None
+    columns: Columns | None
+    projection: Projection | None
+    where: Where | None
+    order: tuple[tuple[str, bool], ...]
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return () if self.where is None else (self.where.condition,)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Insert(Statement):
+    """Put a new item: its attributes, each a literal or a parameter."""
+
+    attributes: Mapping[str, Literal | ValueRef]
+
+    def item(self, values: Mapping[str, AttributeValue]) -> Item:
+        """The item to put."""
+        return {name: constant(value)(values) for name, value in self.attributes.items()}  # type: ignore[misc] # no path
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Update(Statement):
+    """Change one item that exists."""
+
+    update: CompiledUpdate
+    where: Where | None
+    returning: Returning | None
+    set_parameters: tuple[tuple[str, str], ...]
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return (self.update, *(() if self.where is None else (self.where.condition,)))
+
+    def bind(self, parameters: list[AttributeValue]) -> dict[str, AttributeValue]:
+        values = super().bind(parameters)
+        for name, message in self.set_parameters:
+            if not is_set(values[name]):
+                raise ValidationException(message)
+        return values
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Delete(Statement):
+    """Delete one item."""
+
+    where: Where | None
+    returning: Returning | None
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return () if self.where is None else (self.where.condition,)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Exists(Statement):
+    """Check a condition on one item, in a transaction."""
+
+    select: Select
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return self.select.expressions
+
+
+AnyStatement: TypeAlias = Select | Insert | Update | Delete | Exists
+
+
+@lru_cache(_CACHED)
+def parse_statement(text: str) -> AnyStatement:
+    """The statement of a text. O(length) the first time, then cached.
+
+    Raises `ValidationException` with the service's message for a text that is no statement, or that DynamoDB does
+    not support.
+    """
+    try:
+        tree, parameters = parse(text)
+        return _Building(text, parameters).build(tree)
+    except Malformed:
+        # Braces of the text are not those of the sentence.
+        raise ValidationException(messages.MALFORMED.format(text=text)) from None
+    except Refusal as refusal:
+        raise ValidationException(str(refusal)) from None
+    except RecursionError:
+        raise ValidationException(messages.MALFORMED.format(text=text)) from None
+
+
+class _Building:
+    """Builds the statement of one text."""
+
+    def __init__(self, text: str, parameters: int) -> None:
+        self._text = text
+        self._parameters = parameters
+        self._translation = Translation(text)
+
+    def build(self, tree: StatementSyntax) -> AnyStatement:
+        match tree:
+            case SelectSyntax():
+                return self._select(tree)
+            case InsertSyntax():
+                return self._insert(tree)
+            case UpdateSyntax():
+                return self._update(tree)
+            case DeleteSyntax():
+                return self._delete(tree)
+            case ExistsSyntax(select=select):
+                inner = self._select(select)
+                return Exists(
+                    text=self._text, table=inner.table, parameters=self._parameters, select=inner
+                )
+
+    def _select(self, tree: SelectSyntax) -> Select:
+        table, *index = self._source(tree.source)
+        columns = projection = None
+        if tree.columns is not None:
+            node = ProjectionNode(tuple(map(self._column, tree.columns)))
+            columns = Columns.from_node(node, parameter="")
+            projection = Projection.from_node(node, parameter="")
+        where = self._where(tree.where)
+        order = tuple((self._order_name(key), descends) for key, descends in tree.order)
+        if order and where is None:
+            raise Refusal(messages.ORDER_WITHOUT_WHERE)
+        return Select(
+            text=self._text,
+            table=table,
+            parameters=self._parameters,
+            index=index[0] if index else None,
+            columns=columns,
+            projection=projection,
+            where=where,
+            order=order,
+        )
+
+    def _column(self, node: Syntax) -> Path:
+        if isinstance(node, PathSyntax) and any(isinstance(step, Star) for step in node.steps):
+            raise Refusal(messages.HIERARCHY)
+        return self._translation.path(node)
+
+    def _order_name(self, node: Syntax) -> str:
+        if not isinstance(node, Variable):
+            shown = self._text[node.start : node.end].replace("'", '"')
+            kind = "PATH" if isinstance(node, PathSyntax) else shown
+            raise Refusal(messages.ORDER_TYPE, type=kind)
+        return node.name
+
+    def _insert(self, tree: InsertSyntax) -> Insert:
+        table = self._table(tree.target)
+        if not isinstance(tree.value, Struct):
+            raise self._translation.refusal(messages.INSERT_FORMAT, tree.value)
+        attributes = {
+            name: self._translation.constant(value)
+            for name, value in self._translation.members(tree.value)
+        }
+        return Insert(
+            text=self._text, table=table, parameters=self._parameters, attributes=attributes
+        )
+
+    def _update(self, tree: UpdateSyntax) -> Update:
+        table = self._table_to_change(tree.target)
+        actions = tuple(map(self._translation.action, tree.assignments))
+        return Update(
+            text=self._text,
+            table=table,
+            parameters=self._parameters,
+            update=CompiledUpdate.from_node(UpdateNode(actions), parameter=""),
+            where=self._where(tree.where),
+            returning=tree.returning,
+            set_parameters=tuple(self._translation.set_parameters),
+        )
+
+    def _delete(self, tree: DeleteSyntax) -> Delete:
+        if tree.returning not in (None, "ALL OLD"):
+            raise Refusal(messages.RETURNING_IN_DELETE, returning=tree.returning)
+        return Delete(
+            text=self._text,
+            table=self._table_to_change(tree.target),
+            parameters=self._parameters,
+            where=self._where(tree.where),
+            returning=tree.returning,
+        )
+
+    def _where(self, node: Syntax | None) -> Where | None:
+        return None if node is None else Where(self._translation.condition(node))
+
+    # Sources
+
+    def _source(self, node: Syntax) -> list[str]:
+        """The table that is read, and the index if there is one."""
+        names = self._names(node)
+        if len(names) > 2:
+            raise Refusal(messages.LONG_SOURCE)
+        if not all(map(_is_name, names)):
+            raise Refusal(messages.TABLE_NAME)
+        return names
+
+    def _names(self, node: Syntax) -> list[str]:
+        match node:
+            case Variable(name=name):
+                return [name]
+            case PathSyntax(root=Variable(name=name), steps=steps):
+                return [name, *map(self._source_step, steps)]
+        raise Refusal(messages.UNEXPECTED_SOURCE)
+
+    def _source_step(self, node: Syntax) -> str:
+        match node:
+            case Variable(name=name):
+                return name
+            case Star():
+                raise self._translation.refusal(messages.UNPIVOT_PATH, node)
+        raise Refusal(messages.LIST_IN_SOURCE)
+
+    def _table_to_change(self, node: Syntax) -> str:
+        table, *index = self._source(node)
+        if index:
+            raise Refusal(messages.NOT_ON_INDEX)
+        return table
+
+    def _table(self, node: Syntax) -> str:
+        """The table that an INSERT names."""
+        if isinstance(node, PathSyntax):
+            raise Refusal(messages.ONE_TABLE)
+        return self._source(node)[0]

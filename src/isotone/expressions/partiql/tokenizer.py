@@ -1,0 +1,329 @@
+"""The first stage: the text of a statement to tokens. Also the words that PartiQL reserves.
+
+Keywords are recognized in any case. A reserved word is no name unless it is in double quotes. Comments (`-- …` and
+`/* … */`) are left out. A character that begins no token becomes a token of kind `UNKNOWN`, which the parser refuses.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Final, NamedTuple
+
+
+class Kind(Enum):
+    """The kinds of tokens."""
+
+    NAME = "name"
+    QUOTED = "quoted"  # a name in double quotes
+    KEYWORD = "keyword"
+    STRING = "string"
+    NUMBER = "number"
+    ION = "ion"
+    SYMBOL = "symbol"
+    UNKNOWN = "unknown"
+    END = "end"
+
+
+class Token(NamedTuple):
+    """A part of the statement: `text` is its meaning, `start` and `end` its place in the statement.
+
+    `symbol` is for comparison in the grammar: a keyword in capitals, a symbol itself, or empty.
+    """
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+    symbol: str = ""
+
+
+_TOKEN: Final = re.compile(
+    r"""(?P<skipped>[\ \t\r\n\f\v]+ | --[^\n\r]* | /\*.*?\*/)
+      | (?P<string>'(?:[^']|'')*')
+      | (?P<quoted>"(?:[^"]|"")*")
+      | (?P<ion>`[^`]*`)
+      | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![A-Za-z0-9_$.]))
+      | (?P<name>[A-Za-z_$][A-Za-z0-9_$]*)
+      | (?P<symbol><=|>=|<>|!=|<<|>>|\|\||[=<>+\-*/%^@?.,:;()\[\]{}])
+      | (?P<unknown>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of a statement, followed by one of kind `END`. O(length)."""
+    tokens = [
+        _token(Kind(match.lastgroup), match.group(), match.start(), match.end())
+        for match in _TOKEN.finditer(text)
+        if match.lastgroup != "skipped"
+    ]
+    tokens.append(Token(Kind.END, "", len(text), len(text)))
+    return tokens
+
+
+def _token(kind: Kind, text: str, start: int, end: int) -> Token:
+    if kind is Kind.NAME:
+        upper = text.upper()
+        return (
+            Token(Kind.KEYWORD, text, start, end, upper)
+            if upper in KEYWORDS
+            else Token(kind, text, start, end)
+        )
+    if kind is Kind.SYMBOL:
+        return Token(kind, text, start, end, text)
+    if kind in _QUOTES:
+        quote = text[0]
+        text = text[1:-1].replace(quote * 2, quote)
+    return Token(kind, text, start, end)
+
+
+_QUOTES: Final = frozenset({Kind.STRING, Kind.QUOTED, Kind.ION})
+
+# The words of SQL-92 that PartiQL reserves, and its own.
+KEYWORDS: Final = frozenset(
+    [
+        "ABSOLUTE",
+        "ACTION",
+        "ADD",
+        "ALL",
+        "ALLOCATE",
+        "ALTER",
+        "AND",
+        "ANY",
+        "ARE",
+        "AS",
+        "ASC",
+        "ASSERTION",
+        "AT",
+        "AUTHORIZATION",
+        "AVG",
+        "BAG",
+        "BEGIN",
+        "BETWEEN",
+        "BIT",
+        "BIT_LENGTH",
+        "BLOB",
+        "BOOL",
+        "BOOLEAN",
+        "BY",
+        "CASCADE",
+        "CASCADED",
+        "CASE",
+        "CAST",
+        "CATALOG",
+        "CHAR",
+        "CHARACTER",
+        "CHARACTER_LENGTH",
+        "CHAR_LENGTH",
+        "CHECK",
+        "CLOB",
+        "CLOSE",
+        "COALESCE",
+        "COLLATE",
+        "COLLATION",
+        "COLUMN",
+        "COMMIT",
+        "CONFLICT",
+        "CONNECT",
+        "CONNECTION",
+        "CONSTRAINT",
+        "CONSTRAINTS",
+        "CONTINUE",
+        "CONVERT",
+        "CORRESPONDING",
+        "COUNT",
+        "CREATE",
+        "CROSS",
+        "CURRENT",
+        "CURRENT_DATE",
+        "CURRENT_TIME",
+        "CURRENT_TIMESTAMP",
+        "CURRENT_USER",
+        "CURSOR",
+        "DATE",
+        "DATE_ADD",
+        "DATE_DIFF",
+        "DEALLOCATE",
+        "DEC",
+        "DECIMAL",
+        "DECLARE",
+        "DEFAULT",
+        "DEFERRABLE",
+        "DEFERRED",
+        "DELETE",
+        "DESC",
+        "DESCRIBE",
+        "DESCRIPTOR",
+        "DIAGNOSTICS",
+        "DISCONNECT",
+        "DISTINCT",
+        "DO",
+        "DOMAIN",
+        "DOUBLE",
+        "DROP",
+        "ELSE",
+        "END",
+        "ESCAPE",
+        "EXCEPT",
+        "EXCEPTION",
+        "EXEC",
+        "EXECUTE",
+        "EXISTS",
+        "EXTERNAL",
+        "EXTRACT",
+        "FALSE",
+        "FETCH",
+        "FIRST",
+        "FLOAT",
+        "FOR",
+        "FOREIGN",
+        "FOUND",
+        "FROM",
+        "FULL",
+        "GET",
+        "GLOBAL",
+        "GO",
+        "GOTO",
+        "GRANT",
+        "GROUP",
+        "HAVING",
+        "IDENTITY",
+        "IMMEDIATE",
+        "IN",
+        "INDEX",
+        "INDICATOR",
+        "INITIALLY",
+        "INNER",
+        "INPUT",
+        "INSENSITIVE",
+        "INSERT",
+        "INT",
+        "INTEGER",
+        "INTERSECT",
+        "INTERVAL",
+        "INTO",
+        "IS",
+        "ISOLATION",
+        "JOIN",
+        "KEY",
+        "LANGUAGE",
+        "LAST",
+        "LEFT",
+        "LET",
+        "LEVEL",
+        "LIKE",
+        "LIMIT",
+        "LIST",
+        "LOCAL",
+        "LOWER",
+        "MATCH",
+        "MAX",
+        "MIN",
+        "MISSING",
+        "MODIFIED",
+        "MODULE",
+        "NAMES",
+        "NATIONAL",
+        "NATURAL",
+        "NCHAR",
+        "NEW",
+        "NEXT",
+        "NO",
+        "NOT",
+        "NOTHING",
+        "NULL",
+        "NULLIF",
+        "NUMERIC",
+        "OCTET_LENGTH",
+        "OF",
+        "OLD",
+        "ON",
+        "ONLY",
+        "OPEN",
+        "OPTION",
+        "OR",
+        "ORDER",
+        "OUTER",
+        "OUTPUT",
+        "OVERLAPS",
+        "PAD",
+        "PARTIAL",
+        "PIVOT",
+        "POSITION",
+        "PRECISION",
+        "PREPARE",
+        "PRESERVE",
+        "PRIMARY",
+        "PRIOR",
+        "PRIVILEGES",
+        "PROCEDURE",
+        "PUBLIC",
+        "READ",
+        "REAL",
+        "REFERENCES",
+        "RELATIVE",
+        "REMOVE",
+        "RESTRICT",
+        "RETURNING",
+        "REVOKE",
+        "RIGHT",
+        "ROLLBACK",
+        "ROWS",
+        "SCHEMA",
+        "SCROLL",
+        "SECTION",
+        "SELECT",
+        "SESSION",
+        "SESSION_USER",
+        "SET",
+        "SEXP",
+        "SIZE",
+        "SMALLINT",
+        "SOME",
+        "SPACE",
+        "SQL",
+        "SQLCODE",
+        "SQLERROR",
+        "SQLSTATE",
+        "STRING",
+        "STRUCT",
+        "SUBSTRING",
+        "SUM",
+        "SYMBOL",
+        "SYSTEM_USER",
+        "TABLE",
+        "TEMPORARY",
+        "THEN",
+        "TIME",
+        "TIMESTAMP",
+        "TO",
+        "TRANSACTION",
+        "TRANSLATE",
+        "TRANSLATION",
+        "TRIM",
+        "TRUE",
+        "TUPLE",
+        "UNION",
+        "UNIQUE",
+        "UNKNOWN",
+        "UNPIVOT",
+        "UPDATE",
+        "UPPER",
+        "USAGE",
+        "USER",
+        "USING",
+        "VALUE",
+        "VALUES",
+        "VARCHAR",
+        "VARYING",
+        "VIEW",
+        "WHEN",
+        "WHENEVER",
+        "WHERE",
+        "WITH",
+        "WORK",
+        "WRITE",
+        "ZONE",
+    ]
+)

@@ -1,0 +1,407 @@
+"""The third stage: syntax trees to the nodes of expressions, which the engine already evaluates.
+
+    a.b IS NOT MISSING        attribute_exists(a.b)
+    t IS STRING               attribute_type(t, "S")
+    x NOT IN [1, 2]           NOT x IN (1, 2)
+    SET s = set_add(s, ?)     ADD s :0
+
+A literal becomes a `Literal` and a parameter the `ValueRef` `:position`. What DynamoDB's dialect lacks is refused
+here. The rules of functions and operators are those of expressions (`expressions.rules`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from isotone.expressions.messages import OPERAND_COUNT, OPERAND_TYPE, Refusal
+from isotone.expressions.nodes import (
+    Action,
+    Add,
+    And,
+    Arithmetic,
+    Between,
+    Call,
+    Comparison,
+    ConditionNode,
+    Delete,
+    In,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Path,
+    Remove,
+    Set,
+    ValueRef,
+)
+from isotone.expressions.partiql import messages
+from isotone.expressions.partiql.parser import refusal
+from isotone.expressions.partiql.syntax import (
+    Assignment,
+    Bag,
+    CallSyntax,
+    Expression,
+    Ion,
+    Is,
+    Number,
+    Operation,
+    Parameter,
+    PathSyntax,
+    Sequence,
+    Star,
+    Struct,
+    Text,
+    Unsupported,
+    Variable,
+    Word,
+)
+from isotone.expressions.rules import FUNCTIONS
+from isotone.limits import LIST_INDEX
+from isotone.values.attribute_validation import canonical_value
+from isotone.values.types import AttributeValue
+
+_COMPARATORS: Final = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_JUNCTIONS: Final[dict[str, type[And | Or]]] = {"AND": And, "OR": Or}
+_SIGNS: Final = frozenset({"+", "-"})
+# What `IS type` tests: the code of attribute_type.
+_TYPES: Final = {
+    "NULL": "NULL",
+    "BOOLEAN": "BOOL",
+    "BLOB": "B",
+    "STRING": "S",
+    "NUMERIC": "N",
+    "STRUCT": "M",
+    "TUPLE": "M",
+    "LIST": "L",
+}
+_SET_ACTIONS: Final[dict[str, type[Add | Delete]]] = {"set_add": Add, "set_delete": Delete}
+_SETS: Final = frozenset({"SS", "NS", "BS"})
+# The types of Ion literals, by how they begin.
+_ION_TYPES: Final = (
+    (r"[+-]?[0-9]+$", "INT"),
+    (r"[+-]?[0-9]+(\.[0-9]*)?([dD][+-]?[0-9]+)?$", "DECIMAL"),
+    (r"[+-]?[0-9.]+[eE]", "FLOAT"),
+    (r"[0-9]{4}(-|T)", "TIMESTAMP"),
+    (r"true$|false$", "BOOL"),
+    (r"null", "NULL"),
+    (r'"', "STRING"),
+    (r"\[", "LIST"),
+    (r"\(", "SEXP"),
+    (r"\{\{\s*[\"']", "CLOB"),
+    (r"\{\{", "BLOB"),
+    (r"\{", "STRUCT"),
+)
+
+
+class Translation:
+    """Translates the parts of one statement, whose text is needed to tell places."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.set_parameters: list[tuple[str, str]] = []
+        """The parameters that must be sets, by their names as values, and the message if they are not."""
+
+    def refusal(self, sentence: str, place: Expression | None = None, **details: object) -> Refusal:
+        """The refusal of a part of the statement."""
+        return refusal(self._text, sentence, place, **details)
+
+    # Paths
+
+    def path(self, node: Expression) -> Path:
+        """A document path: a name, and names or indexes that lead from it."""
+        if isinstance(node, Variable):
+            return Path((self._name(node.name),))
+        if isinstance(node, PathSyntax) and isinstance(node.root, Variable):
+            return Path((self._name(node.root.name), *map(self._step, node.steps)))
+        raise self.refusal(messages.PATH_COMPONENT, node)
+
+    def _step(self, node: Expression) -> str | int:
+        match node:
+            case Variable(name=name) | Text(text=name):
+                return self._name(name)
+            case Number(digits=digits) if digits.isdecimal():
+                if int(digits) > LIST_INDEX:
+                    raise self.refusal(messages.LIST_INDEX, node, index=digits)
+                return int(digits)
+            case Operation(operator="-", operands=(Number(digits=digits) as number,)):
+                raise self.refusal(messages.LIST_INDEX, number, index=f"-{digits}")
+        raise self.refusal(messages.PATH_COMPONENT, node)
+
+    def _name(self, name: str) -> str:
+        if not name:
+            raise self.refusal(messages.EMPTY_NAME)
+        return name
+
+    # Values
+
+    def value(self, node: Expression, key: str = "root") -> AttributeValue:
+        """The value of a literal; `key` is what messages call the place inside it."""
+        return canonical_value(self._value(node, key))[0]
+
+    def constant(self, node: Expression) -> Literal | ValueRef:
+        """A literal or a parameter."""
+        if isinstance(node, Parameter):
+            return ValueRef(f":{node.position}")
+        return Literal(self.value(node))
+
+    def _value(self, node: Expression, key: str) -> AttributeValue:
+        match node:
+            case Text(text=text):
+                return {"S": text}
+            case Number(digits=digits):
+                return {"N": digits}
+            case Word(word="NULL"):
+                return {"NULL": True}
+            case Word(word="TRUE" | "FALSE" as word):
+                return {"BOOL": word == "TRUE"}
+            case Sequence(members=members):
+                return {"L": [self._value(m, f"{key}.{at}") for at, m in enumerate(members)]}
+            case Struct():
+                return {"M": self._members(node, key)}
+            case Bag():
+                return self._set(node)
+            case Operation(operator="+" | "-"):
+                return self._signed(node, key)
+            case Ion(text=text):
+                kinds = [kind for pattern, kind in _ION_TYPES if re.match(pattern, text.strip())]
+                raise self.refusal(messages.ION, node, type=(*kinds, "SYMBOL")[0], key=key)
+        raise self.refusal(messages.VALUE_TYPE, node, type=kind_of(node), key=key)
+
+    def _signed(self, node: Operation, key: str) -> AttributeValue:
+        """A number literal after one or more signs."""
+        negative = False
+        inner: Expression = node
+        while (
+            isinstance(inner, Operation) and inner.operator in _SIGNS and len(inner.operands) == 1
+        ):
+            negative ^= inner.operator == "-"
+            inner = inner.operands[0]
+        if not isinstance(inner, Number):
+            raise self.refusal(messages.VALUE_TYPE, node, type=node.operator, key=key)
+        if negative and not inner.digits.isdecimal() and not re.search("[1-9]", _mantissa(inner)):
+            raise self.refusal(messages.NEGATIVE_ZERO, inner, key=key)
+        return {"N": "-" * negative + inner.digits}
+
+    def _members(self, node: Struct, key: str) -> dict[str, AttributeValue]:
+        return {
+            name: self._value(value, f"{key}.{name}") for name, value in self.members(node, key)
+        }
+
+    def members(self, node: Struct, key: str = "root") -> list[tuple[str, Expression]]:
+        """The names of a struct, and their values' syntax. Refuses names that are no strings, or come twice."""
+        names: dict[str, Expression] = {}
+        for name, value in node.members:
+            if not isinstance(name, Text):
+                kind = _SYNTAX_NAMES.get(type(name), "Literal")
+                raise self.refusal(messages.TUPLE_KEY, name, type=kind, key=key)
+            if name.text in names:
+                raise self.refusal(messages.DUPLICATE_KEY, value, name=name.text, key=key)
+            names[self._name(name.text)] = value
+        return [*names.items()]
+
+    def _set(self, node: Bag) -> AttributeValue:
+        if not node.members:
+            raise self.refusal(messages.EMPTY_BAG, node)
+        members: list[str] = []
+        code = ""
+        for member in node.members:
+            signed = isinstance(member, Operation) and member.operator in _SIGNS
+            if not (signed or isinstance(member, Number | Text)):
+                raise self.refusal(messages.BAG_MEMBER, member)
+            ((kind, content),) = self._value(member, "root").items()
+            code = code or kind
+            if kind != code:
+                raise self.refusal(messages.BAG_MEMBER, member)
+            members.append(content)
+        return {f"{code}S": members}
+
+    # Conditions
+
+    def condition(self, node: Expression) -> ConditionNode:
+        """The condition of a WHERE clause."""
+        found = self._condition(node)
+        if found is None or _is_size(found):
+            raise self.refusal(messages.NOT_BOOLEAN)
+        return found
+
+    def _condition(self, node: Expression) -> ConditionNode | None:
+        """A condition; None for an expression that is a value."""
+        match node:
+            case Operation(operator="AND" | "OR" as operator, operands=operands):
+                parts = [self._part(part, operator, messages.JUNCTION_OPERAND) for part in operands]
+                kind = _JUNCTIONS[operator]
+                flat = [p.operands if type(p) is kind else (p,) for p in parts]
+                return kind(tuple(part for group in flat for part in group))
+            case Operation(operator="NOT", operands=(operand,)):
+                return Not(self._part(operand, "NOT", messages.NOT_OPERAND))
+            case Operation(operator=operator, operands=(left, right)) if operator in _COMPARATORS:
+                return Comparison(_COMPARATORS[operator], self.operand(left), self.operand(right))
+            case Operation(operator="BETWEEN", operands=operands):
+                return Between(*map(self.operand, operands))
+            case Operation(operator="IN", operands=(left, right)):
+                return self._in(left, right)
+            case Operation(operator=operator, operands=(_, _)):
+                raise self.refusal(messages.CONDITION_OPERATOR, operator=operator.lower())
+            case Is():
+                return self._is(node)
+            case CallSyntax():
+                return self._call(node, self.operand)
+            case Unsupported(token=token):
+                raise self.refusal(messages.UNSUPPORTED_TOKEN, node, token=token)
+        return None
+
+    def _part(self, node: Expression, operator: str, sentence: str) -> ConditionNode:
+        """An operand of AND, OR or NOT."""
+        part = self._condition(node)
+        if part is None:
+            raise self.refusal(sentence)
+        if _is_size(part):
+            raise Refusal(OPERAND_TYPE, operator=operator, type="N")
+        return part
+
+    def _in(self, left: Expression, right: Expression) -> ConditionNode:
+        if not isinstance(right, Sequence | Bag) or not right.members:
+            if isinstance(
+                right, Sequence | Bag | Variable | PathSyntax | Word | Number | Text | Parameter
+            ):
+                raise self.refusal(messages.IN_OPERANDS)
+            right = Sequence(right.start, right.end, (right,))
+        return In(self.operand(left), tuple(map(self.operand, right.members)))
+
+    def _is(self, node: Is) -> ConditionNode:
+        if not isinstance(node.value, Variable | PathSyntax | Text | Number | Parameter | Word) or (
+            isinstance(node.value, Word) and node.value.word == "MISSING"
+        ):
+            raise self.refusal(messages.IS_OPERAND)
+        value = self.operand(node.value)
+        if node.type == "MISSING":
+            exists = "attribute_exists" if node.negated else "attribute_not_exists"
+            return Call(exists, (value,))
+        code = _TYPES.get(node.type)
+        if code is None:
+            raise self.refusal(messages.IS_TYPE, node, type=node.type)
+        test = Call("attribute_type", (value, Literal({"S": code})))
+        return Not(test) if node.negated else test
+
+    def _call(self, node: CallSyntax, argument: Callable[[Expression], Operand]) -> Call:
+        if node.function not in FUNCTIONS:
+            raise self.refusal(messages.UNKNOWN_FUNCTION, function=node.function)
+        return Call(node.function, tuple(map(argument, node.arguments)))
+
+    def operand(self, node: Expression) -> Operand:
+        """A value in a condition."""
+        match node:
+            case Variable() | PathSyntax():
+                return self.path(node)
+            case CallSyntax():
+                return self._call(node, self.operand)
+            case Word(word="MISSING"):
+                raise self.refusal(messages.MISSING)
+            case Unsupported(token=token):
+                raise self.refusal(messages.UNSUPPORTED_TOKEN, node, token=token)
+            case Operation(operator=operator) if not _is_signed_number(node):
+                raise self.refusal(messages.CONDITION_OPERATOR, operator=operator.lower())
+            case Is():
+                raise self.refusal(messages.CONDITION_OPERATOR, operator="is")
+        return self.constant(node)
+
+    # Updates
+
+    def action(self, assignment: Assignment) -> Action:
+        """The action of an update for one assignment or removal."""
+        path = self.path(assignment.target)
+        value = assignment.value
+        if value is None:
+            return Remove(path)
+        if isinstance(value, CallSyntax) and value.function in _SET_ACTIONS:
+            return self._set_action(path, value)
+        return Set(path, self._assigned(value))
+
+    def _set_action(self, path: Path, call: CallSyntax) -> Action:
+        """`set = set_add(set, value)`."""
+        function = call.function.upper()
+        if len(call.arguments) != 2:
+            raise self.refusal(messages.SET_ARGUMENTS, call, function=function)
+        target, value = call.arguments
+        if not isinstance(target, Variable | PathSyntax) or self.path(target) != path:
+            raise self.refusal(messages.SET_TARGET, function=function)
+        not_set = self.refusal(messages.SET_VALUE, value, function=function)
+        if not isinstance(value, Bag | Parameter):
+            raise not_set
+        operand = self.constant(value)
+        if isinstance(operand, ValueRef):
+            self.set_parameters.append((operand.name, str(not_set)))
+        return _SET_ACTIONS[call.function](path, operand)
+
+    def _assigned(self, node: Expression) -> Operand:
+        """A value in an update."""
+        match node:
+            case Variable() | PathSyntax():
+                return self.path(node)
+            case CallSyntax():
+                return self._call(node, self._assigned)
+            case Word(word="MISSING"):
+                raise self.refusal(messages.MISSING)
+            case Unsupported(token=token):
+                raise self.refusal(messages.UNSUPPORTED_TOKEN, node, token=token)
+            case Is():
+                raise self.refusal(messages.IS_IN_UPDATE)
+            case Operation(operator="+" | "-" as operator, operands=(left, right)):
+                return Arithmetic(operator, self._assigned(left), self._assigned(right))
+            case Operation(operator=operator) if not _is_signed_number(node):
+                if operator in _SIGNS:
+                    raise Refusal(OPERAND_COUNT, operator=operator, count=1)
+                raise self.refusal(messages.UPDATE_OPERATOR, operator=operator.lower())
+        return self.constant(node)
+
+
+def is_set(value: AttributeValue) -> bool:
+    """Whether a value is a set."""
+    return not _SETS.isdisjoint(value)
+
+
+def kind_of(node: Expression) -> str:
+    """What messages call an expression that is no value."""
+    match node:
+        case Variable(name=name):
+            return name
+        case Operation(operator=operator):
+            return operator.lower()
+        case CallSyntax(function=function):
+            return function
+        case Word(word=word):
+            return word
+        case Unsupported(token=token):
+            return token
+    return _SYNTAX_NAMES.get(type(node), "UNKNOWN")
+
+
+_SYNTAX_NAMES: Final[dict[type[Any], str]] = {
+    Variable: "VariableReference",
+    Parameter: "Parameter",
+    PathSyntax: "PATH",
+    Star: "STAR",
+    Is: "Typed",
+    CallSyntax: "NAry",
+    Operation: "NAry",
+    Sequence: "Seq",
+    Bag: "Seq",
+    Struct: "Struct",
+}
+
+
+def _is_size(node: ConditionNode) -> bool:
+    return isinstance(node, Call) and node.function == "size"
+
+
+def _is_signed_number(node: Operation) -> bool:
+    inner: Expression = node
+    while isinstance(inner, Operation) and inner.operator in _SIGNS and len(inner.operands) == 1:
+        inner = inner.operands[0]
+    return isinstance(inner, Number)
+
+
+def _mantissa(number: Number) -> str:
+    return re.split("[eE]", number.digits)[0]
