@@ -391,6 +391,10 @@ class ConditionalCheckFailedException(ApiError):
     """The condition of a write was false; `members` has `Item` if the request asked for it."""
 
 
+class DuplicateItemException(ApiError):
+    """An INSERT of an item whose key exists already."""
+
+
 class TransactionCanceledException(ApiError):
     """A transaction was cancelled; `CancellationReasons` has one entry per action."""
 

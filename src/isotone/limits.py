@@ -35,6 +35,13 @@ NAME_PLACEHOLDER_SIZE: Final = 255  # the length of #name or :value
 PATH_DEPTH: Final = 32  # elements of a document path
 LIST_INDEX: Final = 2**31 - 1  # the number in a document path's [index]
 
+# PartiQL
+STATEMENT_SIZE: Final = 8192  # characters of one statement
+STATEMENT_COLLECTIONS: Final = 50  # partition keys that one SELECT may name
+STATEMENT_COLLECTIONS_PAGE: Final = 10  # items in a page of a SELECT that names several
+BATCH_STATEMENTS: Final = 25  # statements in one BatchExecuteStatement
+NEXT_TOKEN_SIZE: Final = 32768  # characters of a NextToken
+
 # Requests
 QUERY_PAGE: Final = 1 * MB  # what one Query or Scan call reads, before its filter
 BATCH_GET_ITEMS: Final = 100  # keys in one BatchGetItem

@@ -28,6 +28,7 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     items,
     query_and_scan,
     settings,
+    statements,
     streams,
     tables,
     transactions,

@@ -16,7 +16,11 @@ from isotone.engine import items
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of, item_of, size_of
 from isotone.engine.table_indexes import Table
-from isotone.errors import ConditionalCheckFailedException, ValidationException
+from isotone.errors import (
+    ConditionalCheckFailedException,
+    DuplicateItemException,
+    ValidationException,
+)
 from isotone.expressions import Update
 from isotone.operations.capacity import Meter
 from isotone.operations.item_validation import INVALID, check_item, check_updated, requested_key
@@ -93,6 +97,18 @@ def put_change(
     """The change that replaces a whole item. The item must be canonical."""
     check_item(table, item, size)
     return Change(table, table.keyspace.key(item), item, matches, on_failure, (item, size))
+
+
+def insert_change(table: Table, item: Item, size: int) -> Change:
+    """The change that puts an item where there is none. The item must be canonical."""
+    check_item(table, item, size)
+
+    def make(old: Item | None, old_size: int) -> Sized:
+        if old is not None:
+            raise DuplicateItemException("Duplicate primary key exists in table")
+        return item, size
+
+    return Change(table, table.keyspace.key(item), item, None, None, make=make)
 
 
 def delete_change(

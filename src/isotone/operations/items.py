@@ -210,7 +210,7 @@ def _execute_and_answer(
     outcome = execute(engine, change, meter)
     answer: dict[str, Any] = {}
     if request.return_values is not None:
-        attributes = _returned(request.return_values, update, outcome)
+        attributes = returned(request.return_values, update, outcome)
         if attributes:
             answer["Attributes"] = attributes
     if meter is not None or request.return_item_collection_metrics is not None:
@@ -284,7 +284,7 @@ def _projection_of(request: GetItem) -> tuple[Binding | None, Projection | None]
     return binding, projection
 
 
-def _returned(wanted: str, update: Update | None, outcome: Outcome) -> Item | msgspec.Raw | None:
+def returned(wanted: str, update: Update | None, outcome: Outcome) -> Item | msgspec.Raw | None:
     """The attributes that `ReturnValues` asks for; None if there are none."""
     old, new = outcome
     if wanted == "ALL_NEW":

@@ -16,7 +16,7 @@ from isotone.errors import ValidationException
 from isotone.expressions import Condition, KeyRange, Projection
 from isotone.operations import legacy
 from isotone.operations.action import Answer, action
-from isotone.operations.capacity import Meter, meter_for
+from isotone.operations.capacity import meter_for
 from isotone.operations.item_validation import (
     INVALID,
     MISMATCH,
@@ -24,7 +24,7 @@ from isotone.operations.item_validation import (
     key_value_error,
 )
 from isotone.operations.legacy import refuse_repeated_names
-from isotone.operations.request_expressions import Binding, Parameters, bound, checker
+from isotone.operations.request_expressions import Binding, Parameters, Values, bound, checker
 from isotone.operations.request_members import (
     AttributeMap,
     AttributeName,
@@ -134,7 +134,7 @@ def query(engine: Engine, request: Query) -> Answer:
         start = None
         if request.exclusive_start_key is not None:
             start = _query_start(source, request.exclusive_start_key, wanted, bounds)
-        selection = Selection(source, request, filters, projection, binding)
+        selection = Selection(source, request, filters, projection, binding.values)
         reverse = request.scan_index_forward is False
         # No variable refers to the entries, so their cursor is closed before the lock is released.
         page = selection.reader.page(source.entries(bounds, start, reverse=reverse))
@@ -154,7 +154,7 @@ def scan(engine: Engine, request: Scan) -> Answer:
         source = _source(engine, request, binding)
         bounds = segment_bounds(request.segment, request.total_segments)
         start = _scan_start(source, request, bounds)
-        selection = Selection(source, request, filters, projection, binding)
+        selection = Selection(source, request, filters, projection, binding.values)
         return selection.answer(selection.reader.page(source.entries(bounds, start)))
 
 
@@ -162,8 +162,13 @@ def _source(engine: Engine, request: Query | Scan, binding: Binding) -> Source:
     """The table or index that a request reads, which must support the request."""
     table = open_table(engine, request.table_name)
     binding.check_keys(table)
-    index = None if request.index_name is None else _index(table, request.index_name)
-    if index is not None and index.kind == "global" and request.consistent_read:
+    return source_of(engine, table, request.index_name, consistent=bool(request.consistent_read))
+
+
+def source_of(engine: Engine, table: Table, index_name: str | None, *, consistent: bool) -> Source:
+    """A table, or one of its indexes, that can be read in this way."""
+    index = None if index_name is None else _index(table, index_name)
+    if index is not None and index.kind == "global" and consistent:
         raise ValidationException("Consistent reads are not supported on global secondary indexes")
     return Source(engine, table, index)
 
@@ -183,7 +188,7 @@ def _query_start(
 ) -> bytes:
     if len(requested) != len(source.key_names):
         raise ValidationException("Exclusive Start Key must have same size as table's key schema")
-    key = _position(source, requested)
+    key = start_position(source, requested)
     if not key.startswith(source.keyspace.prefix(wanted.partition)):
         raise ValidationException(
             "The provided starting key is outside query boundaries based on provided conditions"
@@ -199,7 +204,7 @@ def _scan_start(source: Source, request: Scan, bounds: Bounds) -> bytes | None:
     requested: dict[str, Any] | None = request.exclusive_start_key
     if requested is None:
         return None
-    key = _position(source, requested)
+    key = start_position(source, requested)
     if not _within(key, bounds):
         raise ValidationException(
             f"{_INVALID_START}: Invalid ExclusiveStartKey. Please use "
@@ -214,7 +219,7 @@ def _within(key: bytes, bounds: Bounds) -> bool:
     return low <= key and (high is None or key < high)
 
 
-def _position(source: Source, requested: dict[str, Any]) -> bytes:
+def start_position(source: Source, requested: dict[str, Any]) -> bytes:
     """The physical key that an `ExclusiveStartKey` names."""
     start, _ = canonical_item(requested)
     table = source.table.keyspace
@@ -265,7 +270,7 @@ class Selection:
         request: Query | Scan,
         filters: Condition | None,
         projection: Projection | None,
-        binding: Binding,
+        values: Values,
     ) -> None:
         self.source = source
         self.request = request
@@ -276,7 +281,7 @@ class Selection:
         self.reader = Reader(
             limit=request.limit,
             expand=self._expander(projection),
-            matches=bound(filters, binding.values),
+            matches=bound(filters, values),
             project=None if projection is None else projection.project,
             counting=request.select == "COUNT",
         )
@@ -290,12 +295,26 @@ class Selection:
         answer["ScannedCount"] = page.scanned
         if page.last is not None:
             answer["LastEvaluatedKey"] = self.source.last_key(page.last)
+        self.charge(page)
+        self.report(answer)
+        return answer
+
+    def charge(self, page: Page) -> None:
+        """Charge the reads of a page, if the request asks for its consumption."""
+        if self.meter is None:
+            return
+        consistent = bool(self.request.consistent_read)
+        self.meter.read(page.size, consistent=consistent, index=self.source.index)
+        for size in self._fetched:
+            self.meter.read(size, consistent=consistent)
+        self._fetched.clear()
+
+    def report(self, answer: dict[str, Any]) -> None:
+        """Add the consumed capacity, if requested."""
         if self.meter is not None:
-            self._charge(self.meter, page)
             answer["ConsumedCapacity"] = self.meter.report(
                 str(self.request.return_consumed_capacity)
             )
-        return answer
 
     def _expander(self, projection: Projection | None) -> Callable[[bytes], bytes] | None:
         """For a local index that lacks requested attributes: a function that reads the table's item."""
@@ -311,12 +330,6 @@ class Selection:
         whole = self.source.whole_item(record)
         self._fetched.append(size_of(whole))
         return whole
-
-    def _charge(self, meter: Meter, page: Page) -> None:
-        consistent = bool(self.request.consistent_read)
-        meter.read(page.size, consistent=consistent, index=self.source.index)
-        for size in self._fetched:
-            meter.read(size, consistent=consistent)
 
 
 def _check_projected(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
 
@@ -16,6 +16,7 @@ from isotone.engine.table_indexes import Table
 from isotone.errors import (
     ApiError,
     ConditionalCheckFailedException,
+    DuplicateItemException,
     IdempotentParameterMismatchException,
     TransactionCanceledException,
     ValidationException,
@@ -167,8 +168,10 @@ _check_update: Final = checker(
 _NO_REASON: Final[Reason] = {"Code": "None"}
 _CODES: Final[dict[type[ApiError], str]] = {
     ConditionalCheckFailedException: "ConditionalCheckFailed",
+    DuplicateItemException: "DuplicateItem",
     ValidationException: "ValidationError",
 }
+_REASONS: Final = tuple(_CODES)
 
 
 def _reason_of(error: ApiError) -> Reason:
@@ -191,7 +194,7 @@ def _each_or_cancel(attempts: Iterable[Callable[[], Any]]) -> list[Any]:
     for attempt in attempts:
         try:
             results.append(attempt())
-        except (ConditionalCheckFailedException, ValidationException) as error:
+        except _REASONS as error:
             reasons[len(results)] = _reason_of(error)
             results.append(None)
     if reasons:
@@ -212,29 +215,46 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer:
     projections = [None if get.projection_expression is None else _projection(get) for get in gets]
     for get in gets:
         canonical_item(get.key)  # a malformed value is an error of the request, not a reason
-    meters = transaction_meters(
-        (get.table_name for get in gets), request.return_consumed_capacity, "Read"
-    )
+    readings = [
+        Reading(get.table_name, partial(_physical_key, get.key), projection)
+        for get, projection in zip(gets, projections, strict=True)
+    ]
+    return read_together(engine, readings, request.return_consumed_capacity)
+
+
+def _physical_key(key: dict[str, Any], table: Table) -> bytes:
+    return requested_key(table.keyspace, key)[0]
+
+
+class Reading(NamedTuple):
+    """A read of one item: its table, a function that finds its key in the table, and what to return of it."""
+
+    table_name: str
+    locate: Callable[[Table], bytes]
+    projection: Projection | None
+
+
+def read_together(engine: Engine, readings: Sequence[Reading], mode: str | None) -> Answer:
+    """Read items as they are at one moment. A key that does not fit its table cancels the transaction."""
+    meters = transaction_meters((reading.table_name for reading in readings), mode, "Read")
     responses: list[dict[str, Any]] = []
     total = 0
     with engine.reading:
-        for get, projection, (tree, key) in zip(
-            gets, projections, _keys(engine, gets), strict=True
-        ):
+        for reading, (tree, key) in zip(readings, _keys(engine, readings), strict=True):
             record = engine.store.get(tree, key)
             size = size_of(record)
             total += size
             if meters:
-                meters[get.table_name].read(size, consistent=True)
+                meters[reading.table_name].read(size, consistent=True)
             responses.append(
-                {} if record is None else {"Item": item_in_response(record, projection)}
+                {} if record is None else {"Item": item_in_response(record, reading.projection)}
             )
     if total > limits.TRANSACTION_SIZE:
         raise ValidationException(
             "Transaction can not exceed 4 MB: the aggregate size of the items in the transaction is too large"
         )
     answer: dict[str, Any] = {"Responses": responses}
-    add_capacity(answer, request.return_consumed_capacity, meters.values())
+    add_capacity(answer, mode, meters.values())
     return answer
 
 
@@ -245,14 +265,14 @@ def _projection(get: Get) -> Projection | None:
     return projection
 
 
-def _keys(engine: Engine, gets: list[Get]) -> list[tuple[str, bytes]]:
-    """The tree and key of each item; a key that does not fit its table cancels the transaction."""
+def _keys(engine: Engine, readings: Sequence[Reading]) -> list[tuple[str, bytes]]:
+    """The tree and key of each item."""
 
-    def locate(get: Get) -> tuple[str, bytes]:
-        table = open_table(engine, get.table_name)
-        return table.tree, requested_key(table.keyspace, get.key)[0]
+    def locate(reading: Reading) -> tuple[str, bytes]:
+        table = open_table(engine, reading.table_name)
+        return table.tree, reading.locate(table)
 
-    keys: list[tuple[str, bytes]] = _each_or_cancel([partial(locate, get) for get in gets])
+    keys: list[tuple[str, bytes]] = _each_or_cancel([partial(locate, one) for one in readings])
     if len(set(keys)) < len(keys):
         raise ValidationException(_ONE_ITEM)
     return keys
@@ -267,18 +287,15 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     entries = [_checked_entry(item) for item in request.transact_items]
     prepared = [_prepare(entry) for entry in entries]
     tables = [entry.table_name for entry in entries]
-    token = request.client_request_token
-    # With the same token, the writes must be the same; what the response reports may differ.
-    digest = b"" if token is None else repr(request.transact_items).encode()
     with engine.writing:
-        if token is not None and _is_repeated(engine, token, digest):
-            meters = transaction_meters(tables, request.return_consumed_capacity, "Read")
-            changes = _reread(engine, entries, prepared, meters)
-        else:
-            meters = transaction_meters(tables, request.return_consumed_capacity, "Write")
-            changes = _write(engine, entries, prepared, meters)
-            if token is not None:
-                transaction_tokens.remember(engine, token, digest)
+        meters, changes = write_together(
+            engine,
+            tables,
+            prepared,
+            mode=request.return_consumed_capacity,
+            token=request.client_request_token,
+            writes=request.transact_items,
+        )
         answer: dict[str, Any] = {}
         add_capacity(answer, request.return_consumed_capacity, meters.values())
         if request.return_item_collection_metrics == "SIZE":
@@ -290,6 +307,31 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
                 ),
             )
         return answer
+
+
+def write_together(
+    engine: Engine,
+    tables: Sequence[str],
+    prepared: Sequence[MakeChange],
+    *,
+    mode: str | None,
+    token: str | None,
+    writes: Sequence[Structure],
+) -> tuple[dict[str, Meter], list[Change]]:
+    """Execute the writes of a transaction, or only charge for them if its token was used for the same before.
+
+    Each write is a function from its table to its change. The caller holds the engine's transaction.
+    """
+    # With the same token, the writes must be the same; what the response reports may differ.
+    digest = b"" if token is None else repr(writes).encode()
+    if token is not None and _is_repeated(engine, token, digest):
+        meters = transaction_meters(tables, mode, "Read")
+        return meters, _reread(engine, tables, prepared, meters)
+    meters = transaction_meters(tables, mode, "Write")
+    changes = _write(engine, tables, prepared, meters)
+    if token is not None:
+        transaction_tokens.remember(engine, token, digest)
+    return meters, changes
 
 
 def _is_repeated(engine: Engine, token: str, digest: bytes) -> bool:
@@ -343,9 +385,9 @@ def _prepare(entry: Entry) -> MakeChange:
             return lambda table: check_change(table, key, matches, on_failure)
 
 
-def _changes(engine: Engine, entries: list[Entry], prepared: list[MakeChange]) -> list[Change]:
-    """Every entry as a change of an item; an entry that does not fit its table cancels the transaction."""
-    tables = [open_table(engine, entry.table_name) for entry in entries]
+def _changes(engine: Engine, names: Sequence[str], prepared: Sequence[MakeChange]) -> list[Change]:
+    """Every write as a change of an item; one that does not fit its table cancels the transaction."""
+    tables = [open_table(engine, name) for name in names]
     changes: list[Change] = _each_or_cancel(
         [partial(make, table) for make, table in zip(prepared, tables, strict=True)]
     )
@@ -356,20 +398,20 @@ def _changes(engine: Engine, entries: list[Entry], prepared: list[MakeChange]) -
 
 def _write(
     engine: Engine,
-    entries: list[Entry],
-    prepared: list[MakeChange],
+    names: Sequence[str],
+    prepared: Sequence[MakeChange],
     meters: Mapping[str, Meter],
 ) -> list[Change]:
     """Test all conditions, then write."""
-    changes = _changes(engine, entries, prepared)
+    changes = _changes(engine, names, prepared)
     old = [change.read(engine) for change in changes]
     new: list[Sized | None] = _each_or_cancel(
         [partial(change.new_item, stored) for change, stored in zip(changes, old, strict=True)]
     )
     if sum(sized[1] for sized in new if sized is not None) > limits.TRANSACTION_SIZE:
         raise ValidationException("Collection size exceeds 4 MB limit for a transaction")
-    for entry, change, stored, sized in zip(entries, changes, old, new, strict=True):
-        meter = meters.get(entry.table_name)
+    for name, change, stored, sized in zip(names, changes, old, new, strict=True):
+        meter = meters.get(name)
         if not change.only_checks:
             change.write(engine, stored, sized, meter)
         elif meter is not None:
@@ -379,14 +421,14 @@ def _write(
 
 def _reread(
     engine: Engine,
-    entries: list[Entry],
-    prepared: list[MakeChange],
+    names: Sequence[str],
+    prepared: Sequence[MakeChange],
     meters: Mapping[str, Meter],
 ) -> list[Change]:
     """Charge a request that was already executed: its items are read, not written."""
-    changes = _changes(engine, entries, prepared)
-    for entry, change in zip(entries, changes, strict=True):
+    changes = _changes(engine, names, prepared)
+    for name, change in zip(names, changes, strict=True):
         if meters:
             record = engine.store.get(change.table.tree, change.key)
-            meters[entry.table_name].read(size_of(record), consistent=True)
+            meters[name].read(size_of(record), consistent=True)
     return changes

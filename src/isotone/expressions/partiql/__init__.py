@@ -25,6 +25,7 @@ from isotone.expressions.partiql.statements import (
     Insert,
     Select,
     Update,
+    Where,
     parse_statement,
 )
 
@@ -38,6 +39,7 @@ __all__ = [
     "KeyTwice",
     "Select",
     "Update",
+    "Where",
     "beyond_key",
     "key_of",
     "parse_statement",

@@ -107,7 +107,6 @@ RETURNING_IN_DELETE: Final = (
     "Invalid returning clause: RETURNING {returning} *. "
     "Only RETURNING ALL OLD * is allowed in DELETE statements."
 )
-DUPLICATE_ITEM: Final = "Duplicate primary key exists in table"
 
 # Pages
 INVALID_TOKEN: Final = "Invalid NextToken"

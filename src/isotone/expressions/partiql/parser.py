@@ -66,20 +66,10 @@ _NEGATABLE: Final = frozenset({"IN", "BETWEEN", "LIKE"})
 _WORDS: Final = frozenset({"TRUE", "FALSE", "NULL", "MISSING"})
 # Keywords that are functions when a parenthesis follows, and those that are constructs of their own.
 _FUNCTIONS: Final = frozenset(
-    [
-        "BIT_LENGTH",
-        "CHARACTER_LENGTH",
-        "CHAR_LENGTH",
-        "COALESCE",
-        "DATE_ADD",
-        "DATE_DIFF",
-        "EXISTS",
-        "LOWER",
-        "NULLIF",
-        "OCTET_LENGTH",
-        "SIZE",
-        "UPPER",
-    ]
+    {
+        *("BIT_LENGTH", "CHARACTER_LENGTH", "CHAR_LENGTH", "OCTET_LENGTH", "COALESCE", "NULLIF"),
+        *("DATE_ADD", "DATE_DIFF", "EXISTS", "LOWER", "SIZE", "UPPER"),
+    }
 )
 _CONSTRUCTS: Final = frozenset(
     ["AVG", "CASE", "CAST", "COUNT", "EXTRACT", "MAX", "MIN", "SUBSTRING", "SUM", "TRIM"]
@@ -87,32 +77,12 @@ _CONSTRUCTS: Final = frozenset(
 _AGGREGATES: Final = frozenset({"AVG", "COUNT", "MAX", "MIN", "SUM"})
 _JOINS: Final = frozenset({",", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS"})
 # The names of PartiQL's types, as the service prints them.
+_SAME_NAME: Final = """
+MISSING NULL BOOLEAN BLOB STRING NUMERIC STRUCT TUPLE LIST FLOAT REAL DECIMAL SMALLINT TIMESTAMP
+SYMBOL CLOB BAG SEXP DATE TIME
+"""
 _TYPES: Final = {
-    **{
-        word: word
-        for word in [
-            "MISSING",
-            "NULL",
-            "BOOLEAN",
-            "BLOB",
-            "STRING",
-            "NUMERIC",
-            "STRUCT",
-            "TUPLE",
-            "LIST",
-            "FLOAT",
-            "REAL",
-            "DECIMAL",
-            "SMALLINT",
-            "TIMESTAMP",
-            "SYMBOL",
-            "CLOB",
-            "BAG",
-            "SEXP",
-            "DATE",
-            "TIME",
-        ]
-    },
+    **{word: word for word in _SAME_NAME.split()},
     "BOOL": "BOOLEAN",
     "INT": "INTEGER",
     "INTEGER": "INTEGER",
@@ -313,6 +283,8 @@ class _Parser:
         start = self._token
         self._expect("INSERT", "INTO")
         target = self._primary()
+        if isinstance(target, CallSyntax):  # a list of columns, which PartiQL does not have
+            raise Malformed
         if not self._accept("VALUE"):
             # Rows of values, or a collection of items: PartiQL has both, DynamoDB neither.
             value = self._list(self._row)[0] if self._accept("VALUES") else self._expression()
@@ -450,7 +422,7 @@ class _Parser:
             if self._accept("."):
                 steps.append(self._star() or self._name())
             elif self._accept("["):
-                steps.append(self._star() or self._expression())
+                steps.append(self._expression())
                 self._expect("]")
             else:
                 break

@@ -94,11 +94,15 @@ def _column_name(path: Path) -> str:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Statement:
-    """What all statements have. `parameters` is how many there are."""
+    """What all statements have. `parameters` is how many there are.
+
+    `set_parameters` are those that must be sets, each with the message for another value.
+    """
 
     text: str
     table: str
     parameters: int
+    set_parameters: tuple[tuple[str, str], ...] = ()
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -110,6 +114,9 @@ class Statement:
         if len(parameters) != self.parameters:
             raise ValidationException(messages.PARAMETER_COUNT)
         values = {f":{position}": value for position, value in enumerate(parameters)}
+        for name, message in self.set_parameters:
+            if not is_set(values[name]):
+                raise ValidationException(message)
         for expression in self.expressions:
             expression.check(values)
         return values
@@ -148,18 +155,10 @@ class Update(Statement):
     update: CompiledUpdate
     where: Where | None
     returning: Returning | None
-    set_parameters: tuple[tuple[str, str], ...]
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
         return (self.update, *(() if self.where is None else (self.where.condition,)))
-
-    def bind(self, parameters: list[AttributeValue]) -> dict[str, AttributeValue]:
-        values = super().bind(parameters)
-        for name, message in self.set_parameters:
-            if not is_set(values[name]):
-                raise ValidationException(message)
-        return values
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

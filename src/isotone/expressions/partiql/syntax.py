@@ -84,7 +84,7 @@ class Struct(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Star(Syntax):
-    """`.*` or `[*]` in a path."""
+    """`.*` in a path."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,15 +189,20 @@ class Translation:
             name: self._value(value, f"{key}.{name}") for name, value in self.members(node, key)
         }
 
-    def members(self, node: Struct, key: str = "root") -> list[tuple[str, Expression]]:
-        """The names of a struct, and their values' syntax. Refuses names that are no strings, or come twice."""
+    def members(self, node: Struct, key: str = "") -> list[tuple[str, Expression]]:
+        """The names of a struct, and their values' syntax. Refuses names that are no strings, or come twice.
+
+        `key` is what messages call the struct; it is empty for the item of an INSERT.
+        """
         names: dict[str, Expression] = {}
         for name, value in node.members:
+            under = key or "root"
             if not isinstance(name, Text):
                 kind = _SYNTAX_NAMES.get(type(name), "Literal")
-                raise self.refusal(messages.TUPLE_KEY, name, type=kind, key=key)
+                raise self.refusal(messages.TUPLE_KEY, name, type=kind, key=under)
             if name.text in names:
-                raise self.refusal(messages.DUPLICATE_KEY, value, name=name.text, key=key)
+                place = node if key else name
+                raise self.refusal(messages.DUPLICATE_KEY, place, name=name.text, key=under)
             names[self._name(name.text)] = value
         return [*names.items()]
 
@@ -327,7 +332,7 @@ class Translation:
         target, value = call.arguments
         if not isinstance(target, Variable | PathSyntax) or self.path(target) != path:
             raise self.refusal(messages.SET_TARGET, function=function)
-        not_set = self.refusal(messages.SET_VALUE, value, function=function)
+        not_set = self.refusal(messages.SET_VALUE, target, function=function)
         if not isinstance(value, Bag | Parameter):
             raise not_set
         operand = self.constant(value)

@@ -1,0 +1,243 @@
+"""Reading by a PartiQL statement: SELECT as the GetItem, the queries or the scan that its condition asks for.
+
+A condition that fixes the whole key of the table, and nothing more, reads one item. One that fixes the partition key
+is a query of each item collection that it names, in the order of their partition keys. Any other is a scan.
+Conditions on the sort key narrow the range that is read, and the rest of the condition filters.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from itertools import product
+from typing import Any, Final
+
+import msgspec
+
+from isotone import limits
+from isotone.engine.engine import Engine
+from isotone.engine.layout import Bounds, Keyspace, item_of, size_of
+from isotone.engine.pages import Source
+from isotone.engine.table_indexes import Table
+from isotone.errors import ValidationException
+from isotone.expressions import KeyRange, check_scalar_keys
+from isotone.expressions.partiql import (
+    KeyPlan,
+    Select,
+    key_of,
+    messages,
+    plan,
+    value_of,
+)
+from isotone.operations.capacity import meter_for
+from isotone.operations.item_validation import check_key_condition, requested_key
+from isotone.operations.items import item_in_response
+from isotone.operations.query_and_scan import Query, Selection, source_of, start_position
+from isotone.values.attribute_validation import AttributeValue, Item
+from isotone.values.types import SORT_KEYS
+
+Values = Mapping[str, AttributeValue]
+
+_EVERYTHING: Final[Bounds] = (b"", None)
+
+
+class Position(msgspec.Struct, frozen=True):
+    """Where a page ended: in which of the ranges, after which key. `statement` is a digest of what was read."""
+
+    range: int
+    key: Item | None
+    statement: str
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(Position).decode
+
+
+def select_page(
+    table: Table,
+    engine: Engine,
+    select: Select,
+    values: Values,
+    request: Query,
+    next_token: str | None,
+) -> dict[str, Any]:
+    """The answer to a SELECT: one item, or one page. `request` has the limit and what else a read can ask for.
+
+    The caller holds the engine's lock.
+    """
+    source = source_of(engine, table, select.index, consistent=bool(request.consistent_read))
+    keyspace = source.keyspace
+    _check_paths(table, select)
+    key_plan = plan(select.where, keyspace.partition_names, keyspace.sort_names)
+    _check_order(select, keyspace, key_plan)
+    key = single_key(table, select, values)
+    if key is not None and next_token is None:
+        return _get(engine, table, select, key, request)
+    ranges = _ranges(keyspace, select, key_plan, values)
+    position = _position(next_token, select, values, len(ranges))
+    return _read(source, select, key_plan, values, request, ranges, position)
+
+
+def single_key(table: Table, select: Select, values: Values) -> Item | None:
+    """The key of the only item that a SELECT of a table can find, if its condition fixes that and nothing else."""
+    keyspace = table.keyspace
+    key_plan = plan(select.where, keyspace.partition_names, keyspace.sort_names)
+    if select.index is not None or key_plan.rest is not None or key_plan.is_scan:
+        return None
+    return key_of(key_plan, keyspace.names, values)
+
+
+def located(table: Table, key: Item) -> bytes:
+    """The physical key of an item, for a key whose values may not fit the table."""
+    check_key_types(table.keyspace, key)
+    return requested_key(table.keyspace, key)[0]
+
+
+def check_key_types(keyspace: Keyspace, key: Mapping[str, AttributeValue]) -> None:
+    """Refuse a value of a key attribute that has another type than the schema says."""
+    for part in keyspace.schema.parts:
+        value = key.get(part.name)
+        if value is not None and part.type not in value:
+            raise ValidationException(messages.KEY_TYPE.format(name=part.name))
+
+
+def _check_paths(table: Table, select: Select) -> None:
+    """Refuse paths into key attributes."""
+    expressions = [*select.expressions, *([] if select.columns is None else [select.columns])]
+    if not any(expression.nested_attributes for expression in expressions):
+        return
+    check_scalar_keys(expressions, table.schema.keys.names)
+    for index in table.secondary:
+        check_scalar_keys(expressions, index.schema.keys.names, "IndexKey")
+
+
+def _check_order(select: Select, keyspace: Keyspace, key_plan: KeyPlan) -> None:
+    for name, _ in select.order:
+        if name not in keyspace.names:
+            raise ValidationException(messages.ORDER_NOT_KEY.format(name=name))
+    if select.order and not key_plan.mentions_partition and key_plan.is_scan:
+        raise ValidationException(messages.ORDER_WITHOUT_KEY)
+
+
+def _get(engine: Engine, table: Table, select: Select, key: Item, request: Query) -> dict[str, Any]:
+    record = engine.store.get(table.tree, located(table, key))
+    items: list[Any] = []
+    if record is not None:
+        columns = select.columns
+        whole = item_in_response(record, None)
+        items = [whole if columns is None else columns.project(item_of(record))]
+    answer: dict[str, Any] = {"Items": items}
+    if (meter := meter_for(request)) is not None:
+        meter.read(size_of(record), consistent=bool(request.consistent_read))
+        answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
+    return answer
+
+
+# Ranges
+
+
+def _ranges(keyspace: Keyspace, select: Select, key_plan: KeyPlan, values: Values) -> list[Bounds]:
+    """The ranges of keys to read, in order."""
+    if key_plan.is_scan:
+        return [_EVERYTHING]
+    known = [[value_of(term, values) for term in terms] for terms in key_plan.partition]
+    for name, possible in zip(keyspace.partition_names, known, strict=True):
+        for value in possible:
+            check_key_types(keyspace, {name: value})
+    for term in (*key_plan.equal, *key_plan.ranges):
+        for value in term.values(values):
+            check_key_types(keyspace, {term.attribute: value})
+    partitions = list(dict.fromkeys(map(_sort_key, product(*known))))
+    if len(partitions) > limits.STATEMENT_COLLECTIONS:
+        raise ValidationException(messages.TOO_MANY_READS)
+    by_key = {_sort_key(each): each for each in product(*known)}
+    order = sorted(by_key, reverse=_descends(select, keyspace.partition_names))
+    return [_range(keyspace, by_key[each], key_plan, values) for each in order]
+
+
+def _sort_key(partition: Sequence[AttributeValue]) -> tuple[Any, ...]:
+    return tuple(SORT_KEYS[code](content) for ((code, content),) in map(dict.items, partition))
+
+
+def _range(
+    keyspace: Keyspace, partition: tuple[AttributeValue, ...], key_plan: KeyPlan, values: Values
+) -> Bounds:
+    """The part of an item collection that satisfies all conditions on the sort key."""
+    equal = tuple(term.values(values)[0] for term in key_plan.equal)
+    wanted = [KeyRange(partition, equal)]
+    wanted += [
+        KeyRange(partition, equal, term.operator, term.values(values)) for term in key_plan.ranges
+    ]
+    for each in wanted:
+        check_key_condition(keyspace, each)
+    bounds = [keyspace.bounds(each) for each in wanted]
+    ends = [high for _, high in bounds if high is not None]
+    return max(low for low, _ in bounds), min(ends, default=None)
+
+
+def _descends(select: Select, names: Sequence[str]) -> bool:
+    """Whether ORDER BY asks for the reverse order of these key attributes."""
+    return next((descends for name, descends in select.order if name in names), False)
+
+
+# Pages
+
+
+def _read(
+    source: Source,
+    select: Select,
+    key_plan: KeyPlan,
+    values: Values,
+    request: Query,
+    ranges: list[Bounds],
+    position: Position,
+) -> dict[str, Any]:
+    """One page of the ranges, from a position on."""
+    selection = Selection(source, request, key_plan.rest, select.columns, values)
+    reverse = _descends(select, source.keyspace.sort_names)
+    start = None if position.key is None else start_position(source, position.key)
+    left = request.limit
+    if len(ranges) > 1:
+        left = min(left or limits.STATEMENT_COLLECTIONS_PAGE, limits.STATEMENT_COLLECTIONS_PAGE)
+    answer: dict[str, Any] = {"Items": []}
+    size = 0
+    for number in range(position.range, len(ranges)):
+        reader = msgspec.structs.replace(selection.reader, limit=left)
+        # No variable refers to the entries, so their cursor is closed before the lock is released.
+        page = reader.page(source.entries(ranges[number], start, reverse=reverse))
+        selection.charge(page)
+        answer["Items"] += page.items
+        start = None
+        size += page.size
+        left = None if left is None else left - page.scanned
+        if page.last is not None:
+            last = source.last_key(page.last)
+            answer["LastEvaluatedKey"] = last
+            answer["NextToken"] = _token(Position(number, last, position.statement))
+            break
+        if size > limits.QUERY_PAGE and number + 1 < len(ranges):
+            answer["NextToken"] = _token(Position(number + 1, None, position.statement))
+            break
+    selection.report(answer)
+    return answer
+
+
+def _token(position: Position) -> str:
+    return b2a_base64(_encode(position), newline=False).decode()
+
+
+def _position(token: str | None, select: Select, values: Values, ranges: int) -> Position:
+    """The position in a NextToken, which belongs to one statement and its parameters."""
+    digest = sha256(_encode([select.text, list(values.values())])).hexdigest()[:32]
+    if token is None:
+        return Position(0, None, digest)
+    try:
+        position = _decode(a2b_base64(token, strict_mode=True))
+    except (msgspec.MsgspecError, ValueError):
+        raise ValidationException(messages.INVALID_TOKEN) from None
+    if position.statement != digest:
+        raise ValidationException(messages.OTHER_TOKEN)
+    if not 0 <= position.range < ranges:
+        raise ValidationException(messages.INVALID_TOKEN)
+    return position

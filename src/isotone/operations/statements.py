@@ -1,0 +1,365 @@
+"""The actions that take PartiQL statements: ExecuteStatement, BatchExecuteStatement and ExecuteTransaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+from isotone import limits
+from isotone.engine.engine import Engine
+from isotone.engine.layout import size_of
+from isotone.engine.table_indexes import Table
+from isotone.errors import (
+    ApiError,
+    ConditionalCheckFailedException,
+    DuplicateItemException,
+    ResourceNotFoundException,
+    ValidationException,
+)
+from isotone.expressions.partiql import (
+    AnyStatement,
+    Delete,
+    Exists,
+    Insert,
+    Select,
+    Update,
+    messages,
+    parse_statement,
+)
+from isotone.operations import transactions
+from isotone.operations.action import Answer, action
+from isotone.operations.capacity import Meter, add_capacity, meter_for
+from isotone.operations.item_writes import Change, execute
+from isotone.operations.items import item_in_response, returned
+from isotone.operations.query_and_scan import Query
+from isotone.operations.request_members import (
+    AttributeValue,
+    Flag,
+    PositiveInteger,
+    ReturnConsumedCapacity,
+    ReturnValuesOnConditionCheckFailure,
+    Structure,
+)
+from isotone.operations.statement_reads import Values, located, select_page, single_key
+from isotone.operations.statement_writes import RETURN_VALUES, Write, change_of, is_check
+from isotone.operations.table_lookup import open_table
+from isotone.values.attribute_validation import canonical_value
+
+StatementText = Annotated[str, Meta(min_length=1, max_length=limits.STATEMENT_SIZE)]
+Parameters = Annotated[list[AttributeValue], Meta(min_length=1)]
+NextToken = Annotated[str, Meta(min_length=1, max_length=limits.NEXT_TOKEN_SIZE)]
+
+
+class ExecuteStatement(Structure, frozen=True):
+    """Run one statement."""
+
+    statement: StatementText
+    parameters: Parameters | None = None
+    consistent_read: Flag | None = None
+    next_token: NextToken | None = None
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    limit: PositiveInteger | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class BatchStatementRequest(Structure, frozen=True):
+    """One statement of a batch."""
+
+    statement: StatementText
+    parameters: Parameters | None = None
+    consistent_read: Flag | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class BatchExecuteStatement(Structure, frozen=True):
+    """Run statements that are independent of each other: all read one item, or all write one."""
+
+    statements: Annotated[
+        list[BatchStatementRequest], Meta(min_length=1, max_length=limits.BATCH_STATEMENTS)
+    ]
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+
+
+class ParameterizedStatement(Structure, frozen=True):
+    """One statement of a transaction."""
+
+    statement: StatementText
+    parameters: Parameters | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class ExecuteTransaction(Structure, frozen=True):
+    """Run statements together, or none of them: all read, or all write or check."""
+
+    transact_statements: Annotated[
+        list[ParameterizedStatement], Meta(min_length=1, max_length=limits.TRANSACTION_ITEMS)
+    ]
+    client_request_token: transactions.ClientRequestToken | None = None
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+
+
+Requested = ExecuteStatement | BatchStatementRequest | ParameterizedStatement
+
+
+def _parameters(request: Requested) -> list[AttributeValue]:
+    """The parameters in normal form. A malformed value is an error of the request, not of one statement."""
+    return [canonical_value(value)[0] for value in request.parameters or ()]
+
+
+def _bound(request: Requested) -> tuple[AnyStatement, Values]:
+    """The statement of a request, and the values of its parameters."""
+    statement = parse_statement(request.statement)
+    return statement, statement.bind(_parameters(request))
+
+
+# ExecuteStatement
+
+
+@action("ExecuteStatement", grouped=True)
+def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer:
+    """Run one statement: read a page, or write one item."""
+    statement, values = _bound(request)
+    match statement:
+        case Exists():
+            raise ValidationException(messages.EXISTS_ALONE)
+        case Select():
+            reading = Query(
+                statement.table,
+                limit=request.limit,
+                consistent_read=request.consistent_read,
+                return_consumed_capacity=request.return_consumed_capacity,
+            )
+            with engine.reading:
+                table = open_table(engine, statement.table)
+                return select_page(table, engine, statement, values, reading, request.next_token)
+        case Insert() | Update() | Delete():
+            on_failure = request.return_values_on_condition_check_failure
+            with engine.writing:
+                change = change_of(
+                    open_table(engine, statement.table), statement, values, on_failure
+                )
+                meter = _meter(statement, request.return_consumed_capacity)
+                item = _written(engine, statement, change, meter)
+            answer: dict[str, Any] = {"Items": [] if item is None else [item]}
+            if meter is not None:
+                answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
+            return answer
+
+
+def _meter(statement: AnyStatement, mode: str | None) -> Meter | None:
+    return meter_for(Query(statement.table, return_consumed_capacity=mode))  # type: ignore[arg-type] # one of the modes
+
+
+def _written(engine: Engine, statement: Write, change: Change, meter: Meter | None) -> Any:
+    """Execute a write; returns what RETURNING asks for, or None."""
+    outcome = execute(engine, change, meter)
+    if isinstance(statement, Insert) or statement.returning is None:
+        return None
+    update = statement.update if isinstance(statement, Update) else None
+    return returned(RETURN_VALUES[statement.returning], update, outcome) or None
+
+
+# BatchExecuteStatement
+
+_ERROR_CODES: Final[dict[type[ApiError], str]] = {
+    ConditionalCheckFailedException: "ConditionalCheckFailed",
+    DuplicateItemException: "DuplicateItem",
+    ResourceNotFoundException: "ResourceNotFound",
+    ValidationException: "ValidationError",
+}
+_REFUSED: Final = tuple(_ERROR_CODES)
+
+
+class _Entry:
+    """One statement of a batch: what it is, where its item is, and its answer or error."""
+
+    def __init__(self, request: BatchStatementRequest) -> None:
+        self.request = request
+        self.statement: Select | Write | None = None
+        self.values: Values = {}
+        self.table: Table | None = None
+        self.key: bytes = b""
+        self.change: Change | None = None
+        self.answer: dict[str, Any] = {}
+
+    def parse(self) -> None:
+        """Parse the statement."""
+        statement, self.values = _bound(self.request)
+        if isinstance(statement, Exists):
+            raise ValidationException(messages.EXISTS_ALONE)
+        self.statement = statement
+
+    def locate(self, engine: Engine) -> None:
+        """Find the item that the statement is about."""
+        assert self.statement is not None
+        self.table = open_table(engine, self.statement.table)
+        if isinstance(self.statement, Select):
+            key = single_key(self.table, self.statement, self.values)
+            if key is None:
+                raise ValidationException(messages.ONE_ITEM_READ)
+            self.key = located(self.table, key)
+        else:
+            on_failure = self.request.return_values_on_condition_check_failure
+            self.change = change_of(self.table, self.statement, self.values, on_failure)
+            self.key = self.change.key
+
+    def run(self, engine: Engine, meters: dict[str, Meter]) -> None:
+        """Read or write the item."""
+        assert self.statement is not None
+        assert self.table is not None
+        name = self.statement.table
+        self.answer["TableName"] = name
+        meter = meters.setdefault(name, Meter(name))
+        if isinstance(self.statement, Select):
+            record = engine.store.get(self.table.tree, self.key)
+            meter.read(size_of(record), consistent=bool(self.request.consistent_read))
+            item = None if record is None else item_in_response(record, self.statement.projection)
+        else:
+            assert self.change is not None
+            item = _written(engine, self.statement, self.change, meter)
+        if item is not None:
+            self.answer["Item"] = item
+
+    def attempt(self, step: Callable[[], None]) -> None:
+        """Take a step, unless one before it failed. An error becomes the answer."""
+        if "Error" in self.answer:
+            return
+        try:
+            step()
+        except _REFUSED as error:
+            self._fail(error)
+
+    def _fail(self, error: ApiError) -> None:
+        self.answer["Error"] = {
+            "Code": _ERROR_CODES[type(error)],
+            "Message": error.message,
+            **error.members,
+        }
+
+    @property
+    def reads(self) -> bool:
+        return isinstance(self.statement, Select)
+
+
+@action("BatchExecuteStatement", grouped=True)
+def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> Answer:
+    """Run up to 25 statements, each of which succeeds or fails by itself."""
+    for statement in request.statements:
+        _parameters(statement)
+    entries = [_Entry(statement) for statement in request.statements]
+    for entry in entries:
+        entry.attempt(entry.parse)
+    if len({entry.reads for entry in entries if entry.statement is not None}) > 1:
+        raise ValidationException(messages.READ_AND_WRITE)
+    meters: dict[str, Meter] = {}
+    with engine.reading if all(entry.reads for entry in entries) else engine.writing:
+        for entry in entries:
+            entry.attempt(partial(entry.locate, engine))
+        _refuse_duplicates(entries)
+        for entry in entries:
+            entry.attempt(partial(entry.run, engine, meters))
+    answer: dict[str, Any] = {"Responses": [entry.answer for entry in entries]}
+    add_capacity(answer, request.return_consumed_capacity, meters.values())
+    return answer
+
+
+def _refuse_duplicates(entries: Sequence[_Entry]) -> None:
+    found = [(entry.table.name, entry.key) for entry in entries if entry.table and entry.key]
+    if len(set(found)) < len(found):
+        raise ValidationException("Provided list of item keys contains duplicates")
+
+
+# ExecuteTransaction
+
+
+@action("ExecuteTransaction", grouped=True)
+def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer:
+    """Run up to 100 statements, all of them or none."""
+    for statement in request.transact_statements:
+        _parameters(statement)
+    entries = [
+        _transactional(place, statement)
+        for place, statement in enumerate(request.transact_statements)
+    ]
+    reads = [isinstance(statement, Select) for statement, _ in entries]
+    if any(reads) and not all(reads):
+        raise ValidationException(messages.READ_AND_WRITE_TRANSACTION)
+    if all(reads):
+        return _read_together(engine, request, entries)
+    tables = [statement.table for statement, _ in entries]
+    with engine.writing:
+        _check_tables(engine, request, entries)
+        prepared = [
+            partial(
+                _change,
+                statement=statement,
+                values=values,
+                on_failure=entry.return_values_on_condition_check_failure,
+            )
+            for entry, (statement, values) in zip(request.transact_statements, entries, strict=True)
+        ]
+        meters, _ = transactions.write_together(
+            engine,
+            tables,
+            prepared,
+            mode=request.return_consumed_capacity,
+            token=request.client_request_token,
+            writes=request.transact_statements,
+        )
+    answer: dict[str, Any] = {"Responses": []}
+    add_capacity(answer, request.return_consumed_capacity, meters.values())
+    return answer
+
+
+def _change(table: Table, *, statement: Any, values: Values, on_failure: str | None) -> Change:
+    return change_of(table, statement, values, on_failure)
+
+
+def _transactional(place: int, request: ParameterizedStatement) -> tuple[AnyStatement, Values]:
+    """A statement of a transaction; an error in it says which one it is."""
+    try:
+        statement, values = _bound(request)
+        if isinstance(statement, Update | Delete) and statement.returning is not None:
+            raise ValidationException(messages.TRANSACTION_RETURNING)
+        if isinstance(statement, Select) and statement.index is not None:
+            raise ValidationException(messages.TRANSACTION_INDEX)
+    except ValidationException as error:
+        if error.message.startswith(("Statement wasn't well formed", "Unsupported operation")):
+            raise
+        raise _in_transaction(place, error.message) from None
+    return statement, values
+
+
+def _in_transaction(place: int, message: str) -> ValidationException:
+    return ValidationException(messages.IN_TRANSACTION.format(place=place, message=message))
+
+
+def _check_tables(
+    engine: Engine, request: ExecuteTransaction, entries: Sequence[tuple[AnyStatement, Values]]
+) -> None:
+    """Refuse an EXISTS that is not about one item and something more."""
+    for place, (statement, values) in enumerate(entries):
+        table = open_table(engine, statement.table)
+        if isinstance(statement, Exists) and not is_check(table, statement, values):
+            raise _in_transaction(place, messages.TRANSACTION_EXISTS)
+
+
+def _read_together(
+    engine: Engine,
+    request: ExecuteTransaction,
+    entries: Sequence[tuple[AnyStatement, Values]],
+) -> Answer:
+    """Read one item for each SELECT, all at one moment."""
+    with engine.reading:
+        readings = []
+        for place, (statement, values) in enumerate(entries):
+            assert isinstance(statement, Select)
+            key = single_key(open_table(engine, statement.table), statement, values)
+            if key is None:
+                raise _in_transaction(place, messages.TRANSACTION_KEY)
+            locate = partial(located, key=key)
+            readings.append(transactions.Reading(statement.table, locate, statement.projection))
+        return transactions.read_together(engine, readings, request.return_consumed_capacity)

@@ -1,0 +1,615 @@
+"""PartiQL: what each statement reads and writes, what it costs, and how several of them go together."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from tests.operations.conftest import Asker
+
+S = dict[str, Any]
+
+
+@pytest.fixture
+def music(ask: Asker) -> Asker:
+    """A table of songs: artist `a`, number `s`; indexed by genre `g` and length `h`, and locally by `h`."""
+    ask.table(
+        "Music",
+        "a s:N",
+        types={"g": "S", "h": "N"},
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "by_genre",
+                "KeySchema": [
+                    {"AttributeName": "g", "KeyType": "HASH"},
+                    {"AttributeName": "h", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+        LocalSecondaryIndexes=[
+            {
+                "IndexName": "by_length",
+                "KeySchema": [
+                    {"AttributeName": "a", "KeyType": "HASH"},
+                    {"AttributeName": "h", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ],
+    )
+    for artist in "xyz":
+        for number in range(4):
+            ask(
+                "PutItem",
+                TableName="Music",
+                Item={
+                    "a": {"S": artist},
+                    "s": {"N": str(number)},
+                    "g": {"S": f"g{number % 2}"},
+                    "h": {"N": str(10 - number)},
+                    "t": {"S": f"{artist}-{number}"},
+                    "m": {"M": {"p": {"N": str(number)}, "q": {"L": [{"S": "e"}, {"N": "7"}]}}},
+                    "l": {"L": [{"N": "1"}, {"N": "2"}]},
+                    "ss": {"SS": ["a", "b"]},
+                    "n": {"NULL": True},
+                    "b": {"BOOL": number == 1},
+                },
+            )
+    return ask
+
+
+def run(ask: Asker, statement: str, *parameters: S, **more: Any) -> Any:
+    if parameters:
+        more["Parameters"] = [*parameters]
+    return ask("ExecuteStatement", Statement=statement, **more)
+
+
+def refused(ask: Asker, statement: str, *parameters: S, **more: Any) -> str:
+    if parameters:
+        more["Parameters"] = [*parameters]
+    error = ask.refused("ExecuteStatement", Statement=statement, **more)
+    return f"{error.code}: {error.message}"
+
+
+def titles(ask: Asker, rest: str, *parameters: S, **more: Any) -> list[str]:
+    items = run(ask, f"SELECT t FROM Music {rest}", *parameters, **more)["Items"]
+    return [item["t"]["S"] for item in items]
+
+
+# SELECT: what is read
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("a = 'x'", "x-0 x-1 x-2 x-3"),
+        ("'x' = a", "x-0 x-1 x-2 x-3"),
+        ("a = 'x' AND s = 1", "x-1"),
+        ("a = 'x' AND s > 1", "x-2 x-3"),
+        ("a = 'x' AND 1 < s", "x-2 x-3"),
+        ("a = 'x' AND s > 0 AND s < 3", "x-1 x-2"),
+        ("a = 'x' AND s BETWEEN 1 AND 2", "x-1 x-2"),
+        ("a = 'x' AND s NOT BETWEEN 1 AND 2", "x-0 x-3"),
+        ("a = 'x' AND s IN [1, 3]", "x-1 x-3"),
+        ("a = 'x' AND s NOT IN (1, 3)", "x-0 x-2"),
+        ("a = 'x' AND s <> 1", "x-0 x-2 x-3"),
+        ("a = 'x' AND s != 1", "x-0 x-2 x-3"),
+        ("a = 'x' AND s = 1 AND s = 2", ""),
+        ("a = 'x' AND a = 'y'", ""),
+        ("a IN ['z', 'x'] AND s = 1", "x-1 z-1"),
+        ("a IN <<'z', 'x', 'z'>> AND s = 1", "x-1 z-1"),
+        ("a = 'z' OR a = 'x' AND s = 1", "x-1 z-0 z-1 z-2 z-3"),
+        ("(a = 'z' OR a = 'x') AND s >= 3", "x-3 z-3"),
+        ("(a = 'x' OR a = 'y') AND a IN ['y', 'z'] AND s = 0", "y-0"),
+        ("a = 'x' AND NOT (s = 1 OR s = 2)", "x-0 x-3"),
+        ("a = 'x' AND t = 'x-2'", "x-2"),
+        ("a = 'x' AND begins_with(t, 'x-2')", "x-2"),
+        ("a = 'x' AND CONTAINS(t, '-2')", "x-2"),
+        ("a = 'x' AND contains(ss, 'c')", ""),
+        ("a = 'x' AND size(l) = 2 AND s = 1", "x-1"),
+        ("a = 'x' AND attribute_type(t, 'S') AND s = 1", "x-1"),
+        ("a = 'x' AND m.p = 2", "x-2"),
+        ("a = 'x' AND m['p'] = 2 AND m.q[1] = 7", "x-2"),
+        ("a = 'x' AND nope IS MISSING AND s = 1", "x-1"),
+        ("a = 'x' AND t IS NOT MISSING AND s = 1", "x-1"),
+        ("a = 'x' AND n IS NULL AND n = NULL AND s = 1", "x-1"),
+        ("a = 'x' AND nope IS NULL", ""),
+        ("a = 'x' AND t IS STRING AND s IS NUMERIC AND m IS TUPLE AND l IS NOT STRUCT AND s = 1", "x-1"),
+        ("a = 'x' AND b = TRUE", "x-1"),
+        ("a = 'x' AND l = [1, 2] AND ss = <<'b', 'a'>> AND s = +1.0", "x-1"),
+        ("a = 'x' AND m = {'p': 1, 'q': ['e', 7]}", "x-1"),
+        ("a = 'x' AND s = - -1e0", "x-1"),
+    ],
+)  # fmt: skip
+def test_a_condition_selects(music: Asker, where: str, expected: str) -> None:
+    assert titles(music, f"WHERE {where}") == expected.split()
+
+
+def test_a_scan_reads_what_a_condition_leaves(music: Asker) -> None:
+    assert sorted(titles(music, "WHERE s > 2")) == ["x-3", "y-3", "z-3"]
+    assert sorted(titles(music, "WHERE a > 'x' AND s = 1")) == ["y-1", "z-1"]
+    assert sorted(titles(music, "WHERE a = 'x' AND s = 1 OR s = 3")) == ["x-1", "x-3", "y-3", "z-3"]
+    assert len(titles(music, "")) == 12
+
+
+def test_order_is_that_of_the_keys(music: Asker) -> None:
+    assert titles(music, "WHERE a = 'x' ORDER BY s DESC") == ["x-3", "x-2", "x-1", "x-0"]
+    both = "WHERE a IN ['x', 'z'] AND s < 2"
+    assert titles(music, f"{both} ORDER BY a, s") == ["x-0", "x-1", "z-0", "z-1"]
+    assert titles(music, f"{both} ORDER BY a DESC") == ["z-0", "z-1", "x-0", "x-1"]
+    assert titles(music, f"{both} ORDER BY a DESC, s DESC") == ["z-1", "z-0", "x-1", "x-0"]
+    assert titles(music, f"{both} ORDER BY s DESC") == ["x-1", "x-0", "z-1", "z-0"]
+
+
+def test_indexes_are_read(music: Asker) -> None:
+    found = run(music, """SELECT t FROM "Music"."by_genre" WHERE g = 'g1' AND h < 9""")["Items"]
+    assert [item["t"]["S"] for item in found] == ["x-3", "y-3", "z-3"]
+    by_length = run(music, """SELECT t FROM "Music"."by_length" WHERE a = 'x' AND h > 8""")["Items"]
+    assert [item["t"]["S"] for item in by_length] == ["x-1", "x-0"]
+    assert refused(music, """SELECT t FROM "Music"."nope" WHERE a = 'x'""") == (
+        "ValidationException: The table does not have the specified index: nope"
+    )
+    assert "Consistent reads are not supported" in refused(
+        music, """SELECT t FROM "Music"."by_genre" WHERE g = 'g1'""", ConsistentRead=True
+    )
+
+
+def test_a_column_has_the_last_name_of_its_path(music: Asker) -> None:
+    (found,) = run(music, "SELECT m.p, m.q[0], l[1], nope FROM Music WHERE a='x' AND s=1")["Items"]
+    assert found == {"p": {"N": "1"}, "q[0]": {"S": "e"}, "l[1]": {"N": "2"}}
+    assert refused(music, "SELECT m.p, l.p FROM Music") == (
+        "ValidationException: Duplicate identifiers in select clause: p"
+    )
+    assert "Two document paths overlap" in refused(music, "SELECT m, m.p FROM Music")
+
+
+def test_names_in_double_quotes_may_be_reserved(music: Asker) -> None:
+    run(music, """INSERT INTO "Music" VALUE {'a': 'q', 's': 1, 'date': 'it''s', 'a"b': 2}""")
+    found = run(music, """SELECT "date", "a""b" FROM Music WHERE a = 'q' AND "date" = 'it''s'""")
+    assert found["Items"] == [{"date": {"S": "it's"}, 'a"b': {"N": "2"}}]
+    assert "wasn't well formed" in refused(music, "SELECT date FROM Music")
+
+
+def test_comments_and_a_semicolon_are_left_out(music: Asker) -> None:
+    assert titles(music, "-- all of it\nWHERE a = 'x' /* but */ AND s = 1;") == ["x-1"]
+
+
+def test_parameters_stand_for_values(music: Asker) -> None:
+    assert titles(music, "WHERE a = ? AND s > ?", {"S": "x"}, {"N": "2"}) == ["x-3"]
+    mismatch = "ValidationException: Number of parameters in request and statement don't match."
+    assert refused(music, "SELECT * FROM Music WHERE a = ?") == mismatch
+    assert refused(music, "SELECT * FROM Music WHERE a = '?'", {"S": "x"}) == mismatch
+
+
+# SELECT: pages and costs
+
+
+def test_pages_lose_nothing(music: Asker) -> None:
+    for rest in (
+        "",
+        "WHERE s < 3",
+        "WHERE a = 'x' ORDER BY s DESC",
+        "WHERE a IN ['x', 'y', 'z']",
+        "WHERE a IN ['x', 'y', 'z'] AND s IN [1, 2] ORDER BY a DESC, s DESC",
+    ):
+        whole, found = [], []
+        statement = f"SELECT t FROM Music {rest}"
+        for limit, items in ((100, whole), (2, found)):
+            answer = run(music, statement, Limit=limit)
+            items += answer["Items"]
+            while "NextToken" in answer:
+                answer = run(music, statement, Limit=limit, NextToken=answer["NextToken"])
+                items += answer["Items"]
+        assert found == whole
+        assert len(found) > 3
+
+
+def test_limit_counts_what_was_read(music: Asker) -> None:
+    answer = run(music, "SELECT t FROM Music WHERE a = 'x' AND t = 'x-3'", Limit=2)
+    assert answer["Items"] == []
+    assert answer["LastEvaluatedKey"] == {"a": {"S": "x"}, "s": {"N": "1"}}
+    assert "NextToken" in answer
+
+
+def test_several_partition_keys_are_read_ten_items_at_a_time(music: Asker) -> None:
+    answer = run(music, "SELECT t FROM Music WHERE a IN ['x', 'y', 'z']")
+    assert len(answer["Items"]) == 10
+    assert "NextToken" in answer
+    many = ", ".join(f"'{number}'" for number in range(51))
+    assert refused(music, f"SELECT t FROM Music WHERE a IN [{many}]") == (
+        "ValidationException: Too many decomposed read operations for a given query."
+    )
+
+
+def test_a_token_belongs_to_its_statement(music: Asker) -> None:
+    statement = "SELECT t FROM Music WHERE a = ?"
+    token = run(music, statement, {"S": "x"}, Limit=1)["NextToken"]
+    other = "ValidationException: NextToken does not match request"
+    assert refused(music, statement, {"S": "y"}, NextToken=token) == other
+    assert refused(music, "SELECT t FROM Music", NextToken=token) == other
+    for broken in ("abc", "!", "{}", base64.b64encode(b'{"range":-1}').decode(), token[:-3]):
+        assert (
+            refused(music, statement, {"S": "x"}, NextToken=broken)
+            == "ValidationException: Invalid NextToken"
+        )
+
+
+def units(ask: Asker, statement: str, **more: Any) -> Any:
+    return run(ask, statement, ReturnConsumedCapacity="INDEXES", **more)["ConsumedCapacity"]
+
+
+def test_a_statement_costs_what_its_operation_costs(music: Asker) -> None:
+    large = {"S": "z" * 19_000}
+    for artist in "xyz":
+        run(music, f"UPDATE Music SET big = ? WHERE a = '{artist}' AND s = 1", large)
+    total = "CapacityUnits"
+    assert units(music, "SELECT t FROM Music WHERE a = 'x' AND s = 0")[total] == 0.5
+    assert units(music, "SELECT t FROM Music WHERE a = 'x' AND s = 1")[total] == 2.5
+    assert units(music, "SELECT t FROM Music WHERE a = 'x' AND s = 1", ConsistentRead=True)[total] == 5
+    assert units(music, "SELECT t FROM Music WHERE a = 'x' AND s > 1")[total] == 0.5
+    assert units(music, "SELECT t FROM Music WHERE a = 'x'")[total] == 2.5
+    assert units(music, "SELECT t FROM Music WHERE a IN ['x', 'y'] AND s > 1")[total] == 1
+    assert units(music, "SELECT t FROM Music WHERE t = 'x-1'")[total] == 8
+    assert units(music, """SELECT t FROM "Music"."by_genre" WHERE g = 'g0'""") == {
+        "TableName": "Music",
+        total: 0.5,
+        "Table": {total: 0},
+        "GlobalSecondaryIndexes": {"by_genre": {total: 0.5}},
+    }
+    assert units(music, "INSERT INTO Music VALUE {'a': 'q', 's': 1}")[total] == 1
+    assert units(music, "DELETE FROM Music WHERE a = 'q' AND s = 1")[total] == 1
+
+
+# Writes
+
+
+def item(ask: Asker, a: str = "x", s: int = 1) -> Any:
+    return ask("GetItem", TableName="Music", Key={"a": {"S": a}, "s": {"N": str(s)}}).get("Item")
+
+
+def test_insert_makes_an_item_once(music: Asker) -> None:
+    answer = run(
+        music,
+        "INSERT INTO Music VALUE {'a': 'q', 's': ?, 'l': [1, 'two', [NULL]], 'm': {'k': -1.50}, "
+        "'b': FALSE, 'ss': <<'a', 'b'>>, 'ns': <<1, 2.5>>, 'bytes': ?}",
+        {"N": "5"},
+        {"B": "aGk="},
+    )
+    assert answer == {"Items": []}
+    assert item(music, "q", 5) == {
+        "a": {"S": "q"},
+        "s": {"N": "5"},
+        "l": {"L": [{"N": "1"}, {"S": "two"}, {"L": [{"NULL": True}]}]},
+        "m": {"M": {"k": {"N": "-1.5"}}},
+        "b": {"BOOL": False},
+        "ss": {"SS": ["a", "b"]},
+        "ns": {"NS": ["1", "2.5"]},
+        "bytes": {"B": "aGk="},
+    }
+    assert refused(music, "INSERT INTO Music VALUE {'a': 'q', 's': 5}") == (
+        "DuplicateItemException: Duplicate primary key exists in table"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("{'a': 'q'}", "Key attribute should be present in the item: Key s"),
+        (
+            "{'a': 'q', 's': '1'}",
+            "Key attribute's data type should match its data type in table's schema: Key s",
+        ),
+        ("{'a': 'q', 's': 2, 'a': 'r'}", "Duplicate keys in tuple. Key: a under root at 1:44:3"),
+        ("{a: 'q'}", "Tuple keys must be of type String. Actual type: VariableReference under root at 1:26:1"),
+        ("{'a': 'q', 's': 2, 'x': <<>>}", "Empty bags are not supported at 1:49:2"),
+        ("{'a': 'q', 's': 2, 'x': [?]}", "Unsupported data type: Parameter under key root.0 at 1:50:1"),
+        ("'x'", "Unsupported format in item expression. Please use struct format {...} to express item values for insert statement. at 1:25:3"),
+        ("{'a': 'q', 's': 2} RETURNING ALL OLD *", "RETURNING is not supported in INSERT"),
+    ],
+)  # fmt: skip
+def test_an_item_that_cannot_be_inserted(music: Asker, value: str, message: str) -> None:
+    assert refused(music, f"INSERT INTO Music VALUE {value}") == f"ValidationException: {message}"
+
+
+def test_update_changes_an_item_that_exists(music: Asker) -> None:
+    answer = run(
+        music,
+        "UPDATE Music SET h = h + 1 - ?, m.p = 9, l = list_append(l, [3]) "
+        "SET ss = set_add(ss, <<'c'>>) REMOVE n WHERE a = 'x' AND s = 1 RETURNING ALL OLD *",
+        {"N": "3"},
+    )
+    assert answer["Items"][0]["h"] == {"N": "9"}
+    changed = item(music)
+    assert changed["h"] == {"N": "7"}
+    assert changed["m"]["M"]["p"] == {"N": "9"}
+    assert changed["l"] == {"L": [{"N": "1"}, {"N": "2"}, {"N": "3"}]}
+    assert sorted(changed["ss"]["SS"]) == ["a", "b", "c"]
+    assert "n" not in changed
+    failed = "ConditionalCheckFailedException: The conditional request failed"
+    assert refused(music, "UPDATE Music SET t = 'q' WHERE a = 'none' AND s = 1") == failed
+    assert item(music, "none") is None
+
+
+def test_what_update_and_delete_return(music: Asker) -> None:
+    key = "WHERE a = 'x' AND s = 1"
+    assert run(music, f"UPDATE Music SET t = 'new' {key}")["Items"] == []
+    assert run(music, f"UPDATE Music SET t = 'newer' {key} RETURNING MODIFIED OLD *")["Items"] == [
+        {"t": {"S": "new"}}
+    ]
+    assert run(music, f"UPDATE Music SET m.p = 5 {key} RETURNING MODIFIED NEW *")["Items"] == [
+        {"m": {"M": {"p": {"N": "5"}}}}
+    ]
+    assert run(music, f"UPDATE Music REMOVE nope {key} RETURNING MODIFIED OLD *")["Items"] == []
+    old = item(music)
+    assert run(music, f"DELETE FROM Music {key} RETURNING ALL OLD *")["Items"] == [old]
+    assert run(music, f"DELETE FROM Music {key} RETURNING ALL OLD *")["Items"] == []
+
+
+def test_the_rest_of_the_condition_must_hold(music: Asker) -> None:
+    failed = "ConditionalCheckFailedException: The conditional request failed"
+    key = "WHERE a = 'x' AND s = 1"
+    assert refused(music, f"UPDATE Music SET t = 'q' {key} AND t = 'other'") == failed
+    assert refused(music, f"DELETE FROM Music {key} AND t IS MISSING") == failed
+    error = music.refused(
+        "ExecuteStatement",
+        Statement=f"DELETE FROM Music {key} AND h < 5",
+        ReturnValuesOnConditionCheckFailure="ALL_OLD",
+    )
+    assert b'"x-1"' in bytes(error.members["Item"])
+    run(music, f"UPDATE Music SET t = 'q' {key} AND (h = 9 OR h = 8) AND s < 2")
+    assert item(music)["t"] == {"S": "q"}
+    run(music, "DELETE FROM Music WHERE a = 'none' AND s = 1 AND t = 'other'")
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["", "WHERE a = 'x'", "WHERE a = 'x' AND s > 1", "WHERE a = 'x' OR s = 1", "WHERE a IN ['x'] AND s = 1"],
+)  # fmt: skip
+def test_a_write_needs_the_whole_key(music: Asker, where: str) -> None:
+    expected = (
+        "ValidationException: "
+        "Where clause does not contain a mandatory equality on all key attributes"
+    )
+    assert refused(music, f"UPDATE Music SET t = 'q' {where}") == expected
+    assert refused(music, f"DELETE FROM Music {where}") == expected
+
+
+def test_writes_are_in_indexes_and_in_the_stream(music: Asker) -> None:
+    view = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    music("UpdateTable", TableName="Music", StreamSpecification=view)
+    run(music, "INSERT INTO Music VALUE {'a': 'q', 's': 1, 'g': 'gq', 'h': 1}")
+    run(music, "UPDATE Music SET g = 'gr' WHERE a = 'q' AND s = 1")
+    assert run(music, """SELECT a FROM "Music"."by_genre" WHERE g = 'gr'""")["Items"] == [
+        {"a": {"S": "q"}}
+    ]
+    run(music, "DELETE FROM Music WHERE a = 'q' AND s = 1")
+    assert run(music, """SELECT a FROM "Music"."by_genre" WHERE g = 'gr'""")["Items"] == []
+    arn = music("DescribeTable", TableName="Music")["Table"]["LatestStreamArn"]
+    shards = music("DescribeStream", StreamArn=arn)["StreamDescription"]["Shards"]
+    events = []
+    for shard in shards:
+        start = music(
+            "GetShardIterator",
+            StreamArn=arn,
+            ShardId=shard["ShardId"],
+            ShardIteratorType="TRIM_HORIZON",
+        )["ShardIterator"]
+        records = music("GetRecords", ShardIterator=start)["Records"]
+        events += [record["eventName"] for record in records]
+    assert events == ["INSERT", "MODIFY", "REMOVE"]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("SELEC * FROM Music", "Statement wasn't well formed, can't be processed: SELEC * FROM Music"),
+        ("SELECT * FROM Music {}", "Statement wasn't well formed, can't be processed: SELECT * FROM Music {}"),
+        ("SELECT t AS title FROM Music", "Aliasing is not supported"),
+        ("SELECT * FROM Music x", "Aliasing is not supported"),
+        ("SELECT COUNT(*) FROM Music", "Unexpected path component at 1:8:5"),
+        ("SELECT size(t) FROM Music", "Unexpected path component at 1:8:4"),
+        ("SELECT m.* FROM Music", "Changing item's hierarchy while reading isn't supported"),
+        ("SELECT VALUE t FROM Music", "Select projection doesn't support value or pivot keywords"),
+        ("SELECT DISTINCT t FROM Music", "Unsupported token in expression: DISTINCT"),
+        ("SELECT * FROM Music, Plain", "Only select from a single table or index is supported."),
+        ("SELECT * FROM 'Music'", "Unexpected from source"),
+        ("SELECT * FROM M", "Table name should be within the length [3, 255] and only contain 'a-z', 'A-Z', '0-9', '-', '_', '.'."),
+        ("SELECT * FROM Music.by_genre.x", "A path may contain at most 2 components in the FROM clause"),
+        ("SELECT * FROM Music WHERE a = 'x' LIMIT 1", "Unsupported clause: LIMIT at 1:41:1"),
+        ("SELECT * FROM Music GROUP BY a", "Unsupported clause: GROUP BY"),
+        ("SELECT * FROM Music ORDER BY a", "Must have WHERE clause in the statement when using ORDER BY clause."),
+        ("SELECT * FROM Music WHERE a = 'x' ORDER BY t", "Variable reference t in ORDER BY clause must be part of the primary key"),
+        ("SELECT * FROM Music WHERE a = 'x' OR s = 1 ORDER BY s", "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause."),
+        ("SELECT * FROM Music WHERE a", "WHERE clause must contain an expression that resolves to a boolean"),
+        ("SELECT * FROM Music WHERE a = 'x' AND t", "The arguments to AND/OR must be Expressions"),
+        ("SELECT * FROM Music WHERE NOT t", "The argument to NOT must be a Type or Expression"),
+        ("SELECT * FROM Music WHERE t LIKE 'x%'", "Unsupported operator in Condition Expression. Operator: like"),
+        ("SELECT * FROM Music WHERE s + 1 = 2", "Unsupported operator in Condition Expression. Operator: +"),
+        ("SELECT * FROM Music WHERE t = MISSING", "MISSING must be compared using IS operator"),
+        ("SELECT * FROM Music WHERE foo(t)", "Unrecognized function: foo"),
+        ("SELECT * FROM Music WHERE a IN []", "IN operator must have a left hand argument of type Variable Reference and right hand argument of type Seq with at least one member"),
+        ("SELECT * FROM Music WHERE t IS INT", "Unsupported data type for IS operator: INTEGER. Supported data types are [MISSING, NULL, BOOLEAN, BLOB, STRING, NUMERIC, STRUCT, TUPLE, LIST] at 1:29:2"),
+        ("SELECT * FROM Music WHERE a = 1", "Key attribute's data type should match its data type in table's schema: Key a"),
+        ("SELECT * FROM Music WHERE a = ''", "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: a"),
+        ("SELECT * FROM Music WHERE a = 'x' AND a.b = 1", "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: a"),
+        ("SELECT * FROM Music WHERE begins_with(t, 1)", "Incorrect operand type for operator or function; operator or function: begins_with, operand type: N"),
+        ("UPDATE Music SET a = 'y' WHERE a = 'x' AND s = 1", "One or more parameter values were invalid: Cannot update attribute a. This attribute is part of the key"),
+        ("UPDATE Music SET t = t * 2 WHERE a = 'x' AND s = 1", "Unsupported operator in Update Expression. Operator: *"),
+        ("UPDATE Music SET t = 1 SET t = 2 WHERE a = 'x' AND s = 1", "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [t], path two: [t]"),
+        ("UPDATE Music SET t = set_add(u, <<1>>) WHERE a = 'x' AND s = 1", "The first argument to SET_ADD must equal the assignment value"),
+        ("UPDATE Music SET t = set_add(t, 1) WHERE a = 'x' AND s = 1", "The second argument to SET_ADD must be a value with type SET at 1:30:1"),
+        ("UPDATE Music SET t = 1 WHERE a = 'x' AND s = 1 AND s = 2", "Multiple conditions on same key s. Only single item Update/Insert/Delete are supported"),
+        ('UPDATE "Music"."by_genre" SET t = 1 WHERE g = \'x\'', "This operation is not supported on an index"),
+        ("DELETE FROM Music WHERE a = 'x' AND s = 1 RETURNING ALL NEW *", "Invalid returning clause: RETURNING ALL NEW *. Only RETURNING ALL OLD * is allowed in DELETE statements."),
+        ("DROP TABLE Music", "Unsupported operation: DropTable"),
+        ("EXISTS(SELECT * FROM Music WHERE a = 'x' AND s = 1)", "EXISTS can only be used in ExecuteTransaction write requests."),
+    ],
+)  # fmt: skip
+def test_the_services_words(music: Asker, statement: str, message: str) -> None:
+    assert refused(music, statement) == f"ValidationException: {message}"
+
+
+def test_a_table_that_is_not_there(ask: Asker) -> None:
+    expected = "ResourceNotFoundException: Requested resource not found"
+    assert refused(ask, "SELECT * FROM Nope") == expected
+    assert refused(ask, "INSERT INTO Nope VALUE {'a': 1}") == expected
+
+
+# Several statements
+
+
+def batch(ask: Asker, *statements: str, **more: Any) -> Any:
+    entries = [{"Statement": statement} for statement in statements]
+    return ask("BatchExecuteStatement", Statements=entries, **more)
+
+
+def test_a_batch_reads_single_items(music: Asker) -> None:
+    answer = batch(
+        music,
+        "SELECT m.p, t FROM Music WHERE a = 'x' AND s = 1",
+        "SELECT t FROM Music WHERE a = 'none' AND s = 1",
+        "SELECT t FROM Music WHERE a = 'x'",
+        "SELECT t FROM Nope WHERE a = 'x'",
+        "SELECT t FROM Music WHERE",
+        ReturnConsumedCapacity="TOTAL",
+    )
+    malformed = "Statement wasn't well formed, can't be processed: SELECT t FROM Music WHERE"
+    assert answer["Responses"] == [
+        {"TableName": "Music", "Item": {"m": {"M": {"p": {"N": "1"}}}, "t": {"S": "x-1"}}},
+        {"TableName": "Music"},
+        error("ValidationError", "Only single item select is supported"),
+        error("ResourceNotFound", "Requested resource not found"),
+        error("ValidationError", malformed),
+    ]
+    assert answer["ConsumedCapacity"] == [{"TableName": "Music", "CapacityUnits": 1.0}]
+
+
+def error(code: str, message: str, **more: Any) -> Any:
+    return {"Error": {"Code": code, "Message": message}, **more}
+
+
+def test_a_batch_writes_what_it_can(music: Asker) -> None:
+    answer = batch(
+        music,
+        "INSERT INTO Music VALUE {'a': 'q', 's': 1}",
+        "INSERT INTO Music VALUE {'a': 'x', 's': 1}",
+        "UPDATE Music SET t = 'new' WHERE a = 'x' AND s = 2 RETURNING MODIFIED NEW *",
+        "UPDATE Music SET t = 'new' WHERE a = 'none' AND s = 2",
+        "DELETE FROM Music WHERE a = 'x'",
+    )
+    assert answer["Responses"] == [
+        {"TableName": "Music"},
+        error("DuplicateItem", "Duplicate primary key exists in table", TableName="Music"),
+        {"TableName": "Music", "Item": {"t": {"S": "new"}}},
+        error("ConditionalCheckFailed", "The conditional request failed", TableName="Music"),
+        error(
+            "ValidationError",
+            "Where clause does not contain a mandatory equality on all key attributes",
+        ),
+    ]
+    assert item(music, "q") == {"a": {"S": "q"}, "s": {"N": "1"}}
+
+
+def test_a_batch_reads_or_writes_each_item_once(music: Asker) -> None:
+    read, write = "SELECT t FROM Music WHERE a='x' AND s=1", "DELETE FROM Music WHERE a='x' AND s=1"
+    requests = {
+        "Read and write requests together in the same batch is not supported.": (read, write),
+        "Provided list of item keys contains duplicates": (write, write),
+    }
+    for message, statements in requests.items():
+        entries = [{"Statement": statement} for statement in statements]
+        assert music.refused("BatchExecuteStatement", Statements=entries).message == message
+    assert item(music) is not None
+    too_many = music.refused("BatchExecuteStatement", Statements=[{"Statement": read}] * 26)
+    assert "Member must have length less than or equal to 25" in too_many.message
+
+
+def together(ask: Asker, *statements: str, **more: Any) -> Any:
+    entries = [{"Statement": statement} for statement in statements]
+    return ask("ExecuteTransaction", TransactStatements=entries, **more)
+
+
+def cancelled(ask: Asker, *statements: str, **more: Any) -> Any:
+    entries = [{"Statement": statement} for statement in statements]
+    found = ask.refused("ExecuteTransaction", TransactStatements=entries, **more)
+    if found.code == "TransactionCanceledException":
+        reasons = found.members["CancellationReasons"]
+        return [(reason["Code"], reason.get("Message")) for reason in reasons]
+    return f"{found.code}: {found.message}"
+
+
+def test_a_transaction_reads_one_moment(music: Asker) -> None:
+    read = "SELECT t FROM Music WHERE a = 'x' AND s = 1"
+    answer = together(music, read, "SELECT t FROM Music WHERE a = 'none' AND s = 1")
+    assert answer == {"Responses": [{"Item": {"t": {"S": "x-1"}}}, {}]}
+    assert together(music, read, ReturnConsumedCapacity="TOTAL")["ConsumedCapacity"] == [
+        {"TableName": "Music", "CapacityUnits": 2.0, "ReadCapacityUnits": 2.0}
+    ]
+    assert cancelled(music, read, "SELECT t FROM Music WHERE a = 'x'") == (
+        "ValidationException: Validation failed in TransactStatements[1]: Select statements within "
+        "ExecuteTransaction must specify the primary key in the where clause."
+    )
+    assert cancelled(music, read, """SELECT t FROM "Music"."by_genre" WHERE g = 'g'""") == (
+        "ValidationException: Validation failed in TransactStatements[1]: "
+        "Reads on indices are not supported within transactions."
+    )
+
+
+def test_a_transaction_writes_all_or_nothing(music: Asker) -> None:
+    insert = "INSERT INTO Music VALUE {'a': 'q', 's': 1}"
+    check = "EXISTS(SELECT * FROM Music WHERE a = 'x' AND s = 1 AND t = 'x-1')"
+    update = "UPDATE Music SET t = 'new' WHERE a = 'y' AND s = 1"
+    failing = "EXISTS(SELECT * FROM Music WHERE a = 'x' AND s = 2 AND t = 'x-1')"
+    condition = ("ConditionalCheckFailed", "The conditional request failed")
+    assert cancelled(music, insert, failing, update) == [("None", None), condition, ("None", None)]
+    assert item(music, "q") is None
+    assert together(music, insert, check, update) == {"Responses": []}
+    assert item(music, "y")["t"] == {"S": "new"}
+    assert cancelled(music, update, insert) == [
+        ("None", None),
+        ("DuplicateItem", "Duplicate primary key exists in table"),
+    ]
+
+
+def test_a_token_runs_a_transaction_once(music: Asker) -> None:
+    update = "UPDATE Music SET h = h + 1 WHERE a = 'x' AND s = 1"
+    for _ in range(2):
+        together(music, update, ClientRequestToken="once")
+    assert item(music)["h"] == {"N": "10"}
+    other = "UPDATE Music SET h = h + 2 WHERE a = 'x' AND s = 1"
+    assert "IdempotentParameterMismatch" in cancelled(music, other, ClientRequestToken="once")
+
+
+@pytest.mark.parametrize(
+    ("statements", "message"),
+    [
+        (
+            ("SELECT t FROM Music WHERE a = 'x' AND s = 1", "DELETE FROM Music WHERE a = 'x' AND s = 1"),
+            "ExecuteTransaction API does not support both read and write operations in the same request.",
+        ),
+        (
+            ("EXISTS(SELECT * FROM Music WHERE a = 'x' AND s = 1)",),
+            "Validation failed in TransactStatements[0]: EXISTS() must contain a single item read with additional condition",
+        ),
+        (
+            ("DELETE FROM Music WHERE a = 'x' AND s = 1 RETURNING ALL OLD *",),
+            "Validation failed in TransactStatements[0]: RETURNING clause is not supported in ExecuteTransaction.",
+        ),
+        (
+            ("DELETE FROM Music WHERE a = 'x' AND s = 1", "UPDATE Music SET t = 1 WHERE a = 'x' AND s = 1"),
+            "Transaction request cannot include multiple operations on one item",
+        ),
+        (
+            ("DELETE FROM Music WHERE a = 'x' AND",),
+            "Statement wasn't well formed, can't be processed: DELETE FROM Music WHERE a = 'x' AND",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_transaction_refuses(music: Asker, statements: Any, message: str) -> None:
+    assert cancelled(music, *statements) == f"ValidationException: {message}"
