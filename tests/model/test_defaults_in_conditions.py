@@ -223,7 +223,10 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
         found.create_tables(shop)
         found.put(FULL)
         put_bare(found)
-        yield found
+        try:
+            yield found
+        finally:
+            found.drop_tables(shop)
 
 
 def put_bare(store: Store) -> None:
