@@ -151,6 +151,8 @@ def test_a_key_and_fields_are_refused(store: isotone.Store) -> None:
         store.get_many([order(1)])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="get_many takes keys"):
         store.get_many(Order)
+    with pytest.raises(UsageError, match="get_together takes keys"):
+        store.get_together(order(1))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="get takes a class"):
         store.get(order(1))  # type: ignore[type-var]
 

@@ -25,7 +25,7 @@ from isotone.errors import Contended, TransactionCanceledException, UsageError, 
 from isotone.expressions import nodes
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
-from isotone.model.declaring.entity_key import EntityKey, unpacked
+from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.expiry import is_missing
 from isotone.model.expression_trees import absent
 from isotone.model.key_records import KeyRecords
@@ -282,7 +282,15 @@ def get_together(
     gets: dict[bytes, Request] = {}
     for target in targets:
         of: Any = target  # and no isinstance, as this is hot
-        entity, values = of if of.__class__ is tuple else unpacked(of, {})
+        if of.__class__ is tuple:
+            entity, values = of
+        elif of.__class__ is EntityKey:
+            entity, values = of.entity, of.fields
+        else:
+            raise UsageError(
+                f"get_together takes keys, not {of!r}; write get_together(Order.primary.at(number=1), …), or "
+                'get_together((Order, {"number": 1}), …)'
+            )
         schema = schema_of(entity)
         key = key_of(schema, entity, values)
         place = place_of(schema, key)
