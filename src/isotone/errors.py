@@ -38,6 +38,7 @@
         ├── PayloadDiffers          an idempotency key was used before with another payload
         ├── InvalidCursor           a cursor was changed, has expired, or belongs to another query
         ├── NoCredentials           there is no access key to sign requests with
+        ├── NotStarted              a mock is not active; also a RuntimeError
         └── OutOfRange              a value does not fit the declared range of its key component
 
 An `ApiError` is part of the protocol: it is sent over HTTP, and clients raise it as the AWS SDKs do. The others
@@ -77,6 +78,10 @@ class StorageCorrupt(StorageError):
 
 class UsageError(IsotoneError, ValueError):
     """A call of Isotone's Python API was wrong."""
+
+
+class NotStarted(UsageError, RuntimeError):
+    """A mock is used that was not started, or was stopped already; also a `RuntimeError`, as in moto."""
 
 
 class OutOfRange(UsageError):

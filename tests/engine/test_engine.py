@@ -392,3 +392,26 @@ def index_status(call: Asker) -> str:
     (index,) = call("DescribeTable", TableName="tab")["Table"]["GlobalSecondaryIndexes"]
     status: str = index["IndexStatus"]
     return status
+
+
+def test_clear_leaves_a_new_database(database: isotone.Database, call: Asker) -> None:
+    stream = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+    for _ in range(2):
+        call("UpdateTable", TableName="tab", DeletionProtectionEnabled=True)
+        call("UpdateTable", TableName="tab", StreamSpecification=stream)
+        put(call, 1)
+        database.clear()
+        assert call("ListTables")["TableNames"] == []
+        assert call("ListStreams")["Streams"] == []
+        assert database.check() == []
+        call.table("tab", keys="p s")
+        assert count(call) == 0
+
+
+def test_clear_is_rolled_back(database: isotone.Database, call: Asker) -> None:
+    put(call, 1)
+    with database.rolled_back():
+        database.clear()
+        assert call("ListTables")["TableNames"] == []
+    assert count(call) == 1
+    assert database.check() == []

@@ -18,10 +18,11 @@ from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 from pynamodb.models import Model
 
 import isotone
-from isotone.errors import UsageError
-from isotone.testing import mock_aws, mock_dynamodb
+from isotone.errors import NotStarted, UsageError
+from isotone.testing import mock_dynamodb
 
 EARLY = boto3.client("dynamodb", region_name="us-east-1")
+KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 pytestmark = pytest.mark.usefixtures("bare_environment")
 
@@ -160,14 +161,29 @@ def test_leaves_everything_as_it_was() -> None:
     assert boto3.DEFAULT_SESSION is session
 
 
-def test_keeps_credentials_and_region_that_are_there(bare_environment: pytest.MonkeyPatch) -> None:
-    bare_environment.setenv("AWS_ACCESS_KEY_ID", "mine")
+def test_keeps_the_region_that_is_there(bare_environment: pytest.MonkeyPatch) -> None:
     bare_environment.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     mock = mock_dynamodb()
     with mock as database:
-        assert os.environ["AWS_ACCESS_KEY_ID"] == "mine"
         assert mock.in_region("eu-west-1") is database
     assert os.environ["AWS_DEFAULT_REGION"] == "eu-west-1"
+
+
+def test_real_keys_are_hidden(bare_environment: pytest.MonkeyPatch) -> None:
+    real = dict.fromkeys(KEYS, "mine")
+    for name in real:
+        bare_environment.setenv(name, "mine")
+    with mock_dynamodb():
+        assert {os.environ[name] for name in real} == {"testing"}
+        credentials = boto3.Session().get_credentials()
+        assert (credentials.access_key, credentials.token) == ("testing", "testing")
+    assert {name: os.environ[name] for name in real} == real
+
+
+def test_other_services_get_the_real_keys(bare_environment: pytest.MonkeyPatch) -> None:
+    bare_environment.setenv("AWS_ACCESS_KEY_ID", "mine")
+    with mock_dynamodb(other_services="pass"):
+        assert os.environ["AWS_ACCESS_KEY_ID"] == "mine"
 
 
 def test_answers_every_thread(music: dict[str, Any]) -> None:
@@ -191,8 +207,8 @@ def test_start_and_stop() -> None:
     database = mock.start()
     assert names(EARLY) == names(database.client()) == []
     mock.stop()
-    for misuse in (mock.stop, lambda: mock.in_region("us-east-1")):
-        with pytest.raises(UsageError, match="not active"):
+    for misuse in (mock.stop, mock.reset, lambda: mock.in_region("us-east-1")):
+        with pytest.raises(NotStarted, match="not active"):
             misuse()
 
 
@@ -212,16 +228,6 @@ def test_decorates_with_fixtures(music: dict[str, Any]) -> None:
 def test_decorates_with_parentheses(n: int, music: dict[str, Any]) -> None:
     assert names(EARLY) == []
     EARLY.create_table(**music)
-
-
-@mock_aws
-def test_has_motos_name() -> None:
-    assert names(EARLY) == []
-
-
-@mock_aws(config={"core": {"mock_credentials": True, "passthrough": {"services": []}}})
-def test_takes_motos_configuration() -> None:
-    assert names(EARLY) == []
 
 
 @pytest.fixture

@@ -180,6 +180,11 @@ class Database(Native):
         """Undo all writes inside the block. Cost: as much as was written."""
         return self.engine.rolled_back()
 
+    def clear(self) -> None:
+        """Delete everything in the database: it is as a new one. Deletion protection does not prevent it."""
+        with self._unbroken():
+            self.engine.clear()
+
     def close(self) -> None:
         """Stop background work and close the file. Closing twice does nothing."""
         with self._worker_lock:

@@ -57,6 +57,16 @@ class Catalog:
         self._store.delete(CATALOG, name.encode())
         del self.tables[name]
 
+    def clear(self) -> None:
+        """Record that there are no tables. The names of their trees are not used again."""
+        number = self._store.get(CATALOG, _TREES)
+        self._store.drop_tree(CATALOG)
+        self._store.create_tree(CATALOG)
+        if number is not None:
+            self._store.put(CATALOG, _TREES, number)
+        self._renew_version()
+        self.tables = {}
+
     def new_tree(self, kind: str) -> str:
         """A tree name that was never used before, so that stale readers cannot confuse two trees."""
         number = int(self._store.get(CATALOG, _TREES) or b"0") + 1

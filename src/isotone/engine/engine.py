@@ -101,6 +101,16 @@ class Engine:
                 transaction.__exit__(None, None, None)
                 self.forget()
 
+    def clear(self) -> None:
+        """Delete all tables, streams, tokens and jobs, in one transaction."""
+        with self.writing:
+            self.catalog.clear()
+            self.counts.forget()
+            for tree in self.store.trees():
+                if tree != CATALOG:
+                    self.store.drop_tree(tree)
+            _make_system_trees(self.store)
+
     def close(self) -> None:
         with self.lock:
             self.store.close()

@@ -92,16 +92,26 @@ class Attachment:
 
 def respond(request: Any, database: Database) -> AWSResponse:
     """Execute a prepared request of botocore; returns botocore's response."""
-    status, body = _answer(request, database)
-    return AWSResponse(request.url, status, _headers(), _Content(body))
+    return response(request.url, *_answer(request, database))
+
+
+def response(url: str, status: int, body: bytes, content_type: str = _JSON) -> AWSResponse:
+    """A response as botocore receives it."""
+    return AWSResponse(url, status, _headers(content_type), _Content(body))
 
 
 def respond_awaitably(request: Any, database: Database) -> AWSResponse:
     """Execute a prepared request of aiobotocore, which awaits the content of the response."""
+    return response_awaitably(request.url, *_answer(request, database))
+
+
+def response_awaitably(
+    url: str, status: int, body: bytes, content_type: str = _JSON
+) -> AWSResponse:
+    """A response as aiobotocore receives it."""
     from aiobotocore.awsrequest import AioAWSResponse
 
-    status, body = _answer(request, database)
-    return AioAWSResponse(request.url, status, _headers(), _Content(body))
+    return AioAWSResponse(url, status, _headers(content_type), _Content(body))
 
 
 class _Content:
@@ -128,8 +138,8 @@ def _answer(request: Any, database: Database) -> tuple[int, bytes]:
         return error.status, msgspec.json.encode(error.body())
 
 
-def _headers() -> dict[str, str]:
-    return {"x-amzn-requestid": f"{next(_SERIAL):052d}", "content-type": _JSON}
+def _headers(content_type: str) -> dict[str, str]:
+    return {"x-amzn-requestid": f"{next(_SERIAL):052d}", "content-type": content_type}
 
 
 def _events(target: Any) -> Any:

@@ -3,7 +3,9 @@
 Decorated functions keep their signature, so pytest still finds their fixtures. A generator (a pytest fixture)
 stays inside the context until it ends. In a `unittest.TestCase` each test, from `setUp` to its last cleanup,
 runs in its own context; a `setUpClass` gets another context around the whole class. In any other class, each
-test method runs in its own context, with `setup_method` and `teardown_method` if they exist.
+test method runs in its own context, with the fixtures of the class, `setup_method` and `teardown_method`; a
+`setup_class` gets another context around the whole class. Other public methods and nested classes are decorated
+as well: a helper that is called outside of a test continues with the data of the call before it.
 """
 
 from __future__ import annotations
@@ -22,17 +24,18 @@ class Context(AbstractContextManager[Any], Protocol):
     """A reentrant context manager."""
 
 
-def decorate(target: Target, context: Context) -> Target:
-    """A function that runs inside the context, or the class with its tests inside it."""
+def decorate(target: Target, context: Context, continued: Context) -> Target:
+    """A function that runs inside the context, or the class with its tests inside it.
+
+    `continued` is for the helper methods of a class.
+    """
     decorated: Any = target
     if not inspect.isclass(target):
         decorated = _function(target, context)
     elif issubclass(target, unittest.TestCase):
         _test_case(target, context)
-    elif hasattr(target, "setup_method"):
-        _methods_with_setup(target, context)
     else:
-        _test_methods(target, context)
+        _class(target, context, continued)
     return cast(Target, decorated)
 
 
@@ -99,9 +102,31 @@ def _class_setup(setup: Any, context: Context) -> Any:
     return set_up_class
 
 
-def _methods_with_setup(cls: Any, context: Context) -> None:
-    setup = cls.setup_method
-    teardown = getattr(cls, "teardown_method", None)
+# Classes without a base class of unittest
+
+_HOOKS = ("setup_class", "teardown_class", "setup_method", "teardown_method")
+
+
+def _class(cls: Any, context: Context, continued: Context) -> None:
+    members = dict(inspect.getmembers_static(cls))
+    tests = [name for name in members if name.startswith("test")]
+    for name, member in members.items():
+        is_own = name in vars(cls) and not name.startswith("_") and name not in _HOOKS
+        if inspect.isfunction(member) and name in tests:
+            setattr(cls, name, _function(member, context))
+        elif inspect.isfunction(member) and is_own:
+            setattr(cls, name, _function(member, continued))
+        elif inspect.isclass(member) and is_own:
+            decorate(member, context, continued)
+    if tests or "setup_method" in members:
+        _around_each_test(cls, context)
+    if "setup_class" in members:
+        _around_class(cls, context)
+
+
+def _around_each_test(cls: Any, context: Context) -> None:
+    """Begin the context before the fixtures of the class, which may use it."""
+    setup, teardown = getattr(cls, "setup_method", None), getattr(cls, "teardown_method", None)
 
     def setup_method(self: Any, method: Any) -> None:
         context.__enter__()
@@ -113,8 +138,7 @@ def _methods_with_setup(cls: Any, context: Context) -> None:
 
     def teardown_method(self: Any, method: Any) -> None:
         try:
-            if teardown is not None:
-                _call(teardown, self, method)
+            _call(teardown, self, method)
         finally:
             context.__exit__(None, None, None)
 
@@ -122,13 +146,37 @@ def _methods_with_setup(cls: Any, context: Context) -> None:
     cls.teardown_method = teardown_method
 
 
-def _call(hook: Any, self: Any, method: Any) -> None:
-    """Call a setup hook of pytest, which may or may not take the test method."""
-    takes_method = len(inspect.signature(hook).parameters) > 1
-    hook(self, method) if takes_method else hook(self)
+def _around_class(cls: Any, context: Context) -> None:
+    setup, teardown = _static(cls, "setup_class"), _static(cls, "teardown_class")
+
+    def setup_class(cls: Any) -> None:
+        context.__enter__()
+        try:
+            _call(setup, cls)
+        except BaseException:
+            context.__exit__(None, None, None)
+            raise
+
+    def teardown_class(cls: Any) -> None:
+        try:
+            _call(teardown, cls)
+        finally:
+            context.__exit__(None, None, None)
+
+    cls.setup_class = classmethod(setup_class)
+    cls.teardown_class = classmethod(teardown_class)
 
 
-def _test_methods(cls: Any, context: Context) -> None:
-    for name, member in inspect.getmembers_static(cls, inspect.isfunction):
-        if name.startswith("test"):
-            setattr(cls, name, _function(member, context))
+def _static(cls: Any, name: str) -> Any:
+    """A hook of a class as a function that takes the class, or None."""
+    hook = inspect.getattr_static(cls, name, None)
+    return hook.__func__ if isinstance(hook, classmethod) else hook
+
+
+def _call(hook: Any, *args: Any) -> None:
+    """Call a hook of pytest, if there is one; it need not take all arguments."""
+    if isinstance(hook, staticmethod):
+        args = args[1:]
+        hook = hook.__func__
+    if hook is not None:
+        hook(*args[: len(inspect.signature(hook).parameters)])

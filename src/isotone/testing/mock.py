@@ -1,69 +1,74 @@
-"""`mock_dynamodb`: boto3, aioboto3 and botocore use a database in memory while it is active.
+"""`mock_dynamodb` and `mock_aws`: boto3, aioboto3 and botocore use a database in memory while they are active.
 
-It follows moto's rules where moto has one. Each region has its own database. A nested mock shares the
-databases of the outer one; the outermost starts empty, and its data is discarded when it stops. If the
-environment has no AWS credentials or region, dummy ones are set while the mock is active. boto3's default
-session is restored afterwards.
+It follows moto's rules where moto has one. Each account and region has its own database. A nested mock shares the
+databases of the outer one; the outermost starts empty, and its data is discarded when it stops. `surroundings.py`
+knows what is set in the environment, `patches.py` what is replaced in botocore.
 """
 
 from __future__ import annotations
 
 import os
-import sys
+import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, overload
 
 import isotone
-from isotone.errors import UsageError
+from isotone.errors import NotStarted, UsageError
 from isotone.testing.decoration import decorate
-from isotone.testing.patches import Patches
+from isotone.testing.patches import DYNAMODB, Patches
+from isotone.testing.surroundings import DEFAULT_REGION, Surroundings, Wanted
 
 if TYPE_CHECKING:
     from isotone.backends.embedded import Database
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 OtherServices = Literal["refuse", "pass"]
+PassedOn = Callable[[str, str], bool]
+"""Whether requests to a service, at a URL, leave the process."""
 
 _ACCOUNT: Final = "123456789012"
-_REGION: Final = "us-east-1"
-_ENVIRONMENT: Final = {
-    "AWS_ACCESS_KEY_ID": "testing",
-    "AWS_SECRET_ACCESS_KEY": "testing",
-    "AWS_DEFAULT_REGION": _REGION,
-}
 
 
 class MockDynamoDB:
     """The result of `mock_dynamodb()`: a context manager and decorator with `start()` and `stop()`."""
 
-    def __init__(
-        self, database: Database | None = None, other_services: OtherServices = "refuse"
-    ) -> None:
-        if other_services not in ("refuse", "pass"):
-            raise UsageError(f'other_services is "refuse" or "pass", not {other_services!r}')
+    def __init__(self, database: Database | None, *, passed_on: PassedOn, wanted: Wanted) -> None:
         self._given = database
-        self._other_services = other_services
+        self._passed_on = passed_on
+        self._wanted = wanted
         self._entered: list[_Scope] = []
 
-    def start(self) -> Database:
-        """Activate the mock; returns the database of the default region."""
-        scope = _active.enter(self._given, self._other_services)
-        self._entered.append(scope)
-        return scope.database(os.environ.get("AWS_DEFAULT_REGION", _REGION))
+    def start(self, reset: bool = True) -> Database:
+        """Activate the mock; returns the database of the default region.
 
-    def stop(self) -> None:
-        """Undo the last `start`; raises `UsageError` if the mock is not active."""
-        if not self._entered:
-            raise UsageError("this mock_dynamodb is not active: stop() without start()")
-        _active.leave(self._entered.pop())
+        `reset=False` goes on with the data that the last `stop(remove_data=False)` kept.
+        """
+        self._enter(reset)
+        return self.in_region(os.environ.get("AWS_DEFAULT_REGION", DEFAULT_REGION))
+
+    def stop(self, remove_data: bool = True) -> None:
+        """Undo the last `start`; raises `NotStarted`, which is a `RuntimeError`, if the mock is not active."""
+        self._scope("stop() without start()")
+        _active.leave(self._entered.pop(), remove_data)
+
+    def reset(self) -> None:
+        """Delete all data of the mock, which stays active. A `database=` that was given is refused."""
+        self._scope("it has no data to reset").reset()
 
     def in_region(self, region: str) -> Database:
         """The database of a region, while the mock is active."""
+        return self._scope("it has no databases").database(region)
+
+    def _enter(self, reset: bool) -> None:
+        self._entered.append(_active.enter(self._given, self._passed_on, self._wanted, reset))
+
+    def _scope(self, why: str) -> _Scope:
         if not self._entered:
-            raise UsageError("this mock_dynamodb is not active, so it has no databases")
-        return self._entered[-1].database(region)
+            raise NotStarted(f"this mock is not active: {why}")
+        return self._entered[-1]
 
     def __enter__(self) -> Database:
         return self.start()
@@ -78,7 +83,28 @@ class MockDynamoDB:
 
     def __call__(self, target: Target) -> Target:
         """Activate the mock while a function runs, or in each test of a class."""
-        return decorate(target, self)
+        return decorate(target, self, _Continued(self))
+
+
+class MockAWS(MockDynamoDB):
+    """The result of `mock_aws()`, with moto's methods: `start(reset=…)`, `stop()`, `reset()`."""
+
+    def __enter__(self) -> Self:  # type: ignore[override] # as moto's
+        self._enter(reset=True)
+        return self
+
+
+class _Continued(AbstractContextManager[None]):
+    """Activates a mock, and keeps its data for the next call: for helper methods of a decorated class."""
+
+    def __init__(self, mock: MockDynamoDB) -> None:
+        self._mock = mock
+
+    def __enter__(self) -> None:
+        self._mock._enter(reset=False)
+
+    def __exit__(self, *_: object) -> None:
+        self._mock.stop(remove_data=False)
 
 
 @overload
@@ -98,51 +124,89 @@ def mock_dynamodb(
 
     Use it as `@mock_dynamodb` on functions, coroutine functions and test classes, or as
     `with mock_dynamodb() as database:`. A given `database` serves every region. Requests to other services
-    raise `UsageError`; with `other_services="pass"` they are sent.
+    raise `UsageError`; with `other_services="pass"` they are sent, with the credentials that are there.
 
     >>> import boto3
     >>> with mock_dynamodb():
     ...     boto3.client("dynamodb").list_tables()["TableNames"]
     []
     """
-    mock = MockDynamoDB(database, other_services)
+    if other_services not in ("refuse", "pass"):
+        raise UsageError(f'other_services is "refuse" or "pass", not {other_services!r}')
+    passes = other_services == "pass"
+    mock = MockDynamoDB(
+        database,
+        passed_on=lambda service, url: passes and service not in DYNAMODB,
+        wanted=Wanted(credentials=not passes),
+    )
     return mock if target is None else mock(target)
 
 
 @overload
 def mock_aws(target: Target, /) -> Target: ...
 @overload
-def mock_aws(*, config: Mapping[str, Any] | None = None) -> MockDynamoDB: ...
+def mock_aws(*, config: Mapping[str, Any] | None = None) -> MockAWS: ...
 def mock_aws(target: Any = None, /, *, config: Mapping[str, Any] | None = None) -> Any:
-    """`mock_dynamodb` under moto's name and with moto's `config`, to switch by changing one import.
+    """`mock_dynamodb` under moto's name and with moto's rules, to switch by changing one import.
 
-    Only `core.passthrough` of `config` is used: if it is not empty, requests to other services are sent.
+    A missing region is an error, as with boto3. `with mock_aws() as mock:` gives the mock. Of `config`, the members
+    `mock_credentials`, `reset_boto3_session` and `passthrough` of `core` count.
     """
-    passes = (config or {}).get("core", {}).get("passthrough")
-    mock = MockDynamoDB(other_services="pass" if passes else "refuse")
+    core = (config or {}).get("core", {})
+    passthrough = core.get("passthrough", {})
+    mock = MockAWS(
+        None,
+        passed_on=_named(passthrough.get("services", ()), passthrough.get("urls", ())),
+        wanted=Wanted(
+            credentials=core.get("mock_credentials", True) is not False,
+            region=False,
+            fresh_session=core.get("reset_boto3_session", True),
+        ),
+    )
     return mock if target is None else mock(target)
+
+
+def _named(services: Iterable[str], urls: Iterable[str]) -> PassedOn:
+    """Passes on requests to these services, and to URLs that match one of these expressions."""
+    known, patterns = frozenset(services), [re.compile(url) for url in urls]
+    return lambda service, url: service in known or any(each.match(url) for each in patterns)
 
 
 class _Scope:
     """The databases of an outermost mock, and of those inside it that share them."""
 
-    def __init__(self, given: Database | None, other_services: OtherServices) -> None:
-        self.other_services = other_services
+    def __init__(self, given: Database | None, passed_on: PassedOn) -> None:
+        self.passed_on = passed_on
+        self.is_given = given is not None
         self._given = given
         self._lock = threading.Lock()
-        self._by_region: dict[str, Database] = {}
+        self._databases: dict[tuple[str, str], Database] = {}
 
     def database(self, region: str) -> Database:
         if self._given is not None:
             return self._given
+        place = account(), region
         with self._lock:
-            if region not in self._by_region:
-                self._by_region[region] = isotone.open(region=region, account=_ACCOUNT)
-            return self._by_region[region]
+            if place not in self._databases:
+                self._databases[place] = isotone.open(region=region, account=place[0])
+            return self._databases[place]
+
+    def reset(self) -> None:
+        if self.is_given:
+            raise UsageError(
+                "reset() would empty the database that this mock was given; clear() it"
+            )
+        for database in self._databases.values():
+            database.clear()
 
     def close(self) -> None:
-        for database in self._by_region.values():
+        for database in self._databases.values():
             database.close()
+
+
+def account() -> str:
+    """The account whose tables are used, as moto finds it."""
+    return os.environ.get("MOTO_ACCOUNT_ID", _ACCOUNT)
 
 
 class _Active:
@@ -151,25 +215,44 @@ class _Active:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._scopes: list[_Scope] = []
+        self._kept: _Scope | None = None
         self._patches = Patches(self)
-        self._surroundings = _Surroundings()
+        self._surroundings = Surroundings()
 
-    def enter(self, given: Database | None, other_services: OtherServices) -> _Scope:
+    def enter(
+        self, given: Database | None, passed_on: PassedOn, wanted: Wanted, reset: bool
+    ) -> _Scope:
         with self._lock:
             if not self._scopes:
                 self._patches.apply()
-                self._surroundings.set(credentials=other_services == "refuse")
-            shares = self._scopes and given is None
-            scope = self._scopes[-1] if shares else _Scope(given, other_services)
+                self._surroundings.set(wanted)
+            if given is not None:
+                scope = _Scope(given, passed_on)
+            elif self._scopes:
+                scope = self._scopes[-1]
+            else:
+                scope = self._first(passed_on, reset)
             self._scopes.append(scope)
             return scope
 
-    def leave(self, scope: _Scope) -> None:
+    def _first(self, passed_on: PassedOn, reset: bool) -> _Scope:
+        kept, self._kept = self._kept, None
+        if kept is not None and not reset:
+            kept.passed_on = passed_on
+            return kept
+        if kept is not None:
+            kept.close()
+        return _Scope(None, passed_on)
+
+    def leave(self, scope: _Scope, remove_data: bool) -> None:
         with self._lock:
             last = len(self._scopes) - 1 - self._scopes[::-1].index(scope)
             del self._scopes[last]
             if scope not in self._scopes:
-                scope.close()
+                if remove_data or scope.is_given:
+                    scope.close()
+                else:
+                    self._kept = scope
             if not self._scopes:
                 self._surroundings.restore()
                 self._patches.remove()
@@ -177,29 +260,11 @@ class _Active:
     def database(self, region: str) -> Database:
         return self._scopes[-1].database(region)
 
-    def lets_pass(self, service: str) -> bool:
-        return self._scopes[-1].other_services == "pass"
+    def account(self) -> str:
+        return account()
 
-
-class _Surroundings:
-    """Sets environment variables, and restores them and boto3's default session."""
-
-    def __init__(self) -> None:
-        self._variables: list[str] = []
-        self._session: Any = None
-
-    def set(self, *, credentials: bool) -> None:
-        self._session = getattr(sys.modules.get("boto3"), "DEFAULT_SESSION", None)
-        if credentials:
-            self._variables = [name for name in _ENVIRONMENT if name not in os.environ]
-            os.environ.update({name: _ENVIRONMENT[name] for name in self._variables})
-
-    def restore(self) -> None:
-        for name in self._variables:
-            os.environ.pop(name, None)
-        self._variables = []
-        if "boto3" in sys.modules:
-            sys.modules["boto3"].DEFAULT_SESSION = self._session  # type: ignore[attr-defined]
+    def passes(self, service: str, url: str) -> bool:
+        return self._scopes[-1].passed_on(service, url)
 
 
 _active: Final = _Active()

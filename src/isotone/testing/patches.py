@@ -2,9 +2,9 @@
 
 All requests of botocore and aiobotocore pass through `Endpoint.make_request`. The patch gives DynamoDB
 requests an address that never resolves, and disables signing. The endpoint's last step, `_send`, recognises
-that address and answers from the database. Any other request that reaches `_send` would leave the process,
-so it is refused unless the mock allows other services. Requests that moto answers never reach `_send`, so
-both mocks can be active at once.
+that address and answers from the database. It also tells who the caller is (`GetCallerIdentity` of STS). Any other
+request that reaches `_send` would leave the process, so it is refused unless the mock passes it on. Requests that
+moto answers never reach `_send`, so both mocks can be active at once.
 
 The patches are applied when the first mock starts and removed when the last one stops. Endpoint classes are
 patched when they are first used, so aiobotocore may be imported at any time, or never.
@@ -15,12 +15,33 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from typing import Any, Final, Protocol
+from weakref import WeakKeyDictionary
 
 from isotone.errors import UsageError
-from isotone.testing.attachment import Database, respond, respond_awaitably
+from isotone.testing.attachment import (
+    Database,
+    respond,
+    respond_awaitably,
+    response,
+    response_awaitably,
+)
+from isotone.testing.sessions import make_sessions_cheap
+
+DYNAMODB: Final = frozenset({"dynamodb", "dynamodbstreams"})
+"""botocore's names of the services that a database answers."""
 
 _HERE: Final = "http://dynamodb.isotone.invalid/"
-_SERVICES: Final = frozenset({"dynamodb", "dynamodbstreams"})
+_XML: Final = "text/xml"
+# The values of moto.
+_IDENTITY: Final = """\
+<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
+<GetCallerIdentityResult>
+<Arn>arn:aws:sts::{account}:user/moto</Arn>
+<UserId>AKIAIOSFODNN7EXAMPLE</UserId>
+<Account>{account}</Account>
+</GetCallerIdentityResult>
+</GetCallerIdentityResponse>
+"""
 
 
 class Switch(Protocol):
@@ -29,8 +50,11 @@ class Switch(Protocol):
     def database(self, region: str) -> Database:
         """The database that answers for a region."""
 
-    def lets_pass(self, service: str) -> bool:
-        """Whether requests to another service may leave the process."""
+    def account(self) -> str:
+        """The caller's account."""
+
+    def passes(self, service: str, url: str) -> bool:
+        """Whether a request to a service may leave the process."""
 
 
 class Patches:
@@ -39,11 +63,13 @@ class Patches:
     def __init__(self, switch: Switch) -> None:
         self._switch = switch
         self._originals: list[tuple[type, str, Any]] = []
+        self._services: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
     def apply(self) -> None:
         """Apply the patches."""
         from botocore.endpoint import Endpoint
 
+        make_sessions_cheap(self._replace)
         self._replace(Endpoint, "make_request", self._addressing(Endpoint.make_request))
 
     def remove(self) -> None:
@@ -59,7 +85,8 @@ class Patches:
     def _addressing(self, make_request: Callable[..., Any]) -> Callable[..., Any]:
         def make_request_here(endpoint: Any, operation_model: Any, request_dict: Any) -> Any:
             self._patch_send(type(endpoint))
-            if operation_model.service_model.service_name in _SERVICES:
+            service = self._services[endpoint] = operation_model.service_model.service_name
+            if service in DYNAMODB and not self._switch.passes(service, request_dict["url"]):
                 context = request_dict["context"]
                 request_dict["url"] = _HERE + context["client_region"]
                 context["auth_type"] = "none"
@@ -81,8 +108,9 @@ class Patches:
         def send_here(endpoint: Any, request: Any) -> Any:
             if request.url.startswith(_HERE):
                 return respond(request, self._switch.database(request.url[len(_HERE) :]))
-            self._check(endpoint, request)
-            return send(endpoint, request)
+            if self._leaves(endpoint, request):
+                return send(endpoint, request)
+            return response(request.url, 200, self._identity(), _XML)
 
         return send_here
 
@@ -90,16 +118,28 @@ class Patches:
         async def send_here(endpoint: Any, request: Any) -> Any:
             if request.url.startswith(_HERE):
                 return respond_awaitably(request, self._switch.database(request.url[len(_HERE) :]))
-            self._check(endpoint, request)
-            return await send(endpoint, request)
+            if self._leaves(endpoint, request):
+                return await send(endpoint, request)
+            return response_awaitably(request.url, 200, self._identity(), _XML)
 
         return send_here
 
-    def _check(self, endpoint: Any, request: Any) -> None:
-        service = endpoint._endpoint_prefix
-        if not self._switch.lets_pass(service):
-            raise UsageError(
-                f"a request to the service {service!r} ({request.method} {request.url}) was about to "
-                "leave the process inside mock_dynamodb, which answers DynamoDB only; mock that "
-                'service too, or let it pass with mock_dynamodb(other_services="pass")'
-            )
+    def _leaves(self, endpoint: Any, request: Any) -> bool:
+        """Whether a request to another service is sent; if not, it asks for the caller's identity."""
+        service = self._services[endpoint]
+        if self._switch.passes(service, request.url):
+            return True
+        if service == "sts" and b"Action=GetCallerIdentity" in _bytes(request.body):
+            return False
+        raise UsageError(
+            f"a request to the service {service!r} ({request.method} {request.url}) was about to "
+            "leave the process inside mock_dynamodb, which answers DynamoDB only; mock that "
+            'service too, or let it pass with mock_dynamodb(other_services="pass")'
+        )
+
+    def _identity(self) -> bytes:
+        return _IDENTITY.format(account=self._switch.account()).encode()
+
+
+def _bytes(body: Any) -> bytes:
+    return body if isinstance(body, bytes) else str(body).encode()
