@@ -190,9 +190,13 @@ def test_a_sparse_index_of_what_is_not_deleted() -> None:
     with pytest.raises(UsageError, match="~code: only a bool"):
         _ = ~Note.code
     wrong: Any = Note.deleted
-    for join in (lambda: (Note.code == "a") & wrong, lambda: (Note.code == "a") | False):
-        with pytest.raises(UsageError, match="is not a condition, and cannot be joined"):
-            join()
+    with pytest.raises(
+        UsageError, match="<field deleted> is not a condition; write deleted == True"
+    ):
+        _ = (Note.code == "a") & wrong
+    wrong = False
+    with pytest.raises(UsageError, match="is not a condition, and cannot be joined"):
+        _ = (Note.code == "a") | wrong
 
 
 def test_an_index_without_a_name_is_refused() -> None:
@@ -485,3 +489,33 @@ def test_a_condition_that_a_sparse_index_implies_is_to_be_left_out() -> None:
         UsageError, match=r"live has entries only for .*'deleted_at'; leave this one out"
     ):
         Post.live.where(Post.deleted_at.missing())
+
+
+def test_a_field_by_itself_is_not_a_condition() -> None:
+    class Invoice(Entity, table=Table("invoices")):
+        number: Attr[int] = field(max=99)
+        paid: Attr[bool] = field(default=False)
+
+        primary = Key("INVOICE", number).sort("INVOICE")
+
+    paid: Any = Invoice.paid
+    number: Any = Invoice.number
+    everything = Invoice.primary.scan()
+    with isotone.connect(":memory:") as store:
+        store.create_tables(Invoice.__schema__.table)
+        for use in (
+            lambda: everything.filter(paid),
+            lambda: Invoice.match(paid, scan=True),
+            lambda: store.load(everything).where(paid),
+            lambda: store.put(Invoice(number=1), when=paid),
+            lambda: store.delete_all(everything, when=paid),
+            lambda: ~paid & paid,
+            lambda: paid & ~paid,
+            lambda: paid | ~paid,
+        ):
+            with pytest.raises(UsageError, match="write paid == True, or ~paid for the opposite"):
+                use()
+        with pytest.raises(
+            UsageError, match="<field number> is not a condition; write number == …"
+        ):
+            everything.filter(number)

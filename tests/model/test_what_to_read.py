@@ -115,7 +115,7 @@ def test_a_snapshot_that_would_be_incomplete_raises(bounded: Query[Book]) -> Non
 @pytest.mark.parametrize("wrong", [True, "number", Book.number, None])
 def test_what_is_no_condition_is_no_filter(wrong: Any) -> None:
     for read in (Book.primary.where(), Book.primary.scan()):
-        with pytest.raises(UsageError, match=r"is not a condition; write one such as"):
+        with pytest.raises(UsageError, match="is not a condition; write "):
             read.filter(wrong)
 
 

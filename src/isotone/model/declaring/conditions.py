@@ -99,6 +99,13 @@ class Operand(Comparable[T]):
     def __ge__(self, other: T | Comparable[T | None]) -> Condition:
         return self._compare(">=", other)
 
+    if not TYPE_CHECKING:  # type checkers refuse it by themselves
+
+        def __and__(self, other: object) -> NoReturn:
+            raise not_a_condition(self)
+
+        __or__ = __and__
+
     __hash__ = object.__hash__
 
 
@@ -199,11 +206,20 @@ class Condition:
         """The condition in source code form, without the name of the class."""
 
 
+def not_a_condition(given: object) -> UsageError:
+    """The error for what is given where a condition belongs; of a field it says how to compare it."""
+    if not isinstance(given, Operand):
+        return UsageError(f"{given!r} is not a condition; write one such as Order.number == 157")
+    field, text = given._field, given._text()
+    instead = f"{text} == …"
+    if text == field.name and field.annotation is not None and field.wire.code == "BOOL":
+        instead = f"{text} == True, or ~{text} for the opposite"
+    return UsageError(f"{given!r} is not a condition; write {instead}")
+
+
 def _not_joined(other: object) -> UsageError:
     if isinstance(other, Operand):
-        return UsageError(
-            f"{other!r} is not a condition, and cannot be joined; compare it: … == True"
-        )
+        return not_a_condition(other)
     return UsageError(
         f"{other!r} is not a condition, and cannot be joined; Python itself evaluates `is`, `in` and `not`, so "
         "write ==, .is_in(…) and ~(…), each condition in parentheses"

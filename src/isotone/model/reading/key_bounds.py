@@ -28,6 +28,7 @@ from isotone.model.declaring.conditions import (
     Comparison,
     Condition,
     FunctionTest,
+    not_a_condition,
 )
 from isotone.model.declaring.keys import BoundKey, Component, NativeSlot, Slot, StringSlot
 from isotone.values.json import text_of_bytes
@@ -139,7 +140,7 @@ class _ConditionsByField:
 def _comparison(key: BoundKey, condition: Condition, in_key: frozenset[str]) -> Comparison:
     """The condition, if it is a comparison of a key field that an order can answer."""
     if not isinstance(condition, Condition):
-        raise UsageError(f"{condition!r} is not a condition; write one such as Order.number == 157")
+        raise not_a_condition(condition)
     if isinstance(condition, Comparison) and not condition.path and _is_answered(condition, in_key):
         return condition
     names = ", ".join(dict.fromkeys(field.name for field in condition.fields()))

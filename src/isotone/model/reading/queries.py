@@ -34,7 +34,7 @@ from isotone.errors import InvalidItem, UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.absent_attributes import absence_in
-from isotone.model.declaring.conditions import ORDERINGS, Condition
+from isotone.model.declaring.conditions import ORDERINGS, Condition, not_a_condition
 from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.item_decoding import DecodeJson
@@ -811,7 +811,7 @@ def _may_be_older(schemas: tuple[EntitySchema, ...]) -> bool:
 def owner_of(condition: Condition, schemas: tuple[EntitySchema, ...]) -> EntitySchema:
     """The schema, among those read, whose fields a condition is on."""
     if not isinstance(condition, Condition):
-        raise UsageError(f"{condition!r} is not a condition; write one such as Order.number == 157")
+        raise not_a_condition(condition)
     fields = list(condition.fields())
     for schema in schemas:
         known = schema.fields

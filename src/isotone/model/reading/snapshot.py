@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from isotone.errors import InvalidItem, UsageError
 from isotone.expressions import Condition as CompiledCondition
 from isotone.model.declaring.absent_attributes import DEFAULTS
-from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.conditions import Condition, not_a_condition
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import Component, component_of, declared_values
 from isotone.model.reading.showing import table_text
@@ -131,9 +131,7 @@ class Snapshot(Sequence[E], Generic[E]):
     def _test(self, condition: Condition) -> Callable[[int], bool]:
         """Whether the entity at a position satisfies a condition."""
         if not isinstance(condition, Condition):
-            raise UsageError(
-                f"{condition!r} is not a condition; write one such as Order.number == 157"
-            )
+            raise not_a_condition(condition)
         fields = list(condition.fields())
         owners = {
             schema

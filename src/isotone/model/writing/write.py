@@ -33,7 +33,7 @@ from isotone.errors import (
 from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.absent_attributes import absence_if_stored, absence_in
-from isotone.model.declaring.conditions import Condition
+from isotone.model.declaring.conditions import Condition, Operand, not_a_condition
 from isotone.model.declaring.entity_key import EntityKey, unpacked
 from isotone.model.declaring.table import VERSION_ATTRIBUTE
 from isotone.model.expiry import is_missing, or_expired, unexpired
@@ -177,6 +177,8 @@ def condition_node(
     """
     if when is None:
         return None
+    if isinstance(when, Operand):
+        raise not_a_condition(when)
     if not isinstance(when, Condition):
         field = next(iter(schema.fields))
         raise UsageError(
