@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.cli.conditions import Condition, parse_conditions, plan_query, plan_scan
+from isotone.cli.conditions import Condition, parse_conditions
+from isotone.cli.query_plan import plan_query, plan_scan
 from isotone.cli.table_keys import Keys, Table
 from isotone.errors import UsageError
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from isotone.backends.interface import Backend
-from isotone.cli.conditions import Plan, parse_conditions, plan_query, plan_scan
+from isotone.cli.conditions import parse_conditions
 from isotone.cli.output import add_format, write_items
 from isotone.cli.program import Command
+from isotone.cli.query_plan import Plan, plan_query, plan_scan
 from isotone.cli.table_keys import Table, table_of
 from isotone.errors import UsageError
 from isotone.values.types import Item
