@@ -28,7 +28,7 @@ import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store, Table, errors, field
 from isotone.structures import Idempotency
 from isotone.structures.idempotency import _Attempt
-from isotone.structures.payloads import fingerprint_of, result_of, storable
+from isotone.structures.idempotency_results import fingerprint_of, result_of, storable
 
 orders = Table("orders")
 
@@ -112,7 +112,7 @@ def test_what_cannot_be_kept_is_said_once_and_not_done_again(memory: Store) -> N
 FINGERPRINT = """
 from dataclasses import dataclass
 from pydantic import BaseModel
-from isotone.structures.payloads import fingerprint_of
+from isotone.structures.idempotency_results import fingerprint_of
 
 @dataclass
 class Order:

@@ -20,7 +20,7 @@ import isotone
 from isotone import Attr, Entity, Key, ManualClock, Observation, Store, errors, field
 from isotone.structures import SortedSet
 from isotone.structures.exact_numbers import EXACT, score_of
-from isotone.structures.sorted_set_selection import ScoreRange, matcher
+from isotone.structures.sorted_set_ranges import ScoreRange, matcher
 
 KINDS: list[dict[str, Any]] = [
     {},

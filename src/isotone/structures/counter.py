@@ -32,8 +32,8 @@ from typing_extensions import TypeVar
 from isotone.errors import AlreadyExists, TransactionFailed, UsageError, WriteRefused
 from isotone.model import Attr, Change, Entity, Key, Steps, Table, expires, field
 from isotone.structures.argument_checks import require_positive
-from isotone.structures.contention import retry_on_conflict
 from isotone.structures.structure import S, Structure, operation
+from isotone.structures.waits_and_retries import retry_on_conflict
 
 E = TypeVar("E", bound=Entity)
 

@@ -37,11 +37,11 @@ from isotone.model import (
     expires,
     field,
 )
-from isotone.structures import payloads
+from isotone.structures import idempotency_results as results
 from isotone.structures.argument_checks import require_non_negative, require_positive, validated
-from isotone.structures.contention import poll
 from isotone.structures.lease_block import LeaseBlock
 from isotone.structures.structure import S, Structure, operation
+from isotone.structures.waits_and_retries import poll
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -151,7 +151,7 @@ class Idempotency(Structure[S]):
         the function's own errors: then it can be called again.
         """
         self._check(function)
-        attempt = _Attempt(self._record(key, payload), payloads.kind_of(function, result))
+        attempt = _Attempt(self._record(key, payload), results.kind_of(function, result))
         begin, end = partial(self._begin, attempt, wait), partial(self._end, attempt)
         block: Any = LeaseBlock(self.store, begin, end)
         return (_run_async if isinstance(self.store, AsyncStore) else _run)(block, function)
@@ -177,10 +177,10 @@ class Idempotency(Structure[S]):
                 )
             self._check(function)
             is_awaited = isinstance(self.store, AsyncStore)
-            if is_awaited and not payloads.is_async(function, inspect.unwrap(function)):
+            if is_awaited and not results.is_async(function, inspect.unwrap(function)):
                 raise UsageError(f"over an AsyncStore {function!r} must be async")
-            kind = payloads.kind_of(function)
-            compared = payload or partial(payloads.arguments, inspect.signature(function))
+            kind = results.kind_of(function)
+            compared = payload or partial(results.arguments, inspect.signature(function))
             once = cast("Any", self).once
 
             def perform(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -202,7 +202,7 @@ class Idempotency(Structure[S]):
         If the key exists, the transaction fails with `AlreadyExists` for this write.
         """
         record = self._record(key, payload)
-        tx.create(record.replace(done=True, result=payloads.written(result)))
+        tx.create(record.replace(done=True, result=results.written(result)))
 
     @operation
     def forget(self, key: str) -> Steps[bool]:
@@ -213,7 +213,7 @@ class Idempotency(Structure[S]):
     # Steps of an attempt
 
     def _check(self, function: Callable[..., Any]) -> None:
-        if isinstance(self.store, Store) and payloads.is_async(function):
+        if isinstance(self.store, Store) and results.is_async(function):
             raise UsageError(_NOT_AWAITED)
 
     def _begin(self, attempt: _Attempt, wait: float) -> Steps[_Attempt]:
@@ -227,7 +227,7 @@ class Idempotency(Structure[S]):
             clock=self.calls.clock,
         )
         if record.done:
-            attempt.result = payloads.result_of(record.result, attempt.kind)
+            attempt.result = results.result_of(record.result, attempt.kind)
         elif record.attempt != mine.attempt:
             raise InProgress(
                 f"{self.scope} {mine.key!r} is in progress, for less than {self.lease:g} seconds; try again "
@@ -271,7 +271,7 @@ class Idempotency(Structure[S]):
             yield from self.calls.delete(self._kind, when=mine, scope=self.scope, key=record.key)
             return
         try:
-            stored = payloads.storable(attempt.result, attempt.kind)
+            stored = results.storable(attempt.result, attempt.kind)
         except Exception as error:  # noqa: BLE001 - the result's own code may raise anything
             refusal = error
         until = self.after(self.remember)
@@ -288,7 +288,7 @@ class Idempotency(Structure[S]):
 
     def _record(self, key: str, payload: Any) -> IdempotencyRecord:
         until, attempt = self.after(self.remember), uuid.uuid4().hex
-        same = payloads.fingerprint_of(payload)
+        same = results.fingerprint_of(payload)
         return self._kind(
             scope=self.scope, key=key, attempt=attempt, fingerprint=same, until=until, gone_at=until
         )

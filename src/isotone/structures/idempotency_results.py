@@ -1,4 +1,7 @@
-"""Arguments and results as JSON: payloads are compared by a fingerprint, results are stored."""
+"""Results of idempotent calls: how they are stored as JSON and read as their type, and which are refused.
+
+Payloads are not stored: a fingerprint tells whether two calls had equal arguments.
+"""
 
 from __future__ import annotations
 

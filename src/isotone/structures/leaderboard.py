@@ -35,7 +35,6 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.model import Global, Query, Stats, Steps, Table, Transaction
-from isotone.structures.contention import retry_on_conflict
 from isotone.structures.exact_numbers import exact
 from isotone.structures.leaderboard_entries import (
     Best,
@@ -54,6 +53,7 @@ from isotone.structures.ranking import Overtaken, after_score, before_score
 from isotone.structures.sharding import Merged, MergeOrder, Position, Stream, merged
 from isotone.structures.structure import S, Structure, operation
 from isotone.structures.time_windows import ALL_TIME, Every, Window, Windows, instant
+from isotone.structures.waits_and_retries import retry_on_conflict
 
 _MOST_DIGITS: Final = 38
 _AHEAD: Final = timedelta(minutes=5)

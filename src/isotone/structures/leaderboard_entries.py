@@ -29,12 +29,12 @@ from isotone.model import (
     raw,
     version,
 )
-from isotone.structures.contention import retry_on_conflict
 from isotone.structures.exact_numbers import added
 from isotone.structures.ranking import Ranking, ranking_key
 from isotone.structures.sharding import shard_of
 from isotone.structures.structure import bind_entity
 from isotone.structures.time_windows import ALL_TIME, Window
+from isotone.structures.waits_and_retries import retry_on_conflict
 
 Score = Literal["sum", "average", "best", "last"]
 Best = Literal["highest", "lowest"]

@@ -32,9 +32,9 @@ from isotone.model import (
     version,
 )
 from isotone.structures.argument_checks import require_non_negative, require_positive, validated
-from isotone.structures.contention import poll
 from isotone.structures.lease_block import LeaseBlock
 from isotone.structures.structure import S, Structure, operation
+from isotone.structures.waits_and_retries import poll
 
 LOCKS: Final = Table("locks")
 

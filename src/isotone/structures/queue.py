@@ -45,7 +45,6 @@ from isotone.model import (
     uuid7,
 )
 from isotone.structures.argument_checks import require_non_negative, require_positive, validated
-from isotone.structures.contention import poll_intervals, retry_on_conflict, wait
 from isotone.structures.lease_block import LeaseBlock
 from isotone.structures.queue_messages import (
     MAX_PRIORITIES,
@@ -62,6 +61,7 @@ from isotone.structures.queue_messages import (
     split_bodies,
 )
 from isotone.structures.structure import Batches, S, Structure, iteration, operation
+from isotone.structures.waits_and_retries import poll_intervals, retry_on_conflict, wait
 
 R = TypeVar("R")
 

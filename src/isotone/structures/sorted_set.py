@@ -27,7 +27,6 @@ from typing import Any, Final, Literal
 from isotone import model
 from isotone.errors import RankingIncomplete, UsageError
 from isotone.model import CONTENTION, Local, Query, Steps, Table
-from isotone.structures.contention import poll
 from isotone.structures.exact_numbers import EXACT, Number, score_of
 from isotone.structures.ranking import Ranking, ranking_key
 from isotone.structures.sorted_set_members import (
@@ -46,9 +45,10 @@ from isotone.structures.sorted_set_members import (
     plus,
     union,
 )
-from isotone.structures.sorted_set_selection import Range, ScoreRange, TextRange
+from isotone.structures.sorted_set_ranges import Range, ScoreRange, TextRange
 from isotone.structures.structure import Batches, S, Structure, iteration, operation
 from isotone.structures.time_windows import instant
+from isotone.structures.waits_and_retries import poll
 
 Cast = Callable[[Decimal], Any]
 Cursor = str | Literal[0]

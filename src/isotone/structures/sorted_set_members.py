@@ -53,7 +53,6 @@ from isotone.model import (
     field,
     raw,
 )
-from isotone.structures.contention import retry_on_conflict
 from isotone.structures.exact_numbers import EXACT, added, plain
 from isotone.structures.ranking import (
     Ranking,
@@ -63,7 +62,7 @@ from isotone.structures.ranking import (
     read_ranking_key,
 )
 from isotone.structures.sharding import shard_of
-from isotone.structures.sorted_set_selection import (
+from isotone.structures.sorted_set_ranges import (
     EVERY_SCORE,
     EVERY_TEXT,
     Range,
@@ -73,6 +72,7 @@ from isotone.structures.sorted_set_selection import (
     TextRange,
     matcher,
 )
+from isotone.structures.waits_and_retries import retry_on_conflict
 
 Decide = Callable[[str, Decimal | None], Decimal | None]
 """From a member and its score to the score that it gets; None is not a member."""

@@ -20,7 +20,6 @@ from typing import Any, Final
 
 from isotone.errors import AlreadyExists, Contended, TransactionFailed, UsageError
 from isotone.model import Query, Steps, Transaction, all_of
-from isotone.structures.contention import retry_on_conflict
 from isotone.structures.exact_numbers import added
 from isotone.structures.time_series_points import (
     PER_BUCKET,
@@ -34,6 +33,7 @@ from isotone.structures.time_series_points import (
     regroup,
 )
 from isotone.structures.time_windows import floor, instant
+from isotone.structures.waits_and_retries import retry_on_conflict
 
 Progress = Callable[[datetime, int], None]
 """Called with the time up to which it is done, and how many roll-ups were written."""
