@@ -454,6 +454,30 @@ class TableInUseException(ApiError):
     """The table is being created, changed or deleted (some actions use this name)."""
 
 
+class TableAlreadyExistsException(ApiError):
+    """The table that a restore would create exists."""
+
+
+class BackupNotFoundException(ApiError):
+    """The backup does not exist."""
+
+
+class BackupInUseException(ApiError):
+    """The backup is being made, or a table is being restored from it."""
+
+
+class ContinuousBackupsUnavailableException(ApiError):
+    """Point-in-time recovery cannot be set yet: the table is being created."""
+
+
+class PointInTimeRecoveryUnavailableException(ApiError):
+    """Point-in-time recovery is not enabled for the table."""
+
+
+class InvalidRestoreTimeException(ApiError):
+    """The table cannot be restored to this time: it is in the future, or too long ago."""
+
+
 class IndexNotFoundException(ApiError):
     """The index does not exist (some actions use this name)."""
 

@@ -68,3 +68,9 @@ STREAM_PAGE: Final = 1 * MB  # what one GetRecords returns
 ITERATOR_LIFETIME: Final = 15 * 60  # how long a shard iterator can be used
 LIST_STREAMS: Final = 100  # streams in one page of ListStreams
 DESCRIBED_SHARDS: Final = 100  # shards in one page of DescribeStream
+
+# Backups
+RECOVERY_DAYS: Final = 35  # how far back a table can be restored, at most
+SYSTEM_BACKUP_LIFETIME: Final = 35 * 24 * 3600  # how long the backup of a deleted table is kept
+CONCURRENT_RESTORES: Final = 50  # tables that are being restored at the same time
+LIST_BACKUPS: Final = 100  # backups in one page of ListBackups

@@ -94,7 +94,7 @@ def bench() -> Iterator[Bench]:
     made.database.close()
 
 
-@pytest.mark.parametrize("operation", ["CreateBackup", "DescribeBackup"])
+@pytest.mark.parametrize("operation", ["ImportTable", "DescribeExport"])
 def test_missing_actions_say_so(bench: Bench, operation: str) -> None:
     with pytest.raises(UnknownOperationException):
         bench.database.send(operation, b"{}")

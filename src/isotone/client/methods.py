@@ -212,6 +212,34 @@ class Client(_BaseClient):
         """Set whether a table can be restored to a point in time."""
         return self._call("UpdateContinuousBackups", request)
 
+    def create_backup(self, **request: Unpack[types.CreateBackupInput]) -> Response:
+        """Copy a table as it is now."""
+        return self._call("CreateBackup", request)
+
+    def describe_backup(self, **request: Unpack[types.DescribeBackupInput]) -> Response:
+        """Describe a backup's state and size, and the table that it was made of."""
+        return self._call("DescribeBackup", request)
+
+    def list_backups(self, **request: Unpack[types.ListBackupsInput]) -> Response:
+        """List a page of the backups of a table, or of all tables."""
+        return self._call("ListBackups", request)
+
+    def delete_backup(self, **request: Unpack[types.DeleteBackupInput]) -> Response:
+        """Delete a backup."""
+        return self._call("DeleteBackup", request)
+
+    def restore_table_from_backup(
+        self, **request: Unpack[types.RestoreTableFromBackupInput]
+    ) -> Response:
+        """Create a table with the items of a backup."""
+        return self._call("RestoreTableFromBackup", request)
+
+    def restore_table_to_point_in_time(
+        self, **request: Unpack[types.RestoreTableToPointInTimeInput]
+    ) -> Response:
+        """Create a table with the items that another had at a moment."""
+        return self._call("RestoreTableToPointInTime", request)
+
     def describe_limits(self, **request: Unpack[types.DescribeLimitsInput]) -> Response:
         """Return the account's limits."""
         return self._call("DescribeLimits", request)
@@ -222,11 +250,8 @@ class Client(_BaseClient):
 
     # Actions without a declared request type
 
-    create_backup = _undeclared("CreateBackup")
     create_global_table = _undeclared("CreateGlobalTable")
-    delete_backup = _undeclared("DeleteBackup")
     delete_resource_policy = _undeclared("DeleteResourcePolicy")
-    describe_backup = _undeclared("DescribeBackup")
     describe_contributor_insights = _undeclared("DescribeContributorInsights")
     describe_export = _undeclared("DescribeExport")
     describe_global_table = _undeclared("DescribeGlobalTable")
@@ -239,14 +264,11 @@ class Client(_BaseClient):
     export_table_to_point_in_time = _undeclared("ExportTableToPointInTime")
     get_resource_policy = _undeclared("GetResourcePolicy")
     import_table = _undeclared("ImportTable")
-    list_backups = _undeclared("ListBackups")
     list_contributor_insights = _undeclared("ListContributorInsights")
     list_exports = _undeclared("ListExports")
     list_global_tables = _undeclared("ListGlobalTables")
     list_imports = _undeclared("ListImports")
     put_resource_policy = _undeclared("PutResourcePolicy")
-    restore_table_from_backup = _undeclared("RestoreTableFromBackup")
-    restore_table_to_point_in_time = _undeclared("RestoreTableToPointInTime")
     update_contributor_insights = _undeclared("UpdateContributorInsights")
     update_global_table = _undeclared("UpdateGlobalTable")
     update_global_table_settings = _undeclared("UpdateGlobalTableSettings")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from typing import (
     Annotated,
@@ -88,6 +89,8 @@ def _compile(hint: Any) -> Any:
         return _Value
     if is_typeddict(hint):
         return _compile_structure(hint)
+    if hint is datetime:
+        return float  # a datetime takes the slow path, which makes a number of it
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return Annotated[(_compile(arguments[0]), *arguments[1:])]
@@ -228,12 +231,27 @@ def _blob(hint: Any, value: Any, path: str, faults: list[str]) -> bytes:
     return value.encode() if isinstance(value, str) else bytes(value)
 
 
+def _seconds(hint: Any, value: Any, path: str, faults: list[str]) -> int | float:
+    """The number that botocore sends for a time: whole seconds of a datetime; one without a zone is local."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            faults.append(
+                f"Invalid type for parameter {_label(path)}, value: {value}, "
+                f"type: {str}, valid types: {datetime}, timestamp-string"
+            )
+            return 0
+    return int(value.timestamp()) if isinstance(value, datetime) else value
+
+
 def _scalar(convert: Callable[[Any], Any]) -> _Conversion:
     return lambda hint, value, path, faults: convert(value)
 
 
 _Conversion = Callable[[Any, Any, str, list[str]], Any]
 _NESTED: Final[dict[str, Any]] = {"M": AttributeMap, "L": Sequence[AttributeValue]}
+_TIMES: Final = (datetime, int, float, str)
 _BINARY: Final = (bytes, bytearray, memoryview, str, _File, _Wrapped)
 
 # For each kind of declared type: the accepted types, botocore's name for them, the conversion.
@@ -244,6 +262,7 @@ _KINDS: Final[dict[Any, tuple[Any, str, _Conversion]]] = {
     str: (str, str(str), _scalar(str.__str__)),
     int: (int, str(int), _scalar(int)),
     bool: (bool, str(bool), _scalar(bool)),
+    datetime: (_TIMES, f"{datetime}, timestamp-string", _seconds),
     bytes: (_BINARY, f"{bytes}, {bytearray}, file-like object", _blob),
 }
 _ANYTHING: Final[tuple[Any, str, _Conversion]] = (object, "", _scalar(lambda value: value))

@@ -8,6 +8,7 @@ messages. Names, order and bounds of the members are the service's own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Required, TypedDict, TypeVar
 
 from msgspec import Meta
@@ -450,6 +451,59 @@ class UpdateContinuousBackupsInput(TypedDict, total=False):
     PointInTimeRecoverySpecification: Required[PointInTimeRecoverySpecificationShape]
 
 
+# Backups
+
+TableName = Annotated[str, Meta(min_length=3)]
+BackupName = Annotated[str, Meta(min_length=3)]
+BackupArn = Annotated[str, Meta(min_length=37)]
+
+
+class CreateBackupInput(TypedDict, total=False):
+    TableName: Required[Name]
+    BackupName: Required[BackupName]
+
+
+class DescribeBackupInput(TypedDict, total=False):
+    BackupArn: Required[BackupArn]
+
+
+DeleteBackupInput = DescribeBackupInput
+
+
+class ListBackupsInput(TypedDict, total=False):
+    TableName: Name
+    Limit: Positive
+    TimeRangeLowerBound: datetime
+    TimeRangeUpperBound: datetime
+    ExclusiveStartBackupArn: BackupArn
+    BackupType: str
+
+
+class RestoreTableFromBackupInput(TypedDict, total=False):
+    TargetTableName: Required[TableName]
+    BackupArn: Required[BackupArn]
+    BillingModeOverride: str
+    GlobalSecondaryIndexOverride: Sequence[GlobalSecondaryIndex]
+    LocalSecondaryIndexOverride: Sequence[LocalSecondaryIndex]
+    ProvisionedThroughputOverride: ProvisionedThroughputShape
+    OnDemandThroughputOverride: OnDemandThroughputShape
+    SSESpecificationOverride: SSESpecificationShape
+
+
+class RestoreTableToPointInTimeInput(TypedDict, total=False):
+    SourceTableArn: Name
+    SourceTableName: TableName
+    TargetTableName: Required[TableName]
+    UseLatestRestorableTime: bool
+    RestoreDateTime: datetime
+    BillingModeOverride: str
+    GlobalSecondaryIndexOverride: Sequence[GlobalSecondaryIndex]
+    LocalSecondaryIndexOverride: Sequence[LocalSecondaryIndex]
+    ProvisionedThroughputOverride: ProvisionedThroughputShape
+    OnDemandThroughputOverride: OnDemandThroughputShape
+    SSESpecificationOverride: SSESpecificationShape
+
+
 class DescribeLimitsInput(TypedDict, total=False):
     pass
 
@@ -463,7 +517,6 @@ class DescribeEndpointsInput(TypedDict, total=False):
 StreamArn = Annotated[str, Meta(min_length=37)]
 ShardId = Annotated[str, Meta(min_length=28)]
 SequenceNumber = Annotated[str, Meta(min_length=21)]
-TableName = Annotated[str, Meta(min_length=3)]
 
 
 class ListStreamsInput(TypedDict, total=False):

@@ -31,13 +31,16 @@ class Catalog:
     The record in the store is authoritative. Each change gives the catalog a new random version. A
     process that reads a version other than its own reads the tables again: another process made a
     change, or its own change was undone.
+
+    `tables` can be used; `creating` are tables that are still being restored, which only descriptions show.
     """
 
-    __slots__ = ("_store", "_version", "tables")
+    __slots__ = ("_store", "_version", "creating", "tables")
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.tables: dict[str, Table] = {}
+        self.creating: dict[str, Table] = {}
         self._version = b""
         self.refresh()
 
@@ -48,8 +51,7 @@ class Catalog:
         """Record a new or changed table."""
         self._renew_version()
         self._store.put(CATALOG, schema.name.encode(), _encode(schema))
-        table = self.tables[schema.name] = Table(schema)
-        return table
+        return self._keep(schema)
 
     def remove(self, name: str) -> None:
         """Record that a table was deleted."""
@@ -65,7 +67,11 @@ class Catalog:
         if number is not None:
             self._store.put(CATALOG, _TREES, number)
         self._renew_version()
-        self.tables = {}
+        self.tables, self.creating = {}, {}
+
+    def find(self, name: str) -> Table | None:
+        """A table in any state."""
+        return self.tables.get(name) or self.creating.get(name)
 
     def new_tree(self, kind: str) -> str:
         """A tree name that was never used before, so that stale readers cannot confuse two trees."""
@@ -78,9 +84,17 @@ class Catalog:
         version = self._store.get(CATALOG, _VERSION) or b""
         if version == self._version:
             return
-        schemas = [_decode(record) for _, record in self._store.range(CATALOG, _FIRST_NAME, None)]
-        self.tables = {schema.name: Table(schema) for schema in schemas}
+        self.tables, self.creating = {}, {}
+        for _, record in self._store.range(CATALOG, _FIRST_NAME, None):
+            self._keep(_decode(record))
         self._version = version
+
+    def _keep(self, schema: TableSchema) -> Table:
+        table = Table(schema)
+        self.tables.pop(schema.name, None)
+        self.creating.pop(schema.name, None)
+        (self.creating if schema.is_creating else self.tables)[schema.name] = table
+        return table
 
     def _renew_version(self) -> None:
         self._version = os.urandom(16)

@@ -27,7 +27,9 @@ from isotone.storage.interface import Store
 PROGRESS = "progress"  # the position of each backfill
 TOKENS = "tokens"  # tokens of answered transactions
 STREAMS = "streams"  # the streams and their shards
-SYSTEM_TREES = (CATALOG, COUNTS, PROGRESS, TOKENS, STREAMS)
+VIEWS = "views"  # tables as of a moment, while they are being read
+BACKUPS = "backups"  # the backups, apart from their items
+SYSTEM_TREES = (CATALOG, COUNTS, PROGRESS, TOKENS, STREAMS, VIEWS, BACKUPS)
 
 
 class Engine:
@@ -102,7 +104,7 @@ class Engine:
                 self.forget()
 
     def clear(self) -> None:
-        """Delete all tables, streams, tokens and jobs, in one transaction."""
+        """Delete all tables, streams, backups, tokens and jobs, in one transaction."""
         with self.writing:
             self.catalog.clear()
             self.counts.forget()

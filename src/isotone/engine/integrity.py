@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from isotone.engine import streams
+from isotone.engine import backups, history, streams, views
 from isotone.engine.engine import SYSTEM_TREES, Engine
 from isotone.engine.layout import Keyspace, item_of, size_of
 from isotone.engine.stream_records import last_sequence, position_of, unpack
@@ -31,16 +31,20 @@ def check(engine: Engine, progress: Progress | None = None) -> list[str]:
     with engine.reading:
         problems = list(engine.store.check())
         problems.extend(_unknown_trees(engine))
-        for table in engine.catalog:
+        for table in (*engine.catalog, *engine.catalog.creating.values()):
             problems.extend(_check_table(engine, table, progress))
         problems.extend(_check_streams(engine))
+        problems.extend(_check_backups(engine))
     return problems
 
 
 def _unknown_trees(engine: Engine) -> Iterator[str]:
     known = {*SYSTEM_TREES, *(stream.tree for stream in streams.known(engine))}
-    for table in engine.catalog:
+    for table in (*engine.catalog, *engine.catalog.creating.values()):
         known.update(table.trees)
+    for view in views.opened(engine):
+        known.update(views.trees(view))
+    known.update(backup.tree for backup in backups.known(engine))
     there = set(engine.store.trees())
     for tree in sorted(there - known):
         yield f"tree {tree} belongs to no table"
@@ -71,6 +75,7 @@ def _check_table(engine: Engine, table: Table, progress: Progress | None) -> Ite
         if progress is not None and items % _EVERY == 0:
             progress(table.name, items)
     yield from _check_counts(engine, table, items, size, expected)
+    yield from _check_history(engine, table)
     if progress is not None:
         progress(table.name, items)
 
@@ -92,6 +97,33 @@ def _check_counts(
                 f"table {table.name}: the count of index {tree} is "
                 f"{engine.counts.of(tree)[0]}, but it has {there} entries"
             )
+
+
+def _check_history(engine: Engine, table: Table) -> Iterator[str]:
+    """The problems of a table's history: each record in it is an item with the key that it is kept for."""
+    if table.history is None:
+        return
+    for position, value in engine.store.range(table.history, b"", None):
+        change = history.change_in(position, value)
+        if change.old and table.keyspace.key(item_of(change.old)) != change.key:
+            yield f"table {table.name}: its history has an item under a key that is not its own"
+
+
+def _check_backups(engine: Engine) -> Iterator[str]:
+    """The problems of backups: a complete one has the items of which it was made."""
+    there = set(engine.store.trees())
+    for backup in backups.known(engine):
+        if backup.view is None and backup.tree in there:
+            yield from _check_backup(engine, backup)
+
+
+def _check_backup(engine: Engine, backup: backups.Backup) -> Iterator[str]:
+    sizes = [size_of(record) for _, record in engine.store.range(backup.tree, b"", None)]
+    if (len(sizes), sum(sizes)) != (backup.items, backup.size):
+        yield (
+            f"backup {backup.name} of table {backup.table.name} has {len(sizes)} items of {sum(sizes)} "
+            f"bytes instead of {backup.items} of {backup.size}"
+        )
 
 
 def _check_streams(engine: Engine) -> Iterator[str]:

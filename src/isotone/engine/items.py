@@ -1,10 +1,11 @@
-"""Writing one item together with its index entries, its counts and its stream record."""
+"""Writing one item together with its index entries, its counts, its stream record and its history."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from isotone.engine.engine import Engine
+from isotone.engine.history import keep_old
 from isotone.engine.layout import hold_equal_items, item_of, pack, size_of
 from isotone.engine.stream_records import record_change
 from isotone.engine.table_indexes import Entry, Index, SecondaryIndex, Table
@@ -43,6 +44,8 @@ def put(
         _update_entries(engine, table, key, old, old_item, record, item, meter)
     if table.stream is not None:
         record_change(engine, table, key, old, record, item)
+    if table.history is not None and old != record:
+        keep_old(engine, table.history, key, old)
     if meter is not None:
         meter.write(old_size, size)
 
@@ -66,6 +69,8 @@ def delete(
             _update_entries(engine, table, key, old, old_item, None, None, meter)
         if table.stream is not None:
             record_change(engine, table, key, old, None, expired=expired)
+        if table.history is not None:
+            keep_old(engine, table.history, key, old)
     if meter is not None:
         meter.write(old_size, 0)
 

@@ -1,4 +1,5 @@
-"""Background work: filling indexes, deleting expired items, maintaining streams, dropping old tokens.
+"""Background work: filling indexes, deleting expired items, making backups and restoring them, maintaining streams
+and histories, dropping old tokens.
 
 Items expire as on the service: an item may still be read for a while after its expiry; the attribute must be
 a number of seconds; an item that expired more than five years ago is taken for a mistake and not deleted.
@@ -10,7 +11,7 @@ from itertools import islice
 
 from isotone import limits
 from isotone.codec import encode_number
-from isotone.engine import backfill, items, streams, transaction_tokens
+from isotone.engine import backfill, backups, history, items, restores, streams, transaction_tokens
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of
 from isotone.engine.table_indexes import Table
@@ -21,8 +22,15 @@ IDLE_INTERVAL = 5.0  # seconds between checks for work that another process left
 
 
 def is_wanted(engine: Engine) -> bool:
-    """Whether there is an index to fill, a table whose items can expire, or a stream."""
-    return bool(_expiring(engine)) or backfill.pending(engine) or streams.exist(engine)
+    """Whether there is an index to fill, a backup or a restore, or anything that expires or is trimmed."""
+    return (
+        bool(_expiring(engine))
+        or backfill.pending(engine)
+        or streams.exist(engine)
+        or history.exists(engine)
+        or backups.pending(engine)
+        or restores.pending(engine)
+    )
 
 
 def step(engine: Engine) -> float:
@@ -31,7 +39,9 @@ def step(engine: Engine) -> float:
         return 0.0
     if sweep(engine) >= EXPIRY_SLICE:
         return 0.0
-    if streams.maintain(engine):
+    if streams.maintain(engine) or history.trim(engine):
+        return 0.0
+    if backups.step(engine) or restores.step(engine):
         return 0.0
     transaction_tokens.forget_old(engine)
     return EXPIRY_INTERVAL if _expiring(engine) else IDLE_INTERVAL

@@ -153,6 +153,7 @@ class Table:
 
     __slots__ = (
         "collections",
+        "history",
         "indexes",
         "key_names",
         "keyspace",
@@ -178,6 +179,7 @@ class Table:
         self.indexes: tuple[Index, ...] = self.secondary + expiry
         self.stream = schema.stream if schema.stream and schema.stream.shards else None
         self.collections = schema.tree + "_collections" if self.local else None
+        self.history = schema.history
 
     def index(self, name: str) -> SecondaryIndex | None:
         """A secondary index by its name."""
@@ -191,4 +193,4 @@ class Table:
     def trees(self) -> list[str]:
         """Every tree that belongs to this table."""
         trees = [self.tree, *(index.tree for index in self.indexes)]
-        return trees if self.collections is None else [*trees, self.collections]
+        return [*trees, *(tree for tree in (self.collections, self.history) if tree is not None)]

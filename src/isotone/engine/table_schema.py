@@ -97,6 +97,22 @@ class StreamSchema(msgspec.Struct, frozen=True):
     lows: tuple[int, ...] = ()
 
 
+class Recovery(msgspec.Struct, frozen=True):
+    """Point-in-time recovery: a table can be restored to any moment of some days, not before `since` (ms)."""
+
+    days: int
+    since: int
+
+
+class Restored(msgspec.Struct, frozen=True):
+    """What a table was restored from; `view` (in `views`) is what is still to be copied, None when all is."""
+
+    source: str
+    moment: float
+    backup: str | None = None
+    view: str | None = None
+
+
 class TableSchema(msgspec.Struct, frozen=True):
     """One table. A change creates a new struct, so a reader never sees half of a change."""
 
@@ -113,9 +129,18 @@ class TableSchema(msgspec.Struct, frozen=True):
     deletion_protection: bool = False
     ttl: TimeToLive | None = None
     stream: StreamSchema | None = None
+    history: str | None = None
+    """The tree of the table's changes, while anything needs them (`history`)."""
+    recovery: Recovery | None = None
+    restored: Restored | None = None
     tags: dict[str, str] = {}
     settings: dict[str, Any] = {}
     """Members of CreateTable that are recorded and described but change nothing here."""
+
+    @property
+    def is_creating(self) -> bool:
+        """Whether the table's items are still being restored: it cannot be used yet."""
+        return self.restored is not None and self.restored.view is not None
 
     def index(self, name: str) -> IndexSchema | None:
         return next((index for index in self.indexes if index.name == name), None)

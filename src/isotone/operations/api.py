@@ -24,9 +24,11 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.operations import (  # noqa: F401 - each registers its actions
+    backups,
     batches,
     items,
     query_and_scan,
+    recovery,
     settings,
     statements,
     streams,

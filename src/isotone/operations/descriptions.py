@@ -6,16 +6,24 @@ from typing import Any
 
 from isotone.engine import backfill
 from isotone.engine.engine import Engine
-from isotone.engine.table_schema import IndexSchema, KeySchema, Projection, TableSchema, Throughput
+from isotone.engine.table_schema import (
+    IndexSchema,
+    KeySchema,
+    Projection,
+    Restored,
+    TableSchema,
+    Throughput,
+)
 from isotone.operations.table_lookup import table_arn
 
 _ON_DEMAND_WARMTH = (12_000, 4_000)  # units per second that a new on-demand table supports at once
 
 
 def table_description(
-    engine: Engine, schema: TableSchema, status: str = "ACTIVE"
+    engine: Engine, schema: TableSchema, status: str | None = None
 ) -> dict[str, Any]:
     """A table as DescribeTable, CreateTable, UpdateTable and DeleteTable show it."""
+    status = status or ("CREATING" if schema.is_creating else "ACTIVE")
     items, size = engine.counts.of(schema.tree)
     arn = table_arn(engine, schema.name)
     described: dict[str, Any] = {
@@ -49,8 +57,21 @@ def table_description(
         if indexes:
             described[member] = indexes
     described["WarmThroughput"] = _warmth(schema.settings, schema)
+    if schema.restored is not None:
+        described["RestoreSummary"] = _restore_summary(schema.restored)
     described.update(_settings(schema, arn))
     return described
+
+
+def _restore_summary(restored: Restored) -> dict[str, Any]:
+    summary: dict[str, Any] = {
+        "SourceTableArn": restored.source,
+        "RestoreDateTime": restored.moment,
+        "RestoreInProgress": restored.view is not None,
+    }
+    if restored.backup is not None:
+        summary["SourceBackupArn"] = restored.backup
+    return summary
 
 
 def _index_description(
@@ -60,7 +81,7 @@ def _index_description(
     described: dict[str, Any] = {
         "IndexName": index.name,
         "KeySchema": key_elements(index.keys),
-        "Projection": _projection(index.projection),
+        "Projection": projection(index.projection),
         "IndexSizeBytes": size,
         "ItemCount": items,
         "IndexArn": f"{table_arn(engine, table.name)}/index/{index.name}",
@@ -84,10 +105,11 @@ def key_elements(keys: KeySchema) -> list[dict[str, str]]:
     ]
 
 
-def _projection(projection: Projection) -> dict[str, Any]:
-    described: dict[str, Any] = {"ProjectionType": projection.kind}
-    if projection.kind == "INCLUDE":
-        described["NonKeyAttributes"] = list(projection.names)
+def projection(wanted: Projection) -> dict[str, Any]:
+    """A `Projection` member."""
+    described: dict[str, Any] = {"ProjectionType": wanted.kind}
+    if wanted.kind == "INCLUDE":
+        described["NonKeyAttributes"] = list(wanted.names)
     return described
 
 
@@ -131,13 +153,21 @@ def _settings(schema: TableSchema, arn: str) -> dict[str, Any]:
         described["TableClassSummary"] = {"TableClass": schema.settings["TableClass"]}
     if "OnDemandThroughput" in schema.settings:
         described["OnDemandThroughput"] = schema.settings["OnDemandThroughput"]
-    encryption = schema.settings.get("SSESpecification")
-    if encryption and encryption.get("Enabled"):
-        described["SSEDescription"] = {
-            "Status": "ENABLED",
-            "SSEType": encryption.get("SSEType", "KMS"),
-            "KMSMasterKeyArn": encryption.get(
-                "KMSMasterKeyId", f"{arn.partition(':table/')[0]}:key/aws"
-            ),
-        }
+    encryption = encryption_description(schema, arn)
+    if encryption is not None:
+        described["SSEDescription"] = encryption
     return described
+
+
+def encryption_description(schema: TableSchema, arn: str) -> dict[str, Any] | None:
+    """An `SSEDescription` member; None if the table is encrypted as by default."""
+    encryption = schema.settings.get("SSESpecification")
+    if not encryption or not encryption.get("Enabled"):
+        return None
+    return {
+        "Status": "ENABLED",
+        "SSEType": encryption.get("SSEType", "KMS"),
+        "KMSMasterKeyArn": encryption.get(
+            "KMSMasterKeyId", f"{arn.partition(':table/')[0]}:key/aws"
+        ),
+    }

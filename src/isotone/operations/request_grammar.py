@@ -144,6 +144,10 @@ def _number(_: Any, meta: msgspec.Meta) -> Scalar:
     return Scalar(java, _range(meta))
 
 
+def _timestamp(_: Any, __: msgspec.Meta) -> Scalar:
+    return Scalar("Timestamp")
+
+
 def _flag(_: Any, __: msgspec.Meta) -> Scalar:
     return Scalar("Boolean")
 
@@ -165,6 +169,7 @@ def _record(annotation: Any, _: msgspec.Meta) -> Record:
 _BUILDERS: Final[dict[Any, Callable[[Any, msgspec.Meta], Shape]]] = {
     str: _text,
     int: _number,
+    float: _timestamp,
     bool: _flag,
     list: _sequence,
     dict: _mapping,

@@ -44,11 +44,15 @@ EntityName: TypeAlias = Annotated[
     str, Meta(min_length=3, max_length=255, pattern=r"^[a-zA-Z0-9_.-]+\Z")
 ]
 IndexName: TypeAlias = EntityName
+BackupName: TypeAlias = EntityName
+BackupArn: TypeAlias = Annotated[str, Meta(min_length=37, max_length=1024)]
 KeyAttributeName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 
 Flag: TypeAlias = bool
 Long: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 PositiveLong: TypeAlias = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+Timestamp: TypeAlias = float
+"""Seconds since the Unix epoch."""
 PositiveInteger: TypeAlias = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 ExpressionNames: TypeAlias = dict[str, AttributeName]

@@ -26,6 +26,7 @@ _CLASSES: Final = {
     "Integer": "java.lang.Integer",
     "Long": "java.lang.Long",
     "Boolean": "java.lang.Boolean",
+    "Timestamp": "java.util.Date",
 }
 _RANGES: Final = {"Integer": 2**31 - 1, "Long": 2**63 - 1}
 _JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
@@ -33,6 +34,7 @@ _JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
     "Boolean": (bool,),
     "Integer": (int, float),
     "Long": (int, float),
+    "Timestamp": (int, float),
 }
 
 

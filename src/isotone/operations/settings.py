@@ -24,7 +24,7 @@ from isotone.operations.request_members import (
     Tag,
     TagKey,
 )
-from isotone.operations.table_lookup import described_table, table_of_arn
+from isotone.operations.table_lookup import changed_table, described_table, table_of_arn
 
 
 class TimeToLiveSpecification(Structure, frozen=True):
@@ -98,7 +98,7 @@ def describe_time_to_live(engine: Engine, request: DescribeTimeToLive) -> Answer
 def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> Answer:
     wanted = request.time_to_live_specification
     with engine.writing:
-        schema = described_table(engine, request.table_name).schema
+        schema = changed_table(engine, request.table_name).schema
         _check_time_to_live(schema.ttl, wanted)
         if schema.ttl is None:
             _enable(engine, schema, wanted.attribute_name)

@@ -12,10 +12,15 @@ from typing import Final
 
 from isotone.engine.engine import Engine
 from isotone.engine.table_indexes import Table
-from isotone.errors import ResourceNotFoundException, ValidationException
+from isotone.errors import (
+    ResourceInUseException,
+    ResourceNotFoundException,
+    ValidationException,
+)
 from isotone.operations.request_grammar import NAME_CONSTRAINTS
 from isotone.operations.request_validation import problem
 
+IN_USE: Final = "Attempt to change a resource which is still in use: "
 _ARN: Final = re.compile(
     "arn:[a-z-]{1,20}:dynamodb:[a-z0-9-]{0,40}:[0-9]{0,20}:table/([a-zA-Z0-9_.-]{3,255})"
 )
@@ -65,17 +70,25 @@ def open_table(engine: Engine, name: str) -> Table:
 
 
 def described_table(engine: Engine, name: str) -> Table:
-    """The table of a control-plane request; its error names the table."""
+    """The table of a control-plane request, even while it is being created; its error names the table."""
     plain = table_name(name)
-    table = engine.catalog.tables.get(plain)
+    table = engine.catalog.find(plain)
     if table is None:
         raise ResourceNotFoundException(f"Requested resource not found: Table: {plain} not found")
     return table
 
 
+def changed_table(engine: Engine, name: str) -> Table:
+    """The table that a control-plane request changes: one that is being created is refused."""
+    table = described_table(engine, name)
+    if table.schema.is_creating:
+        raise ResourceInUseException(f"{IN_USE}Table is being created: {table.name}")
+    return table
+
+
 def table_of_arn(engine: Engine, arn: str) -> Table:
     """The table with a resource's ARN (tags are stored by ARN)."""
-    table = engine.catalog.tables.get(arn.rpartition("/")[2])
+    table = engine.catalog.find(arn.rpartition("/")[2])
     if table is None or table_arn(engine, table.name) != arn:
         raise ResourceNotFoundException(
             f"Requested resource not found: ResourcArn: {arn} not found"

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from isotone import limits
-from isotone.engine import backfill, streams
+from isotone.engine import backfill, backups, streams, views
 from isotone.engine.engine import Engine
 from isotone.engine.table_schema import (
     IndexKind,
@@ -35,7 +35,7 @@ from isotone.operations.action import Answer, action
 from isotone.operations.descriptions import table_description
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import Structure
-from isotone.operations.table_lookup import described_table, table_name
+from isotone.operations.table_lookup import IN_USE, changed_table, described_table, table_name
 from isotone.operations.table_requests import (
     AttributeDefinition,
     CreateGlobalSecondaryIndexAction,
@@ -60,7 +60,7 @@ def create_table(engine: Engine, request: CreateTable) -> Answer:
     check_create_table(request)
     name = table_name(request.table_name)
     with engine.writing:
-        if name in engine.catalog.tables:
+        if engine.catalog.find(name) is not None:
             raise ResourceInUseException(f"Table already exists: {name}")
         schema = _new_schema(engine, name, request)
         if request.stream_specification is not None:
@@ -83,7 +83,7 @@ def describe_table(engine: Engine, request: DescribeTable) -> Answer:
 def list_tables(engine: Engine, request: ListTables) -> Answer:
     """The names of all tables in order, a page at a time."""
     with engine.reading:
-        names = sorted(engine.catalog.tables)
+        names = sorted({**engine.catalog.tables, **engine.catalog.creating})
     first = 0
     if request.exclusive_start_table_name is not None:
         first = bisect_right(names, request.exclusive_start_table_name)
@@ -94,21 +94,30 @@ def list_tables(engine: Engine, request: ListTables) -> Answer:
     return answer
 
 
-@action("DeleteTable")
+@action("DeleteTable", starts_work=True)
 def delete_table(engine: Engine, request: DeleteTable) -> Answer:
-    """Delete a table with everything in it; its stream can be read for another day."""
+    """Delete a table with everything in it; its stream can be read for another day.
+
+    With point-in-time recovery its items remain as a system backup.
+    """
     with engine.writing:
-        table = described_table(engine, request.table_name)
+        table = changed_table(engine, request.table_name)
         if table.schema.deletion_protection:
             raise ValidationException(
                 "Resource cannot be deleted as it is currently protected against deletion. "
                 "Disable deletion protection first."
             )
+        if views.is_read(engine, table.tree):
+            raise ResourceInUseException(f"{IN_USE}Table is being backed up: {table.name}")
         description = table_description(engine, table.schema, "DELETING")
         if table.stream is not None:
             streams.disable(engine, table.schema)
         engine.catalog.remove(table.name)
-        for tree in table.trees:
+        trees = table.trees
+        if table.schema.recovery is not None:
+            backups.keep_deleted(engine, table)
+            trees.remove(table.tree)
+        for tree in trees:
             backfill.drop(engine, tree)
         return {"TableDescription": description}
 
@@ -118,7 +127,7 @@ def update_table(engine: Engine, request: UpdateTable) -> Answer:
     """Change capacity, billing and protection; add or drop global indexes while the table is in use."""
     check_update_table(request)
     with engine.writing:
-        before = described_table(engine, request.table_name).schema
+        before = changed_table(engine, request.table_name).schema
         after = _with_settings(engine, before, request)
         after = _with_throughput(engine, after, request)
         after = _with_indexes(engine, after, request)
@@ -246,10 +255,10 @@ def _settings(request: object, members: tuple[str, ...]) -> dict[str, Any]:
     """Members that are stored and described unchanged, under AWS's names."""
     names = {field.name: field.encode_name for field in msgspec.structs.fields(type(request))}  # type: ignore[arg-type]
     given = {names[name]: getattr(request, name) for name in members if name in names}
-    return {name: _plain(value) for name, value in given.items() if value is not None}
+    return {name: plain(value) for name, value in given.items() if value is not None}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A structure as a JSON document, without its absent members."""
     if not isinstance(value, Structure):
         return value

@@ -1,0 +1,166 @@
+"""The history of a table: what each change replaced, so that the table can be read as it was.
+
+    key     time in ms (8 bytes) · sequence number (8)
+    value   length of the item's key (4) · the item's key · its record before the change, empty if there was none
+
+A change writes its entry in its own transaction, at the end of the tree. Keys rise even if the clock is set
+back: no time is less than the one before. So a *position*, the key of an entry, divides the history. The table as
+of a position is the present table, except that every key with a later change has the record that the first of these
+replaced (`views` reads it so).
+
+A table has a history while point-in-time recovery is enabled, and while a view of it is open. Entries that neither
+needs are trimmed. A write to a table without one pays a comparison with None.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final, NamedTuple
+
+import msgspec
+
+from isotone.engine.engine import VIEWS, Engine
+from isotone.engine.table_indexes import Table
+from isotone.engine.table_schema import Recovery, TableSchema
+
+SLICE: Final = 500  # entries dropped in one transaction
+DAY: Final = 24 * 3600 * 1000
+BEGINNING: Final = bytes(16)
+"""The position before every change."""
+
+_POSITION: Final = struct.Struct(">QQ")
+_LENGTH: Final = struct.Struct(">I")
+_LAST: Final = 2**64 - 1
+
+
+class Change(NamedTuple):
+    """One change: its position, the key of its item, and the record that it replaced, empty if there was none."""
+
+    position: bytes
+    key: bytes
+    old: bytes
+
+
+def keep_old(engine: Engine, tree: str, key: bytes, old: bytes | None) -> None:
+    """Record that a change replaced `old`, in the open transaction. Costs one more write.
+
+    The sequence number and the latest time are stored with the counts of trees: written once per
+    transaction, and undone with it.
+    """
+    sequence, latest = engine.counts.of(tree)
+    now = max(latest, milliseconds(engine.clock.now()))
+    engine.counts.add(tree, 1, now - latest)
+    entry = _LENGTH.pack(len(key)) + key + (old or b"")
+    engine.store.put(tree, _POSITION.pack(now, sequence + 1), entry)
+
+
+def position_at(engine: Engine, tree: str, moment: int) -> bytes:
+    """The last change at or before a moment (ms). Changes that are still to come are after it."""
+    high = _POSITION.pack(moment + 1, 0)
+    entry = next(engine.store.range(tree, b"", high, reverse=True), None)
+    return BEGINNING if entry is None else entry[0]
+
+
+def changes_after(engine: Engine, tree: str, position: bytes, most: int) -> list[Change]:
+    """The next changes after a position, the oldest first."""
+    entries = islice(engine.store.range(tree, position + b"\x00", None), most)
+    return [change_in(position, value) for position, value in entries]
+
+
+def time_of(position: bytes) -> int:
+    """When a change was made, in milliseconds."""
+    return int.from_bytes(position[:8], "big")
+
+
+def milliseconds(seconds: float) -> int:
+    """A time as histories have it."""
+    return int(seconds * 1000)
+
+
+def change_in(position: bytes, value: bytes) -> Change:
+    """The change in an entry."""
+    key_end = _LENGTH.size + _LENGTH.unpack_from(value)[0]
+    return Change(position, value[_LENGTH.size : key_end], value[key_end:])
+
+
+# Which tables have a history
+
+
+def begin(engine: Engine, schema: TableSchema) -> TableSchema:
+    """The table with a history; the caller saves it."""
+    if schema.history is not None:
+        return schema
+    tree = engine.catalog.new_tree("h")
+    engine.store.create_tree(tree)
+    return msgspec.structs.replace(schema, history=tree)
+
+
+def end_if_unused(engine: Engine, table: Table) -> None:
+    """Drop the history of a table unless recovery or an open view needs it."""
+    if table.history is None or table.schema.recovery is not None or pins(engine, table.history):
+        return
+    engine.catalog.save(msgspec.structs.replace(table.schema, history=None))
+    engine.store.drop_tree(table.history)
+    engine.counts.drop(table.history)
+
+
+def earliest(engine: Engine, recovery: Recovery) -> int:
+    """The earliest moment (ms) to which a table can be restored."""
+    return max(recovery.since, milliseconds(engine.clock.now()) - recovery.days * DAY)
+
+
+def pin(engine: Engine, view: str, tree: str, position: bytes) -> None:
+    """Keep the changes after a position, for a view, until `unpin`."""
+    engine.store.put(VIEWS, _pin_key(tree, view), position)
+
+
+def unpin(engine: Engine, view: str, tree: str) -> None:
+    """End a `pin`."""
+    engine.store.delete(VIEWS, _pin_key(tree, view))
+
+
+def pins(engine: Engine, tree: str) -> list[bytes]:
+    """The positions that views of a history need."""
+    low = _pin_key(tree, "")
+    return [position for _, position in engine.store.range(VIEWS, low, low[:-1] + b"\x01")]
+
+
+def _pin_key(tree: str, view: str) -> bytes:
+    return b"p" + tree.encode() + b"\x00" + view.encode()
+
+
+# Maintenance: drop what can no longer be restored
+
+
+def exists(engine: Engine) -> bool:
+    """Whether any table has a history."""
+    return any(table.history is not None for table in engine.catalog)
+
+
+def trim(engine: Engine) -> bool:
+    """Drop a slice of the changes that are too old; False if there were none."""
+    with engine.reading:
+        due = [table.name for table in engine.catalog if next(_old(engine, table), None)]
+    if not due:
+        return False
+    with engine.writing:
+        for name in due:
+            table = engine.catalog.tables.get(name)
+            if table is not None and table.history is not None:
+                for position in list(islice(_old(engine, table), SLICE)):
+                    engine.store.delete(table.history, position)
+    return True
+
+
+def _old(engine: Engine, table: Table) -> Iterator[bytes]:
+    """The positions of the changes that nobody needs any more."""
+    if table.history is None:
+        return iter(())
+    needed = pins(engine, table.history)
+    recovery = table.schema.recovery
+    if recovery is not None:
+        needed.append(_POSITION.pack(earliest(engine, recovery), _LAST))
+    high = min(needed, default=BEGINNING) + b"\x00"
+    return (position for position, _ in engine.store.range(table.history, b"", high))

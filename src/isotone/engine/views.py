@@ -1,0 +1,298 @@
+"""Reading a table as it was at a moment, in slices, while it is written to.
+
+    view = views.open_table(engine, table, moment)           the table as of `moment`
+    view = views.open_changes(engine, table, since, until)   what changed after `since`, until `until`
+    view = views.open_tree(engine, tree)                     a tree that nobody writes to: a backup
+
+A view is a job: it is stored, so any process that has the file open can continue it after a `kill -9`. Its user
+calls, in one transaction after the other,
+
+    with engine.writing:
+        page = views.read(engine, view, 500)       # or read_changes
+        ...                                        # store what was read, in the same transaction
+        if page.last:
+            views.close(engine, view)
+
+until a page is the last one. A page may be empty, and still not be the last. The position in the view is saved in the
+transaction: what is stored in the same transaction is stored exactly once, and what is written elsewhere (a file)
+may be written again after a crash. Pages come in the order of the keys of items.
+
+How it works: a table's history (`history`) has the old record of every change. Before each page, the changes that
+are not yet in the view's *overlay* are added to it: for each key, the record that its first change after the
+moment replaced. The page is then a merge of the present table with the overlay, which wins. Only changed items are
+copied. A view starts the history of a table that has none, and keeps the changes that it needs; closing it ends both.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Final, NamedTuple
+
+import msgspec
+
+from isotone.engine import history
+from isotone.engine.engine import VIEWS, Engine
+from isotone.engine.table_indexes import Table
+
+CATCH_UP: Final = 2000  # changes added to an overlay before a page
+_ABSENT: Final = b""  # in an overlay: there was no item
+
+
+class View(msgspec.Struct, array_like=True):
+    """An open view. `id` is also the name of its overlay, `log` the tree of its table's history.
+
+    A view of a tree has no `log`, and only a view of changes has `since`.
+    """
+
+    id: str
+    owner: str
+    source: str
+    log: str | None = None
+    position: bytes = history.BEGINNING
+    since: bytes | None = None
+    applied: bytes = history.BEGINNING
+    reached: bytes = b""
+
+    @property
+    def changed(self) -> str:
+        """The tree of the keys that changed, in a view of changes."""
+        return self.id + "_changed"
+
+
+class Page(NamedTuple):
+    """Items with their keys, in order; `last` if no page follows."""
+
+    records: list[tuple[bytes, bytes]]
+    last: bool
+
+
+class Change(NamedTuple):
+    """An item that changed between two moments, once, however often it was written.
+
+    `old` is its record at the first moment, `new` at the second; None if it was not there. `any` is one of its
+    records, which has its key attributes even if `old` and `new` are None. `time` (ms) is that of the last change
+    until the second moment.
+    """
+
+    key: bytes
+    old: bytes | None
+    new: bytes | None
+    any: bytes
+    time: int
+
+
+class Changes(NamedTuple):
+    """Changes in the order of keys; `last` if no page follows."""
+
+    changes: list[Change]
+    last: bool
+
+
+class _Changed(msgspec.Struct, array_like=True):
+    """An entry of `View.changed`."""
+
+    time: int
+    old: bytes
+    any: bytes
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_view = msgspec.msgpack.Decoder(View).decode
+_changed = msgspec.msgpack.Decoder(_Changed).decode
+
+
+# Open and close
+
+
+def open_table(engine: Engine, table: Table, owner: str, moment: int | None = None) -> str:
+    """Open a view of a table as of a moment (ms), or as of now; returns its id.
+
+    The caller is in a transaction, and has checked that the table's history reaches back to the moment
+    (`history.earliest`). `owner` says who continues the view (`owned`).
+    """
+    tree = _history_of(engine, table)
+    position = _position(engine, tree, moment)
+    view = View(_new_id(engine), owner, table.tree, tree, position, applied=position)
+    return _open(engine, view)
+
+
+def open_changes(engine: Engine, table: Table, owner: str, since: int, until: int) -> str:
+    """Open a view of the items that changed after `since`, until `until` (ms); otherwise like `open_table`."""
+    tree = _history_of(engine, table)
+    start, end = _position(engine, tree, since), _position(engine, tree, until)
+    view = View(_new_id(engine), owner, table.tree, tree, end, start, applied=start)
+    engine.store.create_tree(view.changed)
+    return _open(engine, view)
+
+
+def open_tree(engine: Engine, tree: str, owner: str) -> str:
+    """Open a view of a tree of items that does not change while the view is open."""
+    return _open(engine, View(_new_id(engine), owner, tree))
+
+
+def close(engine: Engine, view: str) -> None:
+    """End a view, whether it was read to its end or not."""
+    ended = _find(engine, view)
+    engine.store.delete(VIEWS, _key(view))
+    if ended.log is None:
+        return
+    engine.store.drop_tree(ended.id)
+    if ended.since is not None:
+        engine.store.drop_tree(ended.changed)
+    history.unpin(engine, ended.id, ended.log)
+    table = next((table for table in engine.catalog if table.history == ended.log), None)
+    if table is not None:
+        history.end_if_unused(engine, table)
+
+
+def opened(engine: Engine) -> list[View]:
+    """All open views."""
+    return [_view(stored) for _, stored in engine.store.range(VIEWS, b"v", b"w")]
+
+
+def owned(engine: Engine, kind: str) -> View | None:
+    """The oldest view with an owner of this kind: `backup` is the kind of the owner `backup:1`."""
+    return next((view for view in opened(engine) if view.owner.startswith(f"{kind}:")), None)
+
+
+def is_read(engine: Engine, tree: str) -> bool:
+    """Whether any view reads a tree of items, which must not be dropped then."""
+    return any(view.source == tree for view in opened(engine))
+
+
+def trees(view: View) -> list[str]:
+    """The trees that belong to a view."""
+    if view.log is None:
+        return []
+    return [view.id] if view.since is None else [view.id, view.changed]
+
+
+def _open(engine: Engine, view: View) -> str:
+    if view.log is not None:
+        engine.store.create_tree(view.id)
+        history.pin(engine, view.id, view.log, view.applied)
+    _save(engine, view)
+    return view.id
+
+
+def _history_of(engine: Engine, table: Table) -> str:
+    schema = history.begin(engine, table.schema)
+    if schema is not table.schema:
+        engine.catalog.save(schema)
+    assert schema.history is not None
+    return schema.history
+
+
+def _position(engine: Engine, tree: str, moment: int | None) -> bytes:
+    now = history.milliseconds(engine.clock.now())
+    # Of two changes in one millisecond, the one that is still to come is after the position.
+    latest = engine.counts.of(tree)[1]
+    return history.position_at(engine, tree, max(now, latest) if moment is None else moment)
+
+
+def _new_id(engine: Engine) -> str:
+    return engine.catalog.new_tree("v")
+
+
+# Read
+
+
+def read(engine: Engine, view: str, most: int) -> Page:
+    """The next items of a view of a table or a tree. Reads at most `most` items and 2,000 changes."""
+    state = _find(engine, view)
+    assert state.since is None
+    if not _caught_up(engine, state):
+        _save(engine, state)
+        return Page([], last=False)
+    records, last = _merged(engine, state, most)
+    _save(engine, state)
+    return Page(records, last)
+
+
+def read_changes(engine: Engine, view: str, most: int) -> Changes:
+    """The next changes of a view of changes; costs as `read` does."""
+    state = _find(engine, view)
+    if not _caught_up(engine, state):
+        _save(engine, state)
+        return Changes([], last=False)
+    entries = list(islice(engine.store.range(state.changed, state.reached, None), most))
+    if entries:
+        state.reached = entries[-1][0] + b"\x00"
+    _save(engine, state)
+    changes = [_resolved(engine, state, key, _changed(value)) for key, value in entries]
+    return Changes(changes, last=len(entries) < most)
+
+
+def _resolved(engine: Engine, view: View, key: bytes, changed: _Changed) -> Change:
+    new = engine.store.get(view.id, key)
+    if new is None:
+        new = engine.store.get(view.source, key)
+    return Change(
+        key, changed.old or None, new or None, changed.old or new or changed.any, changed.time
+    )
+
+
+def _merged(engine: Engine, view: View, most: int) -> tuple[list[tuple[bytes, bytes]], bool]:
+    """The next items, from the source and the overlay; moves the view on."""
+    source = list(islice(engine.store.range(view.source, view.reached, None), most))
+    overlay: list[tuple[bytes, bytes]] = []
+    if view.log is not None:
+        overlay = list(islice(engine.store.range(view.id, view.reached, None), most))
+    # Where one of the two was cut, entries of the other may be missing after its last key.
+    ends = [entries[-1][0] for entries in (source, overlay) if len(entries) == most]
+    if ends:
+        end = min(ends)
+        view.reached = end + b"\x00"
+        source = [entry for entry in source if entry[0] <= end]
+        overlay = [entry for entry in overlay if entry[0] <= end]
+    if overlay:
+        source = sorted({**dict(source), **dict(overlay)}.items())
+    return [entry for entry in source if entry[1] != _ABSENT], not ends
+
+
+def _caught_up(engine: Engine, view: View) -> bool:
+    """Add the changes since the last page; False if there are more than one page may add."""
+    if view.log is None:
+        return True
+    changes = history.changes_after(engine, view.log, view.applied, CATCH_UP)
+    for change in changes:
+        if view.since is not None and change.position <= view.position:
+            _note(engine, view, change)
+        elif _is_wanted(engine, view, change.key):
+            engine.store.put(view.id, change.key, change.old)
+    if changes:
+        view.applied = changes[-1].position
+        history.pin(engine, view.id, view.log, view.applied)
+    return len(changes) < CATCH_UP
+
+
+def _is_wanted(engine: Engine, view: View, key: bytes) -> bool:
+    """Whether a later change of a key is the first one, and its item has not been read yet."""
+    if key < view.reached or engine.store.get(view.id, key) is not None:
+        return False
+    return view.since is None or engine.store.get(view.changed, key) is not None
+
+
+def _note(engine: Engine, view: View, change: history.Change) -> None:
+    """Note a change between the two moments."""
+    stored = engine.store.get(view.changed, change.key)
+    time = history.time_of(change.position)
+    noted = _Changed(time, change.old, change.old) if stored is None else _changed(stored)
+    noted.time = time
+    noted.any = noted.any or change.old
+    engine.store.put(view.changed, change.key, _encode(noted))
+
+
+def _find(engine: Engine, view: str) -> View:
+    stored = engine.store.get(VIEWS, _key(view))
+    assert stored is not None, f"there is no view {view}"
+    return _view(stored)
+
+
+def _save(engine: Engine, view: View) -> None:
+    engine.store.put(VIEWS, _key(view.id), _encode(view))
+
+
+def _key(view: str) -> bytes:
+    # So that the views come in the order in which they were opened.
+    return b"v" + int(view[1:]).to_bytes(8, "big")

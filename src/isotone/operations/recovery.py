@@ -1,0 +1,189 @@
+"""The actions of point-in-time recovery: enable, describe, and restore a table to a moment."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from isotone import limits
+from isotone.engine import history, restores, views
+from isotone.engine.engine import Engine
+from isotone.engine.table_indexes import Table
+from isotone.engine.table_schema import Recovery, Restored, TableSchema
+from isotone.errors import (
+    ContinuousBackupsUnavailableException,
+    InvalidRestoreTimeException,
+    PointInTimeRecoveryUnavailableException,
+    TableNotFoundException,
+    ValidationException,
+)
+from isotone.operations.action import Answer, action
+from isotone.operations.descriptions import table_description
+from isotone.operations.item_validation import INVALID
+from isotone.operations.request_members import (
+    BillingMode,
+    EntityName,
+    Flag,
+    Structure,
+    TableName,
+    Timestamp,
+)
+from isotone.operations.restoring import check_overrides, check_target, restored_schema
+from isotone.operations.table_lookup import table_arn, table_name
+from isotone.operations.table_requests import (
+    GlobalSecondaryIndex,
+    LocalSecondaryIndex,
+    OnDemandThroughput,
+    ProvisionedThroughput,
+    SSESpecification,
+)
+
+
+class PointInTimeRecoverySpecification(Structure, frozen=True):
+    """Whether a table can be restored to a moment, and of how many days."""
+
+    point_in_time_recovery_enabled: Flag
+    recovery_period_in_days: Annotated[int, Meta(ge=1, le=limits.RECOVERY_DAYS)] | None = None
+
+
+class UpdateContinuousBackups(Structure, frozen=True):
+    """Turn point-in-time recovery on or off."""
+
+    table_name: TableName
+    point_in_time_recovery_specification: PointInTimeRecoverySpecification
+
+
+class DescribeContinuousBackups(Structure, frozen=True):
+    """Ask to which moments a table can be restored."""
+
+    table_name: TableName
+
+
+class RestoreTableToPointInTime(Structure, frozen=True, kw_only=True):
+    """Create a table with the items that another had at a moment."""
+
+    source_table_arn: TableName | None = None
+    source_table_name: EntityName | None = None
+    target_table_name: EntityName
+    use_latest_restorable_time: Flag | None = None
+    restore_date_time: Timestamp | None = None
+    billing_mode_override: BillingMode | None = None
+    global_secondary_index_override: list[GlobalSecondaryIndex] | None = None
+    local_secondary_index_override: list[LocalSecondaryIndex] | None = None
+    provisioned_throughput_override: ProvisionedThroughput | None = None
+    on_demand_throughput_override: OnDemandThroughput | None = None
+    sse_specification_override: SSESpecification | None = None
+
+
+@action("UpdateContinuousBackups", starts_work=True)
+def update_continuous_backups(engine: Engine, request: UpdateContinuousBackups) -> Answer:
+    """Enable or disable point-in-time recovery; it reaches back to when it was last enabled."""
+    wanted = request.point_in_time_recovery_specification
+    name = table_name(request.table_name)
+    with engine.writing:
+        if name in engine.catalog.creating:
+            raise ContinuousBackupsUnavailableException(
+                f"Backups are being enabled for the table: {name}. Please retry later"
+            )
+        table = _table(engine, name)
+        if wanted.point_in_time_recovery_enabled:
+            days = wanted.recovery_period_in_days or limits.RECOVERY_DAYS
+            table = _enable(engine, table.schema, days)
+        elif table.schema.recovery is not None:
+            table = engine.catalog.save(msgspec.structs.replace(table.schema, recovery=None))
+            history.end_if_unused(engine, table)
+        return {"ContinuousBackupsDescription": _description(engine, table.schema)}
+
+
+def _enable(engine: Engine, schema: TableSchema, days: int) -> Table:
+    schema = history.begin(engine, schema)
+    since = history.milliseconds(engine.clock.now())
+    if schema.recovery is not None:
+        # What a shorter period gave up does not come back with a longer one.
+        since = history.earliest(engine, schema.recovery)
+    return engine.catalog.save(msgspec.structs.replace(schema, recovery=Recovery(days, since)))
+
+
+@action("DescribeContinuousBackups")
+def describe_continuous_backups(engine: Engine, request: DescribeContinuousBackups) -> Answer:
+    """Whether point-in-time recovery is enabled, and the first and last moment that it reaches."""
+    with engine.reading:
+        table = _table(engine, table_name(request.table_name))
+        return {"ContinuousBackupsDescription": _description(engine, table.schema)}
+
+
+@action("RestoreTableToPointInTime", starts_work=True)
+def restore_table_to_point_in_time(engine: Engine, request: RestoreTableToPointInTime) -> Answer:
+    """Create a table with the items that the source had at a moment, and the indexes that it has now."""
+    _check_restore(request)
+    check_overrides(request)
+    name = table_name(request.source_table_name or request.source_table_arn or "")
+    with engine.writing:
+        source = _table(engine, name)
+        recovery = source.schema.recovery
+        if recovery is None:
+            raise PointInTimeRecoveryUnavailableException(
+                f"Point in time recovery is not enabled for table '{name}'"
+            )
+        moment = _moment(engine, recovery, request)
+        check_target(engine, request.target_table_name)
+        schema = restored_schema(engine, source.schema, request)
+        view = views.open_table(engine, source, restores.owner(schema.name), moment)
+        reached = history.milliseconds(engine.clock.now()) if moment is None else moment
+        restored = Restored(table_arn(engine, name), reached / 1000)
+        schema = restores.create(engine, schema, restored, view)
+        return {"TableDescription": table_description(engine, schema)}
+
+
+def _check_restore(request: RestoreTableToPointInTime) -> None:
+    if request.source_table_name is None and request.source_table_arn is None:
+        raise ValidationException(
+            f"{INVALID}One of SourceTableName or SourceTableArn must be specified"
+        )
+    if (request.restore_date_time is None) == (not request.use_latest_restorable_time):
+        raise ValidationException(
+            f"{INVALID}Exactly one of RestoreDateTime and UseLatestRestorableTime must be specified"
+        )
+    for index in request.global_secondary_index_override or ():
+        if index.warm_throughput is not None:
+            raise ValidationException(
+                f"{INVALID}WarmThroughput is not supported for index: {index.index_name} "
+                "in GlobalSecondaryIndexOverride"
+            )
+
+
+def _moment(engine: Engine, recovery: Recovery, request: RestoreTableToPointInTime) -> int | None:
+    """The moment (ms) to restore to; None for the latest."""
+    if request.restore_date_time is None:
+        return None
+    now = history.milliseconds(engine.clock.now())
+    moment = history.milliseconds(request.restore_date_time)
+    if not history.earliest(engine, recovery) <= moment <= now:
+        raise InvalidRestoreTimeException(
+            "RestoreDateTime must be between EarliestRestorableDateTime and LatestRestorableDateTime"
+        )
+    return moment
+
+
+def _table(engine: Engine, name: str) -> Table:
+    table = engine.catalog.find(name)
+    if table is None:
+        raise TableNotFoundException(f"Table not found: {name}")
+    return table
+
+
+def _description(engine: Engine, schema: TableSchema) -> dict[str, Any]:
+    described: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
+    if schema.recovery is not None:
+        described = {
+            "PointInTimeRecoveryStatus": "ENABLED",
+            "RecoveryPeriodInDays": schema.recovery.days,
+            "EarliestRestorableDateTime": history.earliest(engine, schema.recovery) / 1000,
+            "LatestRestorableDateTime": history.milliseconds(engine.clock.now()) / 1000,
+        }
+    return {
+        "ContinuousBackupsStatus": "ENABLED",
+        "PointInTimeRecoveryDescription": described,
+    }

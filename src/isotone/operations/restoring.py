@@ -1,0 +1,204 @@
+"""The table that a restore creates: like its source, with the overrides of the request.
+
+Both kinds of restore take keys, indexes, throughput, table class and encryption from the source. Tags, expiry, stream,
+policy, protection and point-in-time recovery are not restored: the service leaves them to the caller.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from isotone import limits
+from isotone.engine.engine import Engine
+from isotone.engine.table_schema import BillingMode, IndexSchema, TableSchema, Throughput
+from isotone.errors import (
+    LimitExceededException,
+    TableAlreadyExistsException,
+    TableInUseException,
+    ValidationException,
+)
+from isotone.operations.descriptions import key_elements, projection
+from isotone.operations.item_validation import INVALID
+from isotone.operations.table_requests import (
+    GlobalSecondaryIndex,
+    LocalSecondaryIndex,
+    OnDemandThroughput,
+    ProvisionedThroughput,
+    SSESpecification,
+)
+from isotone.operations.tables import plain
+
+_RESTORED_SETTINGS: Final[tuple[str, ...]] = (
+    "SSESpecification",
+    "TableClass",
+    "OnDemandThroughput",
+)
+
+
+class Overrides(Protocol):
+    """The members that both requests share."""
+
+    @property
+    def target_table_name(self) -> str: ...
+    @property
+    def billing_mode_override(self) -> BillingMode | None: ...
+    @property
+    def global_secondary_index_override(self) -> list[GlobalSecondaryIndex] | None: ...
+    @property
+    def local_secondary_index_override(self) -> list[LocalSecondaryIndex] | None: ...
+    @property
+    def provisioned_throughput_override(self) -> ProvisionedThroughput | None: ...
+    @property
+    def on_demand_throughput_override(self) -> OnDemandThroughput | None: ...
+    @property
+    def sse_specification_override(self) -> SSESpecification | None: ...
+
+
+def check_overrides(request: Overrides) -> None:
+    """Check what does not need the source: that billing and throughput fit together."""
+    if (
+        request.billing_mode_override == "PAY_PER_REQUEST"
+        and request.provisioned_throughput_override is not None
+    ):
+        raise ValidationException(
+            f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+            "when BillingMode is PAY_PER_REQUEST"
+        )
+
+
+def check_target(engine: Engine, name: str) -> None:
+    """Check that the table to create does not exist, and that there are not too many restores."""
+    if name in engine.catalog.tables:
+        raise TableAlreadyExistsException(f"Table already exists: {name}")
+    if name in engine.catalog.creating:
+        raise TableInUseException(f"Table is being created: {name}")
+    if len(engine.catalog.creating) >= limits.CONCURRENT_RESTORES:
+        raise LimitExceededException(
+            "Subscriber limit exceeded: "
+            f"Only {limits.CONCURRENT_RESTORES} tables can be restored simultaneously"
+        )
+
+
+def restored_schema(engine: Engine, source: TableSchema, request: Overrides) -> TableSchema:
+    """The schema of the table to create."""
+    billing = request.billing_mode_override or source.billing
+    indexes = tuple(
+        msgspec.structs.replace(
+            index,
+            tree=engine.catalog.new_tree("i"),
+            status="ACTIVE",
+            throughput=_throughput(billing, index.throughput, f"index: {index.name}")
+            if index.kind == "global"
+            else Throughput(),
+        )
+        for index in _indexes(source, request)
+    )
+    keys = [source.keys, *(index.keys for index in indexes)]
+    used = {name for key in keys for name in key.names}
+    wanted = request.provisioned_throughput_override
+    throughput = source.throughput if wanted is None else _given(wanted)
+    return TableSchema(
+        name=request.target_table_name,
+        id=str(uuid.uuid4()),
+        created=round(engine.clock.now(), 3),
+        keys=source.keys,
+        tree=engine.catalog.new_tree("t"),
+        attributes={name: kind for name, kind in source.attributes.items() if name in used},
+        indexes=indexes,
+        billing=billing,
+        throughput=_throughput(billing, throughput, "the table"),
+        settings=_settings(source, request, billing),
+    )
+
+
+def _settings(source: TableSchema, request: Overrides, billing: str) -> dict[str, Any]:
+    overrides: dict[str, Any] = {
+        "SSESpecification": request.sse_specification_override,
+        "OnDemandThroughput": request.on_demand_throughput_override,
+    }
+    given = {name: plain(value) for name, value in overrides.items() if value is not None}
+    kept = {name: source.settings[name] for name in _RESTORED_SETTINGS if name in source.settings}
+    settings: dict[str, Any] = {**kept, **given}
+    if billing == "PROVISIONED":
+        settings.pop("OnDemandThroughput", None)
+    return settings
+
+
+def _throughput(billing: str, throughput: Throughput, what: str) -> Throughput:
+    """The throughput of a new table or index, without the times of earlier changes."""
+    if billing == "PAY_PER_REQUEST":
+        return Throughput()
+    if not throughput.read:
+        raise ValidationException(f"{INVALID}ProvisionedThroughput is not specified for {what}")
+    return Throughput(throughput.read, throughput.write)
+
+
+def _given(wanted: ProvisionedThroughput) -> Throughput:
+    return Throughput(wanted.read_capacity_units, wanted.write_capacity_units)
+
+
+# Indexes
+
+
+def _indexes(source: TableSchema, request: Overrides) -> list[IndexSchema]:
+    """The indexes of the source that the request wants, all by default."""
+    local = [index for index in source.indexes if index.kind == "local"]
+    global_ = [index for index in source.indexes if index.kind == "global"]
+    if request.local_secondary_index_override is not None:
+        local = _chosen(local, request.local_secondary_index_override)
+    if request.global_secondary_index_override is not None:
+        global_ = _chosen(global_, request.global_secondary_index_override)
+    return [*local, *global_]
+
+
+def _chosen(
+    indexes: Sequence[IndexSchema],
+    wanted: Sequence[GlobalSecondaryIndex] | Sequence[LocalSecondaryIndex],
+) -> list[IndexSchema]:
+    by_name = {index.name: index for index in indexes}
+    chosen: dict[str, IndexSchema] = {}
+    for definition in wanted:
+        index = by_name.get(definition.index_name)
+        if definition.index_name in chosen:
+            raise ValidationException(f"{INVALID}Duplicate index name: {definition.index_name}")
+        if index is None or not _matches(index, definition):
+            raise ValidationException(
+                f"{INVALID}Index override does not match an index of the source: "
+                f"{definition.index_name}"
+            )
+        chosen[index.name] = _with_throughput(index, definition)
+    return list(chosen.values())
+
+
+def _matches(index: IndexSchema, wanted: GlobalSecondaryIndex | LocalSecondaryIndex) -> bool:
+    keys = [
+        {"AttributeName": element.attribute_name, "KeyType": element.key_type}
+        for element in wanted.key_schema
+    ]
+    copied = plain(wanted.projection)
+    expected = projection(index.projection)
+    for description in (copied, expected):
+        description["NonKeyAttributes"] = sorted(description.get("NonKeyAttributes", ()))
+    return keys == key_elements(index.keys) and copied == expected
+
+
+def _with_throughput(
+    index: IndexSchema, wanted: GlobalSecondaryIndex | LocalSecondaryIndex
+) -> IndexSchema:
+    if isinstance(wanted, LocalSecondaryIndex):
+        return index
+    settings = dict(index.settings)
+    if wanted.on_demand_throughput is not None:
+        settings["OnDemandThroughput"] = plain(wanted.on_demand_throughput)
+    if wanted.warm_throughput is not None:
+        settings["WarmThroughput"] = plain(wanted.warm_throughput)
+    throughput = wanted.provisioned_throughput
+    return msgspec.structs.replace(
+        index,
+        settings=settings,
+        throughput=index.throughput if throughput is None else _given(throughput),
+    )
