@@ -27,8 +27,12 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     return cores if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else cores * 3 // 2
 
 
+gc.disable()  # until everything is imported and collected, of which nothing is garbage
+
+
 def pytest_collection_finish() -> None:
     """Collect garbage less often, and never look at what was imported and collected for the session."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(10_000, 20, 50)

@@ -281,6 +281,19 @@ def test_fixtures_are_documented(project: pytest.Pytester) -> None:
     assert "no docstring available" not in shown
 
 
+def test_assertions_of_the_library_are_not_rewritten(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+        import isotone.model.store
+
+        def test_it_is_imported_as_it_is():
+            assert "Rewriting" not in type(isotone.model.store.__loader__).__name__
+            assert "Rewriting" in type(__loader__).__name__
+        """
+    )
+    project.runpytest_subprocess(*LEAN).assert_outcomes(passed=1)
+
+
 def test_importing_the_plugin_imports_nothing_else() -> None:
     script = (
         "import sys, isotone.testing.plugin\n"

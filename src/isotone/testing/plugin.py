@@ -28,7 +28,10 @@ Schema = Callable[["Client"], object]
 AsyncClients = Callable[[], AbstractAsyncContextManager[Any]]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    # pytest rewrites the assertions of a plugin's whole distribution, which here is a library without any.
+    marked: set[str] = getattr(pluginmanager.rewrite_hook, "_must_rewrite", set())
+    marked.discard("isotone")
     parser.addini(
         "isotone_mock_dynamodb",
         "Use the fixture mock_dynamodb in every test that is not marked real_dynamodb.",

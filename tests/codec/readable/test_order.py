@@ -15,6 +15,8 @@ from isotone.errors import MalformedKey
 every = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 delimited = pytest.mark.parametrize("kind", DELIMITED, ids=lambda kind: kind.name)
 anything = st.text(max_size=3)
+characters = st.sampled_from("#$ 0_~-9Aa.٣") | st.characters(exclude_categories=["Cs"])
+short = st.text(max_size=5)
 
 
 def expected(kind: Kind, left: object, right: object) -> int:
@@ -74,12 +76,11 @@ def test_no_text_holds_a_separator_or_what_sorts_below(kind: Kind, data: st.Data
 def test_only_what_was_written_is_read(kind: Kind, data: st.DataObject) -> None:
     text = kind.codec.encode(data.draw(kind.values))
     place = data.draw(st.integers(0, len(text)))
-    characters = st.sampled_from("#$ 0_~-9Aa.٣") | st.characters(exclude_categories=["Cs"])
     changed = data.draw(
         st.sampled_from([text[:place], text[place:], text[:place] + text[place + 1 :]])
         | characters.map(lambda new: text[:place] + new + text[place + 1 :])
         | characters.map(lambda new: text[:place] + new + text[place:])
-        | st.text(max_size=5)
+        | short
     )
     with suppress(MalformedKey):
         assert kind.codec.encode(kind.codec.decode(changed)) == changed
