@@ -4,13 +4,14 @@ import asyncio
 import logging
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.model.orders import Order, order, shop
 
 import isotone
-from isotone import Observation, aconnect, at_end, connect, to_log, to_spans
+from isotone import ManualClock, Observation, aconnect, at_end, connect, to_log, to_spans
 from isotone.backends.interface import InThread, Tape
 from isotone.errors import AlreadyExists, ResourceNotFoundException, UsageError
 from isotone.model.observing import AsyncObserved, Observed, tables_of
@@ -60,7 +61,39 @@ def test_what_an_observation_says() -> None:
     (only,) = seen
     assert (only.operation, only.tables, only.index) == ("Query", ("shop",), "GSI1")
     assert (only.scanned, only.returned, only.units, only.error) == (5, 2, 1.5, None)
-    assert only.request is QUERY
+    assert only.request == {**QUERY, "ReturnConsumedCapacity": "TOTAL"}
+
+
+def test_the_units_of_every_read_and_write_are_seen() -> None:
+    seen: list[Observation] = []
+    one = order(1)
+    key = isotone.EntityKey.of(one)
+    with connect(observe=[at_end(seen.append)]) as store:
+        store.create_tables(shop)
+        store.put(one)
+        seen.clear()
+        store.get(key)
+        store.update(one, Order.total.set(1))
+        store.put_many([order(2), order(3)])
+        store.get_many([key])
+        with store.transaction() as tx:
+            tx.put(order(4))
+            tx.put(order(5))
+        store.delete(one)
+    assert {each.operation for each in seen} >= {
+        *("GetItem", "UpdateItem", "BatchWriteItem", "BatchGetItem", "TransactWriteItems"),
+        "DeleteItem",
+    }
+    assert all(each.units > 0 for each in seen), seen
+
+
+def test_a_tape_is_also_played_to_observers(tmp_path: Path) -> None:
+    seen: list[Observation] = []
+    for observers in ([], [at_end(seen.append)]):
+        with connect(tape=tmp_path / "tape.jsonl", observe=observers, clock=ManualClock()) as store:
+            store.create_tables(shop)
+            store.put(order(1))
+    assert seen[-1].operation == "PutItem"
 
 
 def test_failures_are_seen_and_go_on() -> None:

@@ -26,8 +26,8 @@ from isotone.backends.interface import AsyncBackend, Backend, Native, Request, R
 from isotone.errors import ApiError, UsageError
 
 _HEADER: Final = {"isotone tape": 1}
-# Members that differ in every run.
-_IGNORED: Final = ("ClientRequestToken",)
+# Members that differ in every run, or with observers.
+_IGNORED: Final = ("ClientRequestToken", "ReturnConsumedCapacity")
 
 
 class TapeWriter:

@@ -25,8 +25,9 @@ from isotone.errors import IsotoneError, UsageError
 class Observation:
     """One request that has ended.
 
-    `units`, `scanned` and `returned` come from the response, and are 0 if it does not have them. `error` is
-    the code of an API error, or the class name of another exception.
+    `units`, `scanned` and `returned` come from the response, and are 0 if it does not have them. Each request that is
+    observed asks for its units; one that fails does not tell them. `error` is the code of an API error, or the class
+    name of another exception.
     """
 
     operation: str
@@ -55,7 +56,7 @@ class Observed(Native):
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Answer one action."""
-        request = as_text(request)
+        request = _priced(operation, as_text(request))
         watch = _Watch(self._observers, operation, request)
         try:
             response = self._backend.execute(operation, request, deadline)
@@ -79,7 +80,7 @@ class AsyncObserved(Native):
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
         """Answer one action."""
-        request = as_text(request)
+        request = _priced(operation, as_text(request))
         watch = _Watch(self._observers, operation, request)
         try:
             response = await self._backend.execute(operation, request, deadline)
@@ -88,6 +89,21 @@ class AsyncObserved(Native):
             raise
         watch.answered(response)
         return response
+
+
+_PRICED: Final = frozenset(
+    {
+        *("GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan"),
+        *("BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"),
+    }
+)
+
+
+def _priced(operation: str, request: Request) -> Request:
+    """The request that also asks what it costs, so that an observation can say it."""
+    if operation not in _PRICED or "ReturnConsumedCapacity" in request:
+        return request
+    return {**request, "ReturnConsumedCapacity": "TOTAL"}
 
 
 class _Watch:
