@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from isotone import aconnect, connect
-from isotone.backends.interface import Request, Response, Tape
+from isotone.backends.interface import Native, Request, Response, Tape
 from isotone.errors import (
     ConnectionFailed,
     DeadlineExceeded,
@@ -140,3 +140,28 @@ def retried(pauses: list[int]) -> Steps[bool]:
 def test_one_deadline_for_all_retries(pauses: list[int], granted: bool) -> None:
     assert connect(Tape(), deadline=0.15).run(retried(pauses)) is granted
     assert asyncio.run(aconnect(Tape(), deadline=0.15).run(retried(pauses))) is granted
+
+
+def test_an_operation_that_makes_progress_outlives_the_deadline_of_its_retries() -> None:
+    left: list[float | None] = []
+
+    class Noting(Native):
+        def execute(
+            self, operation: str, request: Request, deadline: float | None = None
+        ) -> Response:
+            left.append(None if deadline is None else deadline - time.monotonic())
+            time.sleep(0.03)
+            return {}
+
+    def call() -> Steps[None]:
+        yield Call("ListTables", {})
+        yield Pause(0.001, 1)
+        for _ in range(5):
+            yield Call("ListTables", {})
+
+    connect(Noting(), deadline=0.08).run(call())
+    assert left[0] is None
+    assert left[1] is not None
+    assert 0 < left[1] <= 0.08
+    assert left[-1] is None
+    assert all(each is None or each > 0 for each in left)

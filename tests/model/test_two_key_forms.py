@@ -391,3 +391,44 @@ def test_an_invalid_item_is_found_once_and_in_its_place() -> None:
         page = store.page(query.on_invalid("collect"), size=30)
         assert [each.number for each in page] == [n for n in range(20) if n != 7]
         assert [error.field for error in page.invalid] == ["stars"]
+
+
+@pytest.mark.parametrize("before", ["CUST", "ZCUST"])
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("malformed", ["ORDER#04x", "ORDER#09x", "ORDER#00x", "ORDER#x", "ORDER# "])
+def test_pages_miss_no_item_whose_previous_key_cannot_be_parsed(
+    before: str, backward: bool, malformed: str
+) -> None:
+    def orders(phase: str) -> Any:
+        class Order(Entity, table=Table("orders")):
+            customer: Attr[str] = field()
+            number: Attr[int] = field(max=99, alert=None)
+
+            previous = Key(before, customer).sort("ORDER", number)
+            current = Key("ORDERS", customer).sort("ORDER", number)
+            primary = {"before": previous, "during": current.was(previous)}[phase]
+            del previous, current
+
+        return Order
+
+    with isotone.open() as database:
+        old, store = orders("before"), connect(database)
+        store.create_tables(old.__schema__.table)
+        store.put_many(old(customer="a", number=number) for number in range(10))
+        key = {"PK": {"S": f"{before}#a"}, "SK": {"S": malformed}}
+        others = {"_type": {"S": "Order"}, "customer": {"S": "a"}, "number": {"S": "none"}}
+        database.execute("PutItem", {"TableName": "orders", "Item": {**key, **others}})
+        new, store = orders("during"), connect(database)
+        query = new.primary.where(new.customer == "a").on_invalid("collect")
+        query = query.reversed() if backward else query
+        for moved in ((), (3,), (1, 4, 9), range(10)):
+            for number in moved:
+                store.put(new(customer="a", number=number))
+            for size in (1, 2, 3, 20):
+                pages = list(store.pages(query, size=size))
+                numbers = [each.number for page in pages for each in page]
+                assert numbers == sorted(range(10), reverse=backward)
+                found = sum(len(page.invalid) for page in pages)
+                if malformed[6:8].isdigit():  # its place in the order is known
+                    assert found == 1
+                assert found

@@ -101,22 +101,31 @@ def poll_pauses() -> Iterator[Pause]:
 
 
 class Deadline:
-    """The time limit for the retries of one operation; it starts at the first retry."""
+    """The time limit for each series of failed attempts of one operation; it starts at the first retry."""
 
-    __slots__ = ("_seconds", "until")
+    __slots__ = ("_seconds", "_until")
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self.until: float | None = None
+        self._until: float | None = None
+
+    def until(self) -> float | None:
+        """The time by which the backend's own retries of a request must end; None if there is no limit.
+
+        After the limit, an operation that goes on has made progress: `passed_by` would have ended it.
+        """
+        if self._until is None or time.monotonic() > self._until:
+            return None
+        return self._until
 
     def passed_by(self, pause: Pause) -> DeadlineExceeded | None:
         """The error to raise if a retry after the pause would start too late; None otherwise."""
         if pause.attempt == 0:
             return None
         now = time.monotonic()
-        if pause.attempt == 1 or self.until is None:
-            self.until = now + self._seconds
-        if now + pause.seconds <= self.until:
+        if pause.attempt == 1 or self._until is None:
+            self._until = now + self._seconds
+        if now + pause.seconds <= self._until:
             return None
         return DeadlineExceeded(
             f"gave up after {pause.attempt} attempts: {self._seconds:g} seconds for retries are used up; "

@@ -62,33 +62,30 @@ class Store(Operations[Waits], Waits):
 
         Errors of the backend are raised inside the operation, at its request.
         """
-        send = self.backend.execute
-        deadline: Deadline | None = None
-        until: float | None = None
+        backend = self.backend
+        send, read_json = backend.execute, getattr(backend, "read_json", backend.execute)
+        retries: Deadline | None = None
         try:
             step = next(steps)
             while True:
-                if type(step) is not Call:
-                    if type(step) is Together:
-                        failure = self._run_together(step)
-                        step = steps.send({}) if failure is None else steps.throw(failure)
-                        continue
-                    deadline = deadline or Deadline(self.deadline)
-                    late = deadline.passed_by(step)
-                    until = deadline.until  # the backend's own retries share it from now on
-                    if late is None:
-                        time.sleep(step.seconds)
-                    step = steps.send({}) if late is None else steps.throw(late)
+                if type(step) is Call:
+                    execute = read_json if step.json_items else send
+                    until = None if retries is None else retries.until()
+                    try:
+                        response = execute(step.operation, step.request, until)
+                    except IsotoneError as error:
+                        step = steps.throw(with_hint(error, step))
+                    else:
+                        step = steps.send(response)
                     continue
-                try:
-                    execute = send
-                    if step.json_items:
-                        execute = getattr(self.backend, "read_json", send)
-                    response = execute(step.operation, step.request, until)
-                except IsotoneError as error:
-                    step = steps.throw(with_hint(error, step))
+                if type(step) is Together:
+                    failure = self._run_together(step)
                 else:
-                    step = steps.send(response)
+                    retries = retries or Deadline(self.deadline)
+                    failure = retries.passed_by(step)
+                    if failure is None:
+                        time.sleep(step.seconds)
+                step = steps.send({}) if failure is None else steps.throw(failure)
         except StopIteration as end:
             result: R = end.value
             return result
@@ -163,33 +160,30 @@ class AsyncStore(Operations[Awaits], Awaits):
 
     async def run(self, steps: Steps[R]) -> R:
         """Run the steps of an operation to their end; see `Store.run`."""
-        send = self.backend.execute
-        deadline: Deadline | None = None
-        until: float | None = None
+        backend = self.backend
+        send, read_json = backend.execute, getattr(backend, "read_json", backend.execute)
+        retries: Deadline | None = None
         try:
             step = next(steps)
             while True:
-                if type(step) is not Call:
-                    if type(step) is Together:
-                        failure = await self._run_together(step)
-                        step = steps.send({}) if failure is None else steps.throw(failure)
-                        continue
-                    deadline = deadline or Deadline(self.deadline)
-                    late = deadline.passed_by(step)
-                    until = deadline.until  # the backend's own retries share it from now on
-                    if late is None:
-                        await _sleep(step.seconds)
-                    step = steps.send({}) if late is None else steps.throw(late)
+                if type(step) is Call:
+                    execute = read_json if step.json_items else send
+                    until = None if retries is None else retries.until()
+                    try:
+                        response = await execute(step.operation, step.request, until)
+                    except IsotoneError as error:
+                        step = steps.throw(with_hint(error, step))
+                    else:
+                        step = steps.send(response)
                     continue
-                try:
-                    execute = send
-                    if step.json_items:
-                        execute = getattr(self.backend, "read_json", send)
-                    response = await execute(step.operation, step.request, until)
-                except IsotoneError as error:
-                    step = steps.throw(with_hint(error, step))
+                if type(step) is Together:
+                    failure = await self._run_together(step)
                 else:
-                    step = steps.send(response)
+                    retries = retries or Deadline(self.deadline)
+                    failure = retries.passed_by(step)
+                    if failure is None:
+                        await _sleep(step.seconds)
+                step = steps.send({}) if failure is None else steps.throw(failure)
         except StopIteration as end:
             result: R = end.value
             return result

@@ -622,12 +622,11 @@ def _collect_two_forms(
         if found and not merge.is_over and _is_spent(read, meter):
             meter.exhausted = True
             break
-    is_cut = wanted is not None and len(found) > wanted
-    if is_cut:
+    is_over = merge.is_over and (wanted is None or len(found) <= wanted)
+    if wanted is not None and len(found) >= wanted and not is_over:
         del found[wanted:]
-        meter.cut(len(found))
+        meter.cut(wanted)  # the next page begins after the last result
     meter.returned += len(found)
-    is_over = merge.is_over and not is_cut
     return found, None if is_over or not found else position(read, found[-1][1])
 
 

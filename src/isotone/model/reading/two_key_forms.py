@@ -5,7 +5,7 @@ current one. Their results are merged in the order of the current key, each item
 this order. So it stays valid while items are rewritten, and afterwards.
 
     previous   ├── read first ──▶┤ mark
-    present    ├──── then as far as the mark ────▶┤
+    current    ├──── then as far as the mark ────▶┤
 
 An item moves only from the previous form to the current one. So a part of the order is read under the previous
 key first: whatever has left it by then is found under the current key.
@@ -53,11 +53,11 @@ def has_two_forms(read: Read[E]) -> TypeGuard[Query[E]]:
     """Whether items of a query may be stored under keys of two forms, which have no common order."""
     for schema in read.schemas:
         if schema.previous is not None:
-            return isinstance(read, Query) and any(map(_changes, read.schemas, read.keys))
+            return isinstance(read, Query) and any(map(_has_previous_form, read.schemas, read.keys))
     return False
 
 
-def _changes(schema: EntitySchema, key: BoundKey) -> bool:
+def _has_previous_form(schema: EntitySchema, key: BoundKey) -> bool:
     previous = schema.previous
     return previous is not None and (
         previous.primary is not schema.primary or previous.keys[key.name] is not key
@@ -77,7 +77,7 @@ def previous_queries(query: Query[E]) -> list[Query[E]]:
         for schema, key, conditions in zip(
             query.schemas, query.keys, query.conditions_by_key, strict=True
         )
-        if _changes(schema, key)
+        if _has_previous_form(schema, key)
     ]
 
 
@@ -124,7 +124,7 @@ def position_in(query: Read[E], parts: Sequence[str]) -> Item:
     forms = _forms(query)
     position = unpacked(query, parts) if len(parts) == open_parts else None
     is_current = position is not None and any(form.is_current(position) for form in forms)
-    changing = [form for form in forms if _changes(form.schema, form.key)]
+    changing = [form for form in forms if _has_previous_form(form.schema, form.key)]
     for before, form in zip(previous_queries(query), changing, strict=True):
         if len(parts) != len(before.open_position):
             continue
@@ -294,6 +294,9 @@ def _with_keys(query: Query[E]) -> Query[E]:
 # The merge
 
 _Rank = tuple[Any, ...]
+_LOWEST: Final[_Rank] = (-1,)
+_HIGHEST: Final[_Rank] = (1,)
+"""Before and after all ranks and ties of keys, which begin with 0."""
 
 
 @dataclass(slots=True)
@@ -324,7 +327,7 @@ class TwoForms(Generic[E]):
             _Range(self, self._from_start(each), self._forms[each.schemas[0].tag])
             for each in previous_queries(query)
         ]
-        self._present: _Range | None = None
+        self._current: _Range | None = None
         self._returned = 0
         self._growth = 1
         self.is_over = False
@@ -335,18 +338,18 @@ class TwoForms(Generic[E]):
         if wanted is not None:
             least = _FILTERED if self._query.filters else 0
             limit = max(wanted + 1, least) * self._growth
-        if self._present is None:
+        if self._current is None:
             for each in self._previous:
                 yield from each.advance(limit, self._low)  # what was read ahead stays
             end = self._nearest([each.mark for each in self._previous])
-            self._present = _Range(self, self._between(self._low, end), None, self._low, end)
-        present = self._present
-        yield from present.advance(limit, present.mark or self._low)
-        bound = present.end if present.is_over else present.mark
-        ready = [entry for each in (*self._previous, present) for entry in each.take(bound)]
-        if present.is_over:
-            self._present, self._low = None, present.end
-            self.is_over = present.end is None
+            self._current = _Range(self, self._between(self._low, end), None, self._low, end)
+        current = self._current
+        yield from current.advance(limit, current.mark or self._low)
+        bound = current.end if current.is_over else current.mark
+        ready = [entry for each in (*self._previous, current) for entry in each.take(bound)]
+        if current.is_over:
+            self._current, self._low = None, current.end
+            self.is_over = current.end is None
         found = self._merged(ready)
         # The previous range may have many items of the current form, between those of the previous one.
         self._growth = 1 if found else min(self._growth * 2, _FASTEST)
@@ -368,11 +371,11 @@ class TwoForms(Generic[E]):
 
     def rank(self, key: Item) -> _Rank:
         """The place of a key in the order."""
-        return tuple(sort_key(key[name]) for name in self._sort)
+        return (0, *[sort_key(key[name]) for name in self._sort])
 
     def tie(self, key: Item) -> _Rank:
         """The place of a key among equal ones."""
-        return tuple(sort_key(key[name]) for name in self._table_key)
+        return (0, *[sort_key(key[name]) for name in self._table_key])
 
     def precedes(self, one: _Rank, other: _Rank) -> bool:
         """Whether one rank comes before another in the direction of the read."""
@@ -452,16 +455,23 @@ class TwoForms(Generic[E]):
 
     # Entries
 
-    def entry(self, item: Item, query: Query[E], form: _Form | None) -> _Entry | None:
+    @property
+    def beginning(self) -> _Rank:
+        """The rank that the read starts at."""
+        if self._after is not None:
+            return self._after[0]
+        return _HIGHEST if self._query.backward else _LOWEST
+
+    def entry(self, item: Item, query: Query[E], form: _Form | None, last: _Rank) -> _Entry | None:
         """The place of an item in the order, with its entity; None if it does not belong to the results.
 
-        `form` is that of a previous key by which it was read.
+        `form` is that of a previous key by which it was read, `last` the rank of what was read before it.
         """
         found: list[Found] = []
         errors: list[InvalidItem] = []
         query.takes.entities([item], self._clock.now(), found, lambda e, _: errors.append(e))
         if errors:
-            return self._invalid(item, errors[0], form)
+            return self._invalid(item, errors[0], form, last)
         if not found:
             return None
         entity, read = found[0]
@@ -489,13 +499,24 @@ class TwoForms(Generic[E]):
             schema = schema.base
         return self._forms[schema.tag]
 
-    def _invalid(self, item: Item, error: InvalidItem, form: _Form | None) -> _Entry | None:
-        place: Item | None = item
-        if form is not None:
-            if form.before is form.key or form.has(item):
-                return None  # the other range has it as well
-            place = form.position(item) or self._low
-        return _Entry(() if place is None else self.rank(place), self.tie(item), None, error)
+    def _invalid(
+        self, item: Item, error: InvalidItem, form: _Form | None, last: _Rank
+    ) -> _Entry | None:
+        """The place of an invalid item. If its previous key cannot be parsed, that is after its neighbour."""
+        if form is None:
+            return _Entry(self.rank(item), self.tie(item), None, error)
+        if form.before is form.key or form.has(item):
+            return None  # the other range has it as well
+        position = form.position(item)
+        if position is not None:
+            return _Entry(self.rank(position), self.tie(position), None, error)
+        neighbour = form.mark(item)
+        if (
+            neighbour is not None
+        ):  # a key that begins like its own, and so comes before it in ascending order
+            return _Entry(self.rank(neighbour), (*_HIGHEST, self.tie(item)), None, error)
+        nearest = _LOWEST if self._query.backward else _HIGHEST
+        return _Entry(last, (*nearest, self.tie(item)), None, error)
 
 
 class _Range:
@@ -520,6 +541,7 @@ class _Range:
         self.end = end
         self._start: Item | None = None
         self._entries: list[_Entry] = []
+        self._last = merge.beginning
         self.mark: Item | None = None
         self.is_over = query.is_empty
 
@@ -532,8 +554,11 @@ class _Range:
             response = yield Call("Query", self._request(limit))
             merge.meter.count(response)
             for item in response["Items"]:
-                entry = merge.entry(item, query, self._form)
-                if entry is not None and merge.is_after(entry, self._begin):
+                entry = merge.entry(item, query, self._form, self._last)
+                if entry is None:
+                    continue
+                self._last = entry.rank
+                if merge.is_after(entry, self._begin):
                     self._entries.append(entry)
             self._start = response.get("LastEvaluatedKey")
             self.is_over = self._start is None
