@@ -90,10 +90,12 @@ def _is_settling(side: Side, table: str) -> bool:
 
 
 def _is_unordered(step: Step) -> bool:
-    """Whether items may come in any order: ties of an index, or the rest of a Scan."""
+    """Whether items may come in any order: ties of an index, the rest of a Scan, a SELECT without ORDER BY."""
     request = step.request
     if not isinstance(request, dict):
         return False
+    if step.operation == "ExecuteStatement":
+        return "ORDER BY" not in request["Statement"]
     return (step.operation == "Query" and "IndexName" in request) or (
         step.operation == "Scan" and "ExclusiveStartKey" in request
     )

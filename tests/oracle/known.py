@@ -127,8 +127,8 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
     Known(
         "The service lists the names of the types in another order.",
         "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html",
-        rf"{_VALID}Invalid \w+: Invalid attribute type name found; type: .*",
-        rf"{_VALID}Invalid \w+: Invalid attribute type name found; type: .*",
+        rf"{_VALID}(Invalid \w+: )?Invalid attribute type name found; type: .*",
+        rf"{_VALID}(Invalid \w+: )?Invalid attribute type name found; type: .*",
     ),
     Known(
         "The service tells how long an expression is that is too long.",
@@ -208,8 +208,8 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
     Known(
         "Of several overlapping paths, which two are told depends on a hash in DynamoDB Local.",
         "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html",
-        rf"{_VALID}Invalid \w+: Two document paths (overlap|conflict) with each other; .*",
-        rf"{_VALID}Invalid \w+: Two document paths (overlap|conflict) with each other; .*",
+        rf"{_VALID}(Invalid \w+: )?Two document paths (overlap|conflict) with each other; .*",
+        rf"{_VALID}(Invalid \w+: )?Two document paths (overlap|conflict) with each other; .*",
     ),
     Known(
         "Of several faults of one update, which is told first is not documented.",
@@ -228,6 +228,30 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html",
         rf"ConditionalCheckFailedException: .*|{_VALID}Query condition missed key schema element",
         rf"{_VALID}Invalid \w+: Attribute name is a reserved keyword; reserved keyword: size",
+    ),
+    Known(
+        "The service's model calls the error of an INSERT of an existing item by its full name.",
+        API + "API_ExecuteStatement.html",
+        r"DuplicateItem: Duplicate primary key exists in table",
+        r"DuplicateItemException: Duplicate primary key exists in table",
+    ),
+    Known(
+        "An INSERT of an existing item cancels a transaction with the reason of the statement.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-reference.multiplestatements.transactions.html",
+        r"TransactionCanceledException: .* \[.*'Duplicate primary key exists in table'.*\]",
+        r"TransactionCanceledException: .* \[.*'Duplicate primary key exists in table'.*\]",
+    ),
+    Known(
+        "A statement of a transaction that does not fix a key is a reason in its list.",
+        API + "API_ExecuteTransaction.html",
+        r"TransactionCanceledException: ValidationError Where clause does not contain a mandatory equality .*",
+        r"TransactionCanceledException: .* \[.*'Where clause does not contain a mandatory equality .*",
+    ),
+    Known(
+        "DynamoDB Local parses any expression as a statement, and says that it is not supported.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-reference.statements.html",
+        rf"{_VALID}(Unsupported operation: VariableReference|Unsupported operation in transaction\.|Invalid operation\. .*)",
+        rf"{_VALID}Statement wasn't well formed, can't be processed: .*",
     ),
     Known(
         "The service calls a body that is no JSON, or of other types, a SerializationException.",

@@ -70,6 +70,12 @@ def _batch_get(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "Responses": {name: _sorted(items) for name, items in answers.items()}}
 
 
+def _statement(body: dict[str, Any]) -> dict[str, Any]:
+    """Of a statement's page, only the items: tokens are opaque, and DynamoDB Local counts no units."""
+    left_out = ("NextToken", "LastEvaluatedKey", "ConsumedCapacity")
+    return {name: member for name, member in body.items() if name not in left_out}
+
+
 def _capacity(operation: str, consumed: Any) -> Any:
     """ConsumedCapacity as far as DynamoDB Local can be trusted with it.
 
@@ -90,6 +96,7 @@ def _capacity(operation: str, consumed: Any) -> Any:
 BY_OPERATION: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "Scan": _scan,
     "BatchGetItem": _batch_get,
+    "ExecuteStatement": _statement,
 }
 
 

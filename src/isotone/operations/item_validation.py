@@ -173,6 +173,13 @@ def check_key_condition(keyspace: Keyspace, keys: KeyRange) -> None:
         _check_operand(parts[len(equal)], value)
 
 
+def check_compared(keyspace: Keyspace, name: str, value: AttributeValue) -> None:
+    """Refuse a value that is compared with a key attribute, but empty or of another type."""
+    for part in keyspace.schema.parts:
+        if part.name == name:
+            _check_operand(part, value)
+
+
 def _check_operand(part: KeyPart, value: AttributeValue) -> None:
     text = value.get(part.type)
     if text is None:

@@ -16,7 +16,7 @@ from isotone.errors import ValidationException
 from isotone.expressions import Condition, KeyRange, Projection
 from isotone.operations import legacy
 from isotone.operations.action import Answer, action
-from isotone.operations.capacity import meter_for
+from isotone.operations.capacity import Meter, meter_for
 from isotone.operations.item_validation import (
     INVALID,
     MISMATCH,
@@ -124,7 +124,9 @@ def query(engine: Engine, request: Query) -> Answer:
         keys = legacy.key_conditions(request.key_conditions)
     _check_choice(request)
     with engine.reading:
-        source = _source(engine, request, binding)
+        table = open_table(engine, request.table_name)
+        binding.check_keys(table)
+        source = source_of(engine, table, request)
         keyspace = source.keyspace
         wanted = keys.resolve(binding.values, keyspace.partition_names, keyspace.sort_names)
         check_key_condition(keyspace, wanted)
@@ -151,24 +153,19 @@ def scan(engine: Engine, request: Scan) -> Answer:
     _check_choice(request)
     _check_segment(request.segment, request.total_segments)
     with engine.reading:
-        source = _source(engine, request, binding)
+        table = open_table(engine, request.table_name)
+        binding.check_keys(table)
+        source = source_of(engine, table, request)
         bounds = segment_bounds(request.segment, request.total_segments)
         start = _scan_start(source, request, bounds)
         selection = Selection(source, request, filters, projection, binding.values)
         return selection.answer(selection.reader.page(source.entries(bounds, start)))
 
 
-def _source(engine: Engine, request: Query | Scan, binding: Binding) -> Source:
+def source_of(engine: Engine, table: Table, request: Query | Scan) -> Source:
     """The table or index that a request reads, which must support the request."""
-    table = open_table(engine, request.table_name)
-    binding.check_keys(table)
-    return source_of(engine, table, request.index_name, consistent=bool(request.consistent_read))
-
-
-def source_of(engine: Engine, table: Table, index_name: str | None, *, consistent: bool) -> Source:
-    """A table, or one of its indexes, that can be read in this way."""
-    index = None if index_name is None else _index(table, index_name)
-    if index is not None and index.kind == "global" and consistent:
+    index = None if request.index_name is None else _index(table, request.index_name)
+    if index is not None and index.kind == "global" and request.consistent_read:
         raise ValidationException("Consistent reads are not supported on global secondary indexes")
     return Source(engine, table, index)
 
@@ -295,26 +292,20 @@ class Selection:
         answer["ScannedCount"] = page.scanned
         if page.last is not None:
             answer["LastEvaluatedKey"] = self.source.last_key(page.last)
-        self.charge(page)
-        self.report(answer)
-        return answer
-
-    def charge(self, page: Page) -> None:
-        """Charge the reads of a page, if the request asks for its consumption."""
-        if self.meter is None:
-            return
-        consistent = bool(self.request.consistent_read)
-        self.meter.read(page.size, consistent=consistent, index=self.source.index)
-        for size in self._fetched:
-            self.meter.read(size, consistent=consistent)
-        self._fetched.clear()
-
-    def report(self, answer: dict[str, Any]) -> None:
-        """Add the consumed capacity, if requested."""
         if self.meter is not None:
+            self.charge(self.meter, page)
             answer["ConsumedCapacity"] = self.meter.report(
                 str(self.request.return_consumed_capacity)
             )
+        return answer
+
+    def charge(self, meter: Meter, page: Page) -> None:
+        """Charge the reads of a page."""
+        consistent = bool(self.request.consistent_read)
+        meter.read(page.size, consistent=consistent, index=self.source.index)
+        for size in self._fetched:
+            meter.read(size, consistent=consistent)
+        self._fetched = []
 
     def _expander(self, projection: Projection | None) -> Callable[[bytes], bytes] | None:
         """For a local index that lacks requested attributes: a function that reads the table's item."""

@@ -25,13 +25,14 @@ from isotone.expressions import KeyRange, check_scalar_keys
 from isotone.expressions.partiql import (
     KeyPlan,
     Select,
+    compared_with_keys,
     key_of,
     messages,
     plan,
     value_of,
 )
 from isotone.operations.capacity import meter_for
-from isotone.operations.item_validation import check_key_condition, requested_key
+from isotone.operations.item_validation import check_compared, check_key_condition, requested_key
 from isotone.operations.items import item_in_response
 from isotone.operations.query_and_scan import Query, Selection, source_of, start_position
 from isotone.values.attribute_validation import AttributeValue, Item
@@ -66,11 +67,12 @@ def select_page(
 
     The caller holds the engine's lock.
     """
-    source = source_of(engine, table, select.index, consistent=bool(request.consistent_read))
+    source = source_of(engine, table, request)
     keyspace = source.keyspace
     _check_paths(table, select)
     key_plan = plan(select.where, keyspace.partition_names, keyspace.sort_names)
     _check_order(select, keyspace, key_plan)
+    _check_values(table, keyspace, select, key_plan, values)
     key = single_key(table, select, values)
     if key is not None and next_token is None:
         return _get(engine, table, select, key, request)
@@ -100,6 +102,23 @@ def check_key_types(keyspace: Keyspace, key: Mapping[str, AttributeValue]) -> No
         value = key.get(part.name)
         if value is not None and part.type not in value:
             raise ValidationException(messages.KEY_TYPE.format(name=part.name))
+
+
+def _check_values(
+    table: Table, keyspace: Keyspace, select: Select, key_plan: KeyPlan, values: Values
+) -> None:
+    """Refuse values that a key attribute cannot have, wherever the condition compares them with one."""
+    for name, terms in zip(keyspace.partition_names, key_plan.partition, strict=False):
+        for term in terms:
+            check_key_types(keyspace, {name: value_of(term, values)})
+    for selected in (*key_plan.equal, *key_plan.ranges):
+        for value in selected.values(values):
+            check_key_types(keyspace, {selected.attribute: value})
+    if select.where is not None:
+        for keys in dict.fromkeys((keyspace, table.keyspace)):
+            for compared in compared_with_keys(select.where, keys.names):
+                for value in compared.values(values):
+                    check_compared(keys, compared.attribute, value)
 
 
 def _check_paths(table: Table, select: Select) -> None:
@@ -142,12 +161,6 @@ def _ranges(keyspace: Keyspace, select: Select, key_plan: KeyPlan, values: Value
     if key_plan.is_scan:
         return [_EVERYTHING]
     known = [[value_of(term, values) for term in terms] for terms in key_plan.partition]
-    for name, possible in zip(keyspace.partition_names, known, strict=True):
-        for value in possible:
-            check_key_types(keyspace, {name: value})
-    for term in (*key_plan.equal, *key_plan.ranges):
-        for value in term.values(values):
-            check_key_types(keyspace, {term.attribute: value})
     partitions = list(dict.fromkeys(map(_sort_key, product(*known))))
     if len(partitions) > limits.STATEMENT_COLLECTIONS:
         raise ValidationException(messages.TOO_MANY_READS)
@@ -206,7 +219,8 @@ def _read(
         reader = msgspec.structs.replace(selection.reader, limit=left)
         # No variable refers to the entries, so their cursor is closed before the lock is released.
         page = reader.page(source.entries(ranges[number], start, reverse=reverse))
-        selection.charge(page)
+        if selection.meter is not None:
+            selection.charge(selection.meter, page)
         answer["Items"] += page.items
         start = None
         size += page.size
@@ -219,7 +233,8 @@ def _read(
         if size > limits.QUERY_PAGE and number + 1 < len(ranges):
             answer["NextToken"] = _token(Position(number + 1, None, position.statement))
             break
-    selection.report(answer)
+    if selection.meter is not None:
+        answer["ConsumedCapacity"] = selection.meter.report(str(request.return_consumed_capacity))
     return answer
 
 

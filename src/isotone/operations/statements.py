@@ -118,6 +118,7 @@ def _bound(request: Requested) -> tuple[AnyStatement, Values]:
 # ExecuteStatement
 
 
+# A server cannot tell a SELECT from a write before it is parsed: it is read among the writes of its group.
 @action("ExecuteStatement", grouped=True)
 def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer:
     """Run one statement: read a page, or write one item."""
@@ -128,6 +129,7 @@ def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer:
         case Select():
             reading = Query(
                 statement.table,
+                index_name=statement.index,
                 limit=request.limit,
                 consistent_read=request.consistent_read,
                 return_consumed_capacity=request.return_consumed_capacity,

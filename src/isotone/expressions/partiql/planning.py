@@ -13,7 +13,7 @@ keys is taken out of the filter only where it stands alone in the AND at the top
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -144,6 +144,27 @@ def beyond_key(where: Where, names: tuple[str, ...]) -> Condition | None:
             if term is None or term.operator != "="
         ]
     )
+
+
+@lru_cache(1024)
+def compared_with_keys(where: Where, names: tuple[str, ...]) -> tuple[KeyTerm, ...]:
+    """Each key attribute that a condition uses, with the literals and parameters beside it."""
+    return tuple(
+        KeyTerm(name, type(node).__name__, terms)
+        for node in walk_up(where.node)
+        if type(node) in _OPERANDS
+        for operands in (_OPERANDS[type(node)](node),)
+        for terms in (tuple(each for each in operands if isinstance(each, Literal | ValueRef)),)
+        for name in filter(names.__contains__, map(_name_of, operands))
+    )
+
+
+_OPERANDS: Final[dict[type, Callable[[Any], tuple[Operand, ...]]]] = {
+    Comparison: lambda node: (node.left, node.right),
+    Between: lambda node: (node.operand, node.low, node.high),
+    In: lambda node: (node.operand, *node.choices),
+    Call: lambda node: node.operands,
+}
 
 
 def value_of(operand: Term, values: Values) -> AttributeValue:

@@ -60,6 +60,8 @@ class Where:
     def __init__(self, node: ConditionNode) -> None:
         self.node = node
         self.condition = Condition.from_node(node, parameter="")
+        if not self.condition.values_used:  # all values are literals
+            self.condition.check({})
 
 
 class Columns(Projection):
@@ -158,7 +160,7 @@ class Update(Statement):
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        return (self.update, *(() if self.where is None else (self.where.condition,)))
+        return (*(() if self.where is None else (self.where.condition,)), self.update)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -278,13 +280,14 @@ class _Building:
 
     def _update(self, tree: UpdateSyntax) -> Update:
         table = self._table_to_change(tree.target)
+        where = self._where(tree.where)
         actions = tuple(map(self._translation.action, tree.assignments))
         return Update(
             text=self._text,
             table=table,
             parameters=self._parameters,
             update=CompiledUpdate.from_node(UpdateNode(actions), parameter=""),
-            where=self._where(tree.where),
+            where=where,
             returning=tree.returning,
             set_parameters=tuple(self._translation.set_parameters),
         )
