@@ -164,10 +164,10 @@ def started(site: str, folder: Path) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    for _ in range(600):
+    for _ in range(6_000):
         if (folder / "at.json").exists():
             break
-        time.sleep(0.1)
+        time.sleep(0.01)
     return process
 
 
