@@ -163,7 +163,8 @@ _OPERANDS: Final[dict[type, Callable[[Any], tuple[Operand, ...]]]] = {
     Comparison: lambda node: (node.left, node.right),
     Between: lambda node: (node.operand, node.low, node.high),
     In: lambda node: (node.operand, *node.choices),
-    Call: lambda node: node.operands,
+    # The name of a type is not compared with the attribute.
+    Call: lambda node: () if node.function == "attribute_type" else node.operands,
 }
 
 
