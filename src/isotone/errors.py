@@ -210,6 +210,13 @@ class TransactionFailed(WriteRefused):
         """The error of each refused write, by its position among the calls."""
         return {failure.position: failure.reason for failure in self.failures}
 
+    def reason_of(self, target: Any) -> WriteRefused | None:
+        """The error of the refused write of an entity, by its class or its `EntityKey`; None if there is none."""
+        for _, key, reason in self.failures:
+            if key == target or (isinstance(target, type) and issubclass(key.entity, target)):
+                return reason
+        return None
+
 
 class Contended(WriteRefused):
     """Other writers changed the same items during every attempt."""

@@ -139,6 +139,10 @@ def test_each_refused_write_has_its_own_error(banking: Any) -> None:
         t.commit()
     kinds = {place: type(error) for place, error in failure.value.reasons.items()}
     assert kinds == {0: AlreadyExists, 1: NotFound, 2: NotUnique, 3: ConditionFailed}
+    assert type(failure.value.reason_of(Account.primary.at(**key(9)))) is NotFound
+    assert failure.value.reason_of(Account) is failure.value.reasons[0]
+    assert failure.value.reason_of(Account.primary.at(**key(7))) is None
+    assert failure.value.reason_of(Entry) is None
 
 
 def test_a_failed_transaction_names_its_entities(banking: Any) -> None:

@@ -757,8 +757,11 @@ def test_what_makes_no_sense_is_refused(memory: Store) -> None:
         Queue(memory, "q").put(1, priority=1)
     with pytest.raises(errors.UsageError, match="no delay and no priority"):
         Queue(memory, "q").put(1, group="g", delay=1)
-    with pytest.raises(errors.UsageError, match="one message or more"):
-        list(Queue(memory, "q").consume(batch=0, idle=0))
+    for number in (0, -1, -10):
+        with pytest.raises(errors.UsageError, match=f"^batch={number}: claim one message or more"):
+            list(Queue(memory, "q").consume(batch=number, idle=0))
+        with pytest.raises(errors.UsageError, match=f"^most={number}: claim one message or more"):
+            Queue(memory, "q").claim(number)
 
 
 @pytest.mark.parametrize("length", [-5, float("nan"), float("inf"), 1e30])
@@ -1058,3 +1061,24 @@ def test_a_group_that_began_anew_keeps_its_order(queue: Queue, memory: Store) ->
         (message,) = queue.claim()
         assert message.body == expected
         queue.acknowledge(message)
+
+
+@pytest.mark.parametrize("others", [0, 3])
+def test_a_group_without_messages_ends(
+    queue: Queue, memory: Store, caplog: pytest.LogCaptureFixture, others: int
+) -> None:
+    queue.put_many(range(2), group="g")
+    table = queue.table.name
+    for item in memory.backend.execute("Scan", {"TableName": table})["Items"]:
+        if item["_type"] == {"S": "QueueMessage"}:  # deleted by hand
+            key = {name: item[name] for name in ("PK", "SK")}
+            memory.backend.execute("DeleteItem", {"TableName": table, "Key": key})
+    queue.put_many(range(10, 10 + others))
+    assert Multiset(bodies(queue.claim(5))) == Multiset(range(10, 10 + others))
+    assert "group 'g' of 'q' has no messages" in caplog.text
+    assert queue.counts().depth == others
+    queue.put("anew", group="g")
+    (message,) = queue.claim()
+    assert message.body == "anew"
+    queue.acknowledge(message)
+    assert queue.counts().depth == others

@@ -9,6 +9,7 @@ from isotone.model import streams
 from isotone.model.connecting import aconnect, connect
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition, all_of
+from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import Attr, computed, created, expires, field, updated, version
 from isotone.model.declaring.keys import Index, Key, desc, in_order, raw, since_epoch, written
@@ -45,6 +46,7 @@ __all__ = [
     "Composes",
     "Condition",
     "Entity",
+    "EntityKey",
     "EntitySchema",
     "Event",
     "EventKind",

@@ -110,7 +110,7 @@ class _Counting(Structure[S]):
         try:
             yield from tx.commit()
         except TransactionFailed as failed:
-            if isinstance(failed.reasons.get(0), AlreadyExists):
+            if isinstance(failed.reason_of(self._tokens), AlreadyExists):
                 return False
             raise
         return True
@@ -295,9 +295,9 @@ class Sequence(Structure[S]):
         try:
             yield from tx.commit()
         except TransactionFailed as failed:
-            if 0 in failed.reasons:
+            if failed.reason_of(self._kind) is not None:
                 raise  # another caller was faster
-            return failed.reasons[1]
+            return failed.failures[0].reason
         return entity
 
     def _reserve(self, count: int) -> Steps[range]:

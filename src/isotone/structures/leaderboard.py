@@ -559,7 +559,7 @@ class Leaderboard(Structure[S]):
         try:
             yield from self._commit(tx, before, entry)
         except TransactionFailed as failed:
-            if token is None or not isinstance(failed.reasons.get(0), AlreadyExists):
+            if token is None or not isinstance(failed.reason_of(type(token)), AlreadyExists):
                 raise
             # It was counted before, maybe in an earlier window.
             current = yield from self.board.find(member, window)

@@ -17,11 +17,8 @@ lost is recognized by the state that it left.
 from __future__ import annotations
 
 import contextlib
-import functools
 import logging
-import random
-import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -29,7 +26,6 @@ from typing import Any, Final, TypeVar
 from isotone.errors import (
     AlreadyExists,
     ConditionFailed,
-    IsotoneError,
     LeaseLost,
     TransactionFailed,
     UsageError,
@@ -37,16 +33,18 @@ from isotone.errors import (
 from isotone.model import (
     Change,
     Global,
-    Query,
     Steps,
     Table,
-    Transaction,
     Traversal,
     uuid7,
 )
 from isotone.structures.argument_checks import require_non_negative, require_positive, validated
 from isotone.structures.lease_block import LeaseBlock
+from isotone.structures.queue_bodies import check_body, split_bodies
+from isotone.structures.queue_claims import QueueClaims
+from isotone.structures.queue_groups import QueueGroups
 from isotone.structures.queue_messages import (
+    IS_DEAD,
     MAX_PRIORITIES,
     MAX_SHARDS,
     Message,
@@ -55,26 +53,17 @@ from isotone.structures.queue_messages import (
     QueueMessage,
     QueuePlan,
     QueueToken,
-    check_body,
     in_place,
     message_of,
-    split_bodies,
 )
 from isotone.structures.structure import Batches, S, Structure, iteration, operation
-from isotone.structures.waits_and_retries import poll_intervals, retry_on_conflict, wait
+from isotone.structures.waits_and_retries import poll_intervals, wait
 
 R = TypeVar("R")
 
 _LOGGER: Final = logging.getLogger("isotone.queue")
-_IS_DEAD: Final = QueueEntry.state == "DEAD"
 _DEAD_PAGE: Final = 25  # dead letters per query; whole items are read
 _MAX_REASON: Final = 1000  # characters, to fit into the item beside the body
-_UNACKNOWLEDGED: Final = "no consumer acknowledged it in any of its attempts"
-
-# Consumers should not all compete for the first entry: one that loses a race chooses among more for a while.
-_SPARE: Final = 5  # further candidates that a claim reads
-_CONTENTION_STEP: Final = 8  # more to choose among after a lost race; one less after a won one
-_MAX_CONTENTION: Final = 64
 
 
 def _default_retry(attempts: int) -> float:
@@ -134,9 +123,8 @@ class Queue(Structure[S]):
         self._plan = QueuePlan(
             name, shards, self.bind(QueueEntry), self.bind(QueueMessage), self.bind(QueueToken)
         )
-        self._contention = 0  # number of entries beyond the first to choose among
-        self._levels = priorities  # or more, if a message shows that other processes declare more
-        self._candidates = functools.lru_cache(maxsize=256)(self._candidates_of)
+        self._groups = QueueGroups(self.calls, self._plan)
+        self._claims = QueueClaims(self.calls, self._plan, priorities, attempts, self._bury)
 
     layout = staticmethod(_layout)
 
@@ -164,7 +152,9 @@ class Queue(Structure[S]):
         """
         self._check_put(delay, priority, group)
         if group is not None:
-            return (yield from self._append(group, [check_body(body)], token=token))[0]
+            gone_at = self.after(self.remember)
+            appended = self._groups.append(group, [check_body(body)], token=token, gone_at=gone_at)
+            return (yield from appended)[0]
         entry = self._new_entry(body, delay, priority)
         if token is None:
             with contextlib.suppress(AlreadyExists):  # ours: the response was lost
@@ -172,11 +162,14 @@ class Queue(Structure[S]):
             return entry.entry
         tx = self.calls.transaction()
         tx.create(entry)
-        tx.create(self._token(token, entry.entry))
+        tx.create(self._plan.token(token, entry.entry, self.after(self.remember)))
         try:
             yield from tx.commit()
         except TransactionFailed as failed:
-            return _put_before(failed)
+            earlier = self._plan.put_before(failed)
+            if earlier is None:
+                raise
+            return earlier
         return entry.entry
 
     @operation
@@ -202,7 +195,7 @@ class Queue(Structure[S]):
         ids: list[str] = []
         chunks = list(split_bodies(map(check_body, bodies)))  # all are checked before any is put
         for chunk in chunks:
-            ids += yield from self._append(group, chunk)
+            ids += yield from self._groups.append(group, chunk)
         return ids
 
     # Claiming
@@ -215,7 +208,8 @@ class Queue(Structure[S]):
         group, also a read of its next message; another write if another consumer was faster.
         """
         require_positive(hold=hold)
-        return self._claim(most, self.hold if hold is None else hold)
+        _require_messages(most=most)
+        return self._claims.claim(most, self.hold if hold is None else hold)
 
     @iteration
     def consume(
@@ -236,12 +230,11 @@ class Queue(Structure[S]):
         """
         require_positive(hold=hold)
         require_non_negative(poll=poll, idle=idle)
-        if batch < 1:
-            raise UsageError(f"a batch has one message or more, not {batch}")
+        _require_messages(batch=batch)
         seconds = self.hold if hold is None else hold
         idled, intervals = 0.0, poll_intervals(poll)
         while not until():
-            if (yield self._claim(batch, seconds)):
+            if (yield self._claims.claim(batch, seconds)):
                 idled, intervals = 0.0, poll_intervals(poll)
                 continue
             if idle is not None and idled >= idle:
@@ -362,196 +355,21 @@ class Queue(Structure[S]):
         now, due = self.after(0), self.after(delay)
         return self._plan.entry(str(uuid7()), check_body(body), now, priority=priority, due=due)
 
-    def _token(self, token: str, message: str) -> QueueToken:
-        gone_at = self.after(self.remember)
-        return self._plan.tokens(queue=self.name, token=token, message=message, gone_at=gone_at)
-
-    # Steps: groups
-
-    def _append(
-        self,
-        group: str,
-        bodies: Sequence[Any],
-        *,
-        token: str | None = None,
-        letter: Message | None = None,
-    ) -> Steps[list[str]]:
-        """Put messages, or a dead letter again, at the end of a group; returns their ids.
-
-        With a token that was used before, the earlier message's id; if the letter no longer exists, none.
-        """
-        plan = self._plan
-        ids = [str(uuid7()) for _ in bodies] if letter is None else [letter.id]
-        put_at = self.after(0) if letter is None else letter.put_at
-
-        def attempt() -> Steps[list[str]]:
-            entry = yield from self._group(group)
-            tx, last = self.calls.transaction(), 0
-            if entry is None:
-                tx.create(plan.group(group, self.after(0), len(bodies)))
-            else:
-                last = entry.last
-                more = QueueEntry.last.set(last + len(bodies)), QueueEntry.pending.add(len(bodies))
-                as_read = QueueEntry.last == last
-                tx.update(plan.entries, *more, when=as_read, **plan.key(group, "GROUP"))
-            if token is not None:
-                tx.create(self._token(token, ids[0]))
-            for number, (message, body) in enumerate(zip(ids, bodies, strict=True), start=last + 1):
-                key = plan.message_key(group, number)
-                tx.create(plan.messages(message=message, body=body, put_at=put_at, **key))
-            if letter is not None:
-                tx.delete(plan.entries, when=_IS_DEAD, **plan.key(letter.id))
-            try:
-                yield from tx.commit()
-            except TransactionFailed as failed:
-                if token is not None and 1 in failed.reasons:
-                    return [_put_before(failed)]
-                if letter is not None and 0 not in failed.reasons:
-                    return []
-                raise  # the entry has changed
-            return ids
-
-        return (yield from self._retry(group, attempt))
-
-    def _advance(self, message: Message, letter: QueueEntry | None = None) -> Steps[None]:
-        """Remove a message from its group, or make it a dead letter; then the next one is due.
-
-        The group's entry is deleted with its last message.
-        """
-        plan, group, pending = self._plan, str(message.group), message.pending
-
-        def attempt() -> Steps[None]:
-            nonlocal pending
-            tx = self.calls.transaction()
-            self._decrement(tx, message, pending)
-            tx.delete(plan.messages, **plan.message_key(group, message.number))
-            if letter is not None:
-                tx.put(letter)
-            try:
-                yield from tx.commit()
-            except TransactionFailed:
-                entry = yield from self._group(group)
-                if entry is None or entry.claim != message.receipt:
-                    raise self._lost(message) from None
-                pending = entry.pending
-                raise
-
-        return (yield from self._retry(group, attempt))
-
-    def _decrement(self, tx: Transaction, message: Message, pending: int) -> None:
-        """Decrement the count of a group's messages, from `pending`."""
-        entries, key = self._plan.entries, self._plan.key_of(message)
-        is_held = QueueEntry.claim == message.receipt
-        if pending == 1:
-            tx.delete(entries, when=is_held & (QueueEntry.pending == 1), **key)
-            return
-        changes = [QueueEntry.pending.add(-1), QueueEntry.due.set(self.after(0))]
-        changes += [
-            QueueEntry.claim.remove(),
-            QueueEntry.attempts.set(0),
-            QueueEntry.reason.remove(),
-        ]
-        has_more = in_place(message) & is_held & (QueueEntry.pending > 1)
-        tx.update(entries, *changes, when=has_more, **key)
-
-    def _group(self, group: str) -> Steps[QueueEntry | None]:
-        key = self._plan.key(group, "GROUP")
-        return self.calls.get(self._plan.entries, consistent=True, **key)
-
-    def _retry(self, group: str, attempt: Callable[[], Steps[R]]) -> Steps[R]:
-        what = f"to group {group!r} of {self.name!r}"
-        return retry_on_conflict(attempt, what, "try again later")
-
-    # Steps: claims
-
-    def _claim(self, most: int, hold: float) -> Steps[list[Message]]:
-        """Claim messages, of the highest priority first, from the shards in turn."""
-        claimed: list[Message] = []
-        begin, levels = random.randrange(self.shards), self._levels
-        try:
-            for priority in reversed(range(levels)):
-                for step in range(self.shards):
-                    shard = (begin + step) % self.shards
-                    yield from self._claim_in(shard, priority, most, hold, claimed)
-                    if len(claimed) >= most:
-                        return claimed
-            # Higher priorities than declared, not yet due, may have hidden the rest.
-            if self._levels > levels and not claimed:
-                return (yield from self._claim(most, hold))
-        except IsotoneError:
-            if not claimed:
-                raise  # otherwise the caller gets what was claimed
-        return claimed
-
-    def _claim_in(
-        self, shard: int, priority: int, most: int, hold: float, claimed: list[Message]
-    ) -> Steps[None]:
-        """Claim the first due entries of a shard; under contention, any of the first few."""
-        is_highest = priority == self._levels - 1
-        several = most - len(claimed) + max(_SPARE, self._contention)
-        query = self._candidates(shard, priority, is_highest, several)
-        now, entries = self.after(0), (yield from self.calls.all(query))
-        if entries:
-            self._levels = max(self._levels, entries[0].priority + 1)
-        candidates = [entry for entry in entries if entry.due <= now]
-        while candidates and len(claimed) < most:
-            place = random.randrange(min(self._contention + 1, len(candidates)))
-            message = yield from self._take(candidates.pop(place), hold)
-            if message is None:
-                self._contention = min(self._contention + _CONTENTION_STEP, _MAX_CONTENTION)
-                continue
-            self._contention = max(self._contention - 1, 0)
-            if message.attempts <= self.attempts:
-                claimed.append(message)
-                continue
-            with contextlib.suppress(LeaseLost):  # then another consumer has it
-                yield from self._bury(message, message.reason or _UNACKNOWLEDGED)
-
-    def _candidates_of(
-        self, shard: int, priority: int, is_highest: bool, most: int
-    ) -> Query[QueueEntry]:
-        """The first entries of a priority; the highest includes undeclared ones above it.
-
-        Cached, because building a query takes longer than running it in memory.
-        """
-        level = QueueEntry.priority
-        where = level >= priority if is_highest else level == priority
-        return self._plan.in_shard(shard, "READY", where).limit(most)
-
-    def _take(self, entry: QueueEntry, hold: float) -> Steps[Message | None]:
-        """Claim an entry; None if another consumer has claimed it."""
-        receipt = uuid.uuid4().hex
-        changes = [QueueEntry.due.set(self.after(hold)), QueueEntry.claim.set(receipt)]
-        as_read = in_place(entry) & (QueueEntry.due == entry.due)
-        key = self._plan.key(entry.entry, entry.kind)
-        try:
-            taken = yield from self.calls.update(
-                self._plan.entries, *changes, QueueEntry.attempts.add(1), when=as_read, **key
-            )
-        except ConditionFailed as refused:
-            if refused.current is None or refused.current.claim != receipt:
-                return None
-            taken = refused.current  # ours: the response to the first request was lost
-        if taken.kind == "MESSAGE":
-            return message_of(taken)
-        head = yield from self.calls.first(self._plan.first_of(taken.entry))
-        return None if head is None else message_of(taken, head)
-
     # Steps: outcomes
 
     def _acknowledge(self, message: Message) -> Steps[None]:
         is_claimed = message.receipt is not None
         if message.group is not None and is_claimed:
-            yield from self._advance(message)
+            yield from self._groups.advance(message)
             return
-        expected = QueueEntry.claim == message.receipt if is_claimed else _IS_DEAD
+        expected = QueueEntry.claim == message.receipt if is_claimed else IS_DEAD
         try:
             yield from self.calls.delete(
                 self._plan.entries, when=expected, **self._plan.key(message.id)
             )
         except ConditionFailed as refused:
             if is_claimed and refused.current is not None:  # None: deleted, maybe by us
-                raise self._lost(message) from None
+                raise self._plan.lost(message) from None
 
     def _extend(self, message: Message, hold: float) -> Steps[Message]:
         until = self.after(hold)
@@ -584,18 +402,18 @@ class Queue(Structure[S]):
             group=message.group,
             **self._plan.key(message.id),
         )
-        yield from self._advance(message, letter)
+        yield from self._groups.advance(message, letter)
 
     def _redrive(self, letter: Message) -> Steps[bool]:
         """Make a dead letter available again; returns whether it still existed."""
         if letter.group is not None:
-            return bool((yield from self._append(letter.group, [letter.body], letter=letter)))
+            return bool((yield from self._groups.append_letter(letter.group, letter)))
         changes = [QueueEntry.state.set("READY"), QueueEntry.due.set(self.after(0))]
         changes += [QueueEntry.attempts.set(0), QueueEntry.reason.remove()]
         place = (QueueEntry.shard == letter.shard) & (QueueEntry.priority == letter.priority)
         key = self._plan.key(letter.id)
         try:
-            yield from self.calls.update(self._plan.entries, *changes, when=_IS_DEAD & place, **key)
+            yield from self.calls.update(self._plan.entries, *changes, when=IS_DEAD & place, **key)
         except ConditionFailed:
             return False
         return True
@@ -612,7 +430,7 @@ class Queue(Structure[S]):
             # Unclaimed, with our due time and the same attempt: it was written, and the response was lost.
             now, attempts = refused.current, min(message.attempts, self.attempts)
             if now is None or (now.claim, now.due, now.attempts) != (None, due, attempts):
-                raise self._lost(message) from None
+                raise self._plan.lost(message) from None
 
     def _begin(self, message: Message, keep: bool) -> Steps[Message]:
         return (yield from self._extend(message, self.hold)) if keep else message
@@ -644,12 +462,6 @@ class Queue(Structure[S]):
                 "be tried again, acknowledge() deletes it"
             )
 
-    def _lost(self, message: Message) -> LeaseLost:
-        return LeaseLost(
-            f"message {message.id} of {self.name!r} was held until {message.until}, and another consumer has "
-            "claimed or finished it since; hold it longer, or extend it while it is worked on"
-        )
-
     # Steps: dead letters
 
     def _dead_in(self, shard: int) -> Traversal[QueueEntry]:
@@ -664,20 +476,18 @@ class Queue(Structure[S]):
         ]
 
 
-def _put_before(failed: TransactionFailed) -> str:
-    """The id of the message that was put with the token, the transaction's second write."""
-    failure = failed.reasons.get(1)
-    if not isinstance(failure, AlreadyExists):
-        raise failed
-    earlier: str = failure.current.message
-    return earlier
-
-
 def _storable(reason: str | None) -> str | None:
     """A reason in a form that can be stored: not too long, and without halves of surrogate pairs."""
     if reason is None:
         return None
     return reason[:_MAX_REASON].encode(errors="replace").decode()
+
+
+def _require_messages(**numbers: int) -> None:
+    """Raise `UsageError` unless each is a number of messages that can be claimed."""
+    for name, number in numbers.items():
+        if number < 1:
+            raise UsageError(f"{name}={number}: claim one message or more")
 
 
 def _rest(seconds: float) -> Steps[list[Message]]:

@@ -1,4 +1,4 @@
-"""The items and messages of a queue, and the bodies that it accepts.
+"""The items of a queue: entries and their states, messages of groups, tokens; and what a consumer gets of them.
 
 An *entry* can be claimed: a single message, or a group, which represents its next message. An index has the
 entries by their due time. A claim sets the due time to the end of the claim, so the entry becomes available
@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from dataclasses import field as attribute
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import datetime
 from typing import Any, Final, Literal
 
-from isotone.errors import UsageError
+from isotone.errors import AlreadyExists, LeaseLost, TransactionFailed
 from isotone.model import (
     Attr,
     Condition,
     Entity,
+    EntityKey,
     Index,
     Key,
     Query,
@@ -28,28 +27,27 @@ from isotone.model import (
     expires,
     field,
 )
+from isotone.structures.queue_bodies import plain_body
 
 MAX_SHARDS: Final = 1000
 MAX_PRIORITIES: Final = 10
 _MAX_NUMBER: Final = 10**15 - 1  # of a message in a group, until the group is empty
 
-_MAX_BODY: Final = 390_000  # bytes; an item has 400 KB, including its keys and a reason
-_MAX_TOGETHER: Final = 90  # messages of a group in one transaction
-_MAX_BYTES_TOGETHER: Final = 3_500_000  # of their bodies; a transaction takes 4 MB
-
-_INSTEAD: Final = (
-    (float, "put Decimal(str(…)), or a text"),
-    (tuple, "put a list"),
-    (date, "put its isoformat()"),
-    (set | frozenset, "put None, or a list: the database has no empty sets"),
-)
-_OTHERWISE: Final = (
-    "put texts, ints, Decimals, bytes, bools, None, and lists, dicts and sets of them"
-)
-
 
 class QueueEntry(Entity):
-    """A single message, or a group of messages that are handled one after the other."""
+    """A single message, or a group of messages that are handled one after the other.
+
+    | | `state` | `due` | `claim` | `attempts` | `reason` |
+    |---|---|---|---|---|---|
+    | ready | `READY` | since when it can be claimed | none | earlier deliveries | of the last failure |
+    | delayed | `READY` | when it can be claimed | none | earlier deliveries | of the last failure |
+    | claimed | `READY` | when the claim ends | its receipt | with this delivery | of the failure before |
+    | dead | `DEAD` | since when it is dead | none | all deliveries | why |
+
+    A group is ready, delayed or claimed, and has the attempts and the reason of its first message. Its `pending` counts
+    its messages, of which `last` is the number of the newest; their bodies are `QueueMessage`s. Only a message has a
+    `body`. A message of a group that is dead is an entry of its own, and names its `group`.
+    """
 
     queue: Attr[str] = field()
     kind: Attr[Literal["MESSAGE", "GROUP"]] = field()
@@ -69,6 +67,9 @@ class QueueEntry(Entity):
 
     primary = Key("QUEUE", queue, kind, entry).sort("ENTRY")
     ready = Index("queue", "QUEUE", queue, state, shard).sort(desc(priority), due, entry)
+
+
+IS_DEAD: Final = QueueEntry.state == "DEAD"
 
 
 class QueueMessage(Entity):
@@ -115,6 +116,10 @@ class QueuePlan:
             return self.key(message.id)
         return self.key(message.group, "GROUP")
 
+    def group_key(self, group: str) -> EntityKey[QueueEntry]:
+        """The key of a group's entry."""
+        return EntityKey(self.entries, **self.key(group, "GROUP"))
+
     def entry(self, id: str, body: Any, now: datetime, **fields: Any) -> QueueEntry:  # noqa: A002
         """A single message, in a random shard."""
         shard = random.randrange(self.shards)
@@ -125,6 +130,22 @@ class QueuePlan:
         shard, key = zlib.crc32(name.encode()) % self.shards, self.key(name, "GROUP")
         return self.entries(
             shard=shard, due=now, put_at=now, last=messages, pending=messages, **key
+        )
+
+    def token(self, token: str, message: str, gone_at: datetime) -> QueueToken:
+        """The record that a message was put with a token."""
+        return self.tokens(queue=self.queue, token=token, message=message, gone_at=gone_at)
+
+    def put_before(self, failed: TransactionFailed) -> str | None:
+        """The id of the message that was put with the token; None if the token was not refused."""
+        refused = failed.reason_of(self.tokens)
+        return refused.current.message if isinstance(refused, AlreadyExists) else None
+
+    def lost(self, message: Message) -> LeaseLost:
+        """The error for a claim that has expired."""
+        return LeaseLost(
+            f"message {message.id} of {self.queue!r} was held until {message.until}, and another consumer has "
+            "claimed or finished it since; hold it longer, or extend it while it is worked on"
         )
 
     def message_key(self, group: str, number: int) -> dict[str, Any]:
@@ -172,7 +193,7 @@ def message_of(entry: QueueEntry, head: QueueMessage | None = None) -> Message:
     """The message of an entry; of a group, the one at its head."""
     return Message(
         id=entry.entry if head is None else head.message,
-        body=_plain(entry.body if head is None else head.body),
+        body=plain_body(entry.body if head is None else head.body),
         attempts=entry.attempts,
         put_at=entry.put_at if head is None else head.put_at,
         until=entry.due,
@@ -221,74 +242,3 @@ class QueueCounts:
         else:
             self.delayed += 1
         self.behind += max(entry.pending - 1, 0)
-
-
-# Bodies
-
-
-def check_body(body: Any) -> Any:
-    """The body; raises `UsageError` if it is too large or would not be read back equal."""
-    size = _size(body)
-    if size > _MAX_BODY:
-        raise UsageError(
-            f"a body of {size:,} bytes is too large for an item; a queue takes {_MAX_BODY:,}: put it "
-            "elsewhere, and its address into the queue"
-        )
-    return body
-
-
-def split_bodies(bodies: Iterable[Any]) -> Iterator[list[Any]]:
-    """Bodies of a group, as many at a time as fit into one transaction."""
-    chunk: list[Any] = []
-    total = 0
-    for body in bodies:
-        size = _size(body)
-        if len(chunk) == _MAX_TOGETHER or total + size > _MAX_BYTES_TOGETHER:
-            yield chunk
-            chunk, total = [], 0
-        chunk.append(body)
-        total += size
-    if chunk:
-        yield chunk
-
-
-def _plain(body: Any) -> Any:
-    """The original body: whole numbers are ints again, not Decimals."""
-    if isinstance(body, Decimal):
-        return int(body) if body == body.to_integral_value() else body
-    if isinstance(body, list | set):
-        return type(body)(map(_plain, body))
-    if isinstance(body, dict):
-        return {name: _plain(value) for name, value in body.items()}
-    return body
-
-
-def _size(value: Any) -> int:
-    """The size of a value in the database, or a few bytes more: numbers take up to 21."""
-    if isinstance(value, str):
-        return _length(value)
-    if isinstance(value, bytes | bytearray):
-        return len(value)
-    if isinstance(value, dict):
-        return 3 + sum(1 + _length(name) + _size(member) for name, member in value.items())
-    if isinstance(value, list | set | frozenset) and (value or isinstance(value, list)):
-        return 3 + sum(1 + _size(member) for member in value)
-    if value is None or isinstance(value, int | Decimal):
-        return 21
-    raise UsageError(
-        f"{value!r} is of type {type(value).__name__}, and would not come back as it was put; "
-        + next((advice for kind, advice in _INSTEAD if isinstance(value, kind)), _OTHERWISE)
-    )
-
-
-def _length(text: Any) -> int:
-    if not isinstance(text, str):
-        raise UsageError(f"the keys of a dict in a body are texts, not {text!r}; put {str(text)!r}")
-    if text.isascii():
-        return len(text)
-    try:
-        return len(text.encode())
-    except UnicodeEncodeError as error:
-        raise UsageError(
-            f"{text!r} has half of a surrogate pair and cannot be stored: {error}"
-        ) from None

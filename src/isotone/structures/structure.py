@@ -23,14 +23,14 @@ from typing_extensions import TypeVar
 
 from isotone import model
 from isotone.errors import UsageError
-from isotone.model import AsyncStore, Batches, Entity, Host, Steps, Store, Table
+from isotone.model import AsyncStore, Batches, Calls, Entity, Host, Steps, Store, Table
 from isotone.structures.argument_checks import Parameters, checked
 
 E = TypeVar("E", bound=Entity)
 S = TypeVar("S", bound=Store | AsyncStore, default=Store)
 """The kind of store of a structure; `Store` by default."""
 
-__all__ = ["Batches", "Structure", "bind_entity", "iteration", "operation"]
+__all__ = ["Batches", "Structure", "after", "bind_entity", "iteration", "operation"]
 
 if TYPE_CHECKING:
     from isotone.model import iteration, operation
@@ -96,7 +96,7 @@ class Structure(Host[S]):
 
     def after(self, seconds: float) -> datetime:
         """The time in `seconds` seconds from now, by the store's clock."""
-        return datetime.fromtimestamp(self.now(), UTC) + timedelta(seconds=seconds)
+        return after(self.calls, seconds)
 
     def bind(self, kind: type[E]) -> type[E]:
         """The entity class of a kind in this structure's table; see `bind_entity`."""
@@ -106,6 +106,11 @@ class Structure(Host[S]):
     def create_table(self) -> Steps[None]:
         """Create the structure's table, unless it exists."""
         yield from self.calls.create_tables(self.table)
+
+
+def after(calls: Calls, seconds: float) -> datetime:
+    """The time in `seconds` seconds from now, by the clock of a store."""
+    return datetime.fromtimestamp(calls.clock.now(), UTC) + timedelta(seconds=seconds)
 
 
 def bind_entity(table: Table, kind: type[E]) -> type[E]:

@@ -254,7 +254,7 @@ class Context:
         try:
             tx.commit()
         except TransactionFailed as error:
-            if not isinstance(error.reasons.get(0), AlreadyExists):
+            if not isinstance(error.reason_of(self._effects), AlreadyExists):
                 raise
 
 

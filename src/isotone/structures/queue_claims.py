@@ -1,0 +1,149 @@
+"""Claims of a queue: which message a consumer gets next, and what it does when another consumer was faster.
+
+Each claim reads the first due entries of a shard, by priority, and writes one after the other, on the condition that
+its due time is as it was read. A consumer that loses such a race chooses among more entries for a while, so that
+consumers do not all compete for the first one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import random
+import uuid
+from collections.abc import Callable
+from typing import Final
+
+from isotone.errors import ConditionFailed, IsotoneError, LeaseLost
+from isotone.model import Calls, Query, Steps
+from isotone.structures.queue_messages import (
+    Message,
+    QueueEntry,
+    QueuePlan,
+    in_place,
+    message_of,
+)
+from isotone.structures.structure import after
+
+Bury = Callable[[Message, str], Steps[None]]
+"""Makes a message a dead letter, for a reason."""
+
+_LOGGER: Final = logging.getLogger("isotone.queue")
+_UNACKNOWLEDGED: Final = "no consumer acknowledged it in any of its attempts"
+_SPARE: Final = 5  # further candidates that a claim reads
+_CONTENTION_STEP: Final = 8  # more to choose among after a lost race; one less after a won one
+_MAX_CONTENTION: Final = 64
+
+
+class QueueClaims:
+    """The claims of one consumer.
+
+    `attempts` is how often a message is delivered; after that, the next claim passes it to `bury`.
+    """
+
+    def __init__(
+        self, calls: Calls, plan: QueuePlan, priorities: int, attempts: int, bury: Bury
+    ) -> None:
+        self._calls = calls
+        self._plan = plan
+        self._attempts = attempts
+        self._bury = bury
+        self._contention = 0  # number of entries beyond the first to choose among
+        self._levels = priorities  # or more, if a message shows that other processes declare more
+        self._candidates = functools.lru_cache(maxsize=256)(self._candidates_of)
+
+    def claim(self, most: int, hold: float) -> Steps[list[Message]]:
+        """Claim messages, of the highest priority first, from the shards in turn."""
+        claimed: list[Message] = []
+        shards, levels = self._plan.shards, self._levels
+        begin = random.randrange(shards)
+        try:
+            for priority in reversed(range(levels)):
+                for step in range(shards):
+                    shard = (begin + step) % shards
+                    yield from self._claim_in(shard, priority, most, hold, claimed)
+                    if len(claimed) >= most:
+                        return claimed
+            # Higher priorities than declared, not yet due, may have hidden the rest.
+            if self._levels > levels and not claimed:
+                return (yield from self.claim(most, hold))
+        except IsotoneError:
+            if not claimed:
+                raise  # otherwise the caller gets what was claimed
+        return claimed
+
+    def _claim_in(
+        self, shard: int, priority: int, most: int, hold: float, claimed: list[Message]
+    ) -> Steps[None]:
+        """Claim the first due entries of a shard; under contention, any of the first few."""
+        is_highest = priority == self._levels - 1
+        several = most - len(claimed) + max(_SPARE, self._contention)
+        query = self._candidates(shard, priority, is_highest, several)
+        now, entries = after(self._calls, 0), (yield from self._calls.all(query))
+        if entries:
+            self._levels = max(self._levels, entries[0].priority + 1)
+        candidates = [entry for entry in entries if entry.due <= now]
+        while candidates and len(claimed) < most:
+            place = random.randrange(min(self._contention + 1, len(candidates)))
+            taken = yield from self._take(candidates.pop(place), hold)
+            self._note_race(is_won=taken is not None)
+            message = None if taken is None else (yield from self._message_in(taken))
+            if message is None:
+                continue
+            if message.attempts <= self._attempts:
+                claimed.append(message)
+                continue
+            with contextlib.suppress(LeaseLost):  # then another consumer has it
+                yield from self._bury(message, message.reason or _UNACKNOWLEDGED)
+
+    def _candidates_of(
+        self, shard: int, priority: int, is_highest: bool, most: int
+    ) -> Query[QueueEntry]:
+        """The first entries of a priority; the highest includes undeclared ones above it.
+
+        Cached, because building a query takes longer than running it in memory.
+        """
+        level = QueueEntry.priority
+        where = level >= priority if is_highest else level == priority
+        return self._plan.in_shard(shard, "READY", where).limit(most)
+
+    def _note_race(self, *, is_won: bool) -> None:
+        """Choose among more entries after a lost race, and among fewer after a won one."""
+        if is_won:
+            self._contention = max(self._contention - 1, 0)
+        else:
+            self._contention = min(self._contention + _CONTENTION_STEP, _MAX_CONTENTION)
+
+    def _take(self, entry: QueueEntry, hold: float) -> Steps[QueueEntry | None]:
+        """Claim an entry; None if another consumer has claimed it."""
+        receipt = uuid.uuid4().hex
+        changes = [QueueEntry.due.set(after(self._calls, hold)), QueueEntry.claim.set(receipt)]
+        as_read = in_place(entry) & (QueueEntry.due == entry.due)
+        key = self._plan.key(entry.entry, entry.kind)
+        try:
+            return (
+                yield from self._calls.update(
+                    self._plan.entries, *changes, QueueEntry.attempts.add(1), when=as_read, **key
+                )
+            )
+        except ConditionFailed as refused:
+            if refused.current is None or refused.current.claim != receipt:
+                return None
+            taken: QueueEntry = refused.current  # ours: the response to the first request was lost
+            return taken
+
+    def _message_in(self, taken: QueueEntry) -> Steps[Message | None]:
+        """The message of a claimed entry, of a group the first one; None for a group that has none."""
+        if taken.kind == "MESSAGE":
+            return message_of(taken)
+        head = yield from self._calls.first(self._plan.first_of(taken.entry))
+        if head is not None:
+            return message_of(taken, head)
+        # Somebody has deleted the items of the messages: then the group ends, so that a new one can begin.
+        _LOGGER.warning("group %r of %r has no messages; it ends", taken.entry, self._plan.queue)
+        as_claimed = (QueueEntry.claim == taken.claim) & (QueueEntry.last == taken.last)
+        with contextlib.suppress(ConditionFailed):  # a message was put meanwhile
+            group = self._plan.group_key(taken.entry)
+            yield from self._calls.delete(group, when=as_claimed)
+        return None
