@@ -9,7 +9,7 @@
 
 Methods have the names, arguments and results of redis-py, without its first argument, the key. Scores are exact
 decimals. A command that combines several sets takes them as objects. Ranks come from `ranking` if the set has them,
-otherwise from a count of the entries before (`sorted_set_members`).
+otherwise from a count of the entries before (`sorted_set_reads`).
 
 Costs are for a set of n members. "Reads k" means k items; a consistent read takes a unit for each 4 KB, and one
 request returns up to 1 MB. With shards, every command that is not about single members queries each shard.
@@ -29,23 +29,18 @@ from isotone.errors import RankingIncomplete, UsageError
 from isotone.model import CONTENTION, Local, Query, Steps, Table
 from isotone.structures.exact_numbers import EXACT, Number, score_of
 from isotone.structures.ranking import Ranking, ranking_key
-from isotone.structures.sorted_set_members import (
+from isotone.structures.sorted_set_changes import Changes, Progress, plus
+from isotone.structures.sorted_set_ranges import Range, ScoreRange, TextRange
+from isotone.structures.sorted_set_reads import (
     INDEX,
     MOST_SHARDS,
     SCORE,
     Members,
-    Progress,
     Scored,
-    Scores,
     SortedSetExpiry,
     SortedSetMember,
-    difference,
-    intersection,
-    ordered,
-    plus,
-    union,
+    by_score,
 )
-from isotone.structures.sorted_set_ranges import Range, ScoreRange, TextRange
 from isotone.structures.structure import Batches, S, Structure, iteration, operation
 from isotone.structures.time_windows import instant
 from isotone.structures.waits_and_retries import poll
@@ -57,7 +52,15 @@ Sets = Keys | Mapping["SortedSet[Any]", Number]
 """Several sets; a mapping gives the weight of each set's scores."""
 Popped = tuple[str, str, Decimal] | None
 """The set's name, a member and its score; None if all sets are empty."""
+Scores = dict[str, Decimal]
+"""A set that was read: members and their scores."""
 
+_AGGREGATES: Final[dict[str, Callable[[Decimal, Decimal], Decimal]]] = {
+    "SUM": EXACT.add,
+    "MIN": min,
+    "MAX": max,
+    "COUNT": EXACT.add,  # of scores that are 1 each, or the factor of their set
+}
 _MOST_REPEATED: Final = 1_000_000  # members that one zrandmember returns, if they may repeat
 _PAGE: Final = 100  # members of a scan, by default
 _RANK_ATTEMPTS: Final = 20  # while others change the member's score
@@ -104,6 +107,7 @@ class SortedSet(Structure[S]):
             expires_at=instant(expires) if isinstance(expires, datetime) else None,
             is_expirable=expires is True,
         )
+        self._changes = Changes(self._members)
 
     @staticmethod
     def layout(name: str = "sorted_sets") -> Table:
@@ -342,7 +346,7 @@ class SortedSet(Structure[S]):
         scores = {member: score_of(score) for member, score in mapping.items()}
         if incr and not (nx or xx or gt or lt):
             ((member, amount),) = scores.items()
-            return (yield from self._members.add(member, amount))
+            return (yield from self._changes.add(member, amount))
 
         def decide(member: str, before: Decimal | None) -> Decimal | None:
             after = plus(before, scores[member]) if incr else scores[member]
@@ -350,7 +354,7 @@ class SortedSet(Structure[S]):
                 return None if xx else after
             return before if nx or (gt and after <= before) or (lt and after >= before) else after
 
-        changes = yield from self._members.change(scores, decide)
+        changes = yield from self._changes.change(scores, decide)
         if incr:
             ((_, before, after),) = changes
             return None if after == before and (nx or gt or lt) else after
@@ -362,12 +366,12 @@ class SortedSet(Structure[S]):
 
         One atomic write, without a read. With ranks, a transaction.
         """
-        return self._members.add(value, score_of(amount))
+        return self._changes.add(value, score_of(amount))
 
     @operation
     def incr(self, member: str, by: Number = 1) -> Steps[Decimal]:
         """The same as `zincrby(by, member)`."""
-        return self._members.add(member, score_of(by))
+        return self._changes.add(member, score_of(by))
 
     # Removing
 
@@ -376,26 +380,26 @@ class SortedSet(Structure[S]):
         """Remove members; returns how many were removed. Reads and writes 1 for each."""
         if not values:
             raise UsageError("zrem needs at least one member")
-        return self._members.remove(values)
+        return self._changes.remove(values)
 
     @operation
     def zremrangebyrank(self, min: int, max: int) -> Steps[int]:
         """Remove the members of some ranks. Reads as `zrange` does; writes 1 for each."""
         members = yield from self._members.read(Range.of(min, max))
-        return len((yield from self._members.take(members)))
+        return len((yield from self._changes.take(members)))
 
     @operation
     def zremrangebyscore(self, min: Number, max: Number) -> Steps[int]:
         """Remove the members with scores in a range. Reads 2 and writes 1 for each."""
         scores = ScoreRange.of(min, max)
         members = yield from self._range(Range(scores))
-        return (yield from self._members.remove(members, scores))
+        return (yield from self._changes.remove(members, scores))
 
     @operation
     def zremrangebylex(self, min: str, max: str) -> Steps[int]:
         """Remove the members between two texts. Reads 2 and writes 1 for each."""
         members = yield from self._range(Range.of(min, max, bylex=True))
-        return (yield from self._members.remove(members))
+        return (yield from self._changes.remove(members))
 
     @operation
     def zpopmin(self, count: int | None = None) -> Steps[list[tuple[str, Decimal]]]:
@@ -456,24 +460,24 @@ class SortedSet(Structure[S]):
         `keys`: sets, or a mapping of sets to the factors of their scores. `aggregate`: "SUM", "MIN" or "MAX"
         of a member's scores, or "COUNT" of the sets that have it, each by its factor; SUM by default. `withscores`, `score_cast_func`: as of `zrange`.
         """
-        joined = union((yield from self._read(self._with_others(keys), aggregate)), aggregate)
-        return _shaped(ordered(joined), withscores, score_cast_func)
+        joined = _union((yield from self._read(self._with_others(keys), aggregate)), aggregate)
+        return _shaped(_ordered(joined), withscores, score_cast_func)
 
     @operation
     def zinter(
         self, keys: Sets, aggregate: str | None = None, withscores: bool = False
     ) -> Steps[list[Any]]:
         """The members of this set and all of `keys`. Reads all. Options as of `zunion`."""
-        joined = intersection(
+        joined = _intersection(
             (yield from self._read(self._with_others(keys), aggregate)), aggregate
         )
-        return _shaped(ordered(joined), withscores)
+        return _shaped(_ordered(joined), withscores)
 
     @operation
     def zdiff(self, keys: Keys, withscores: bool = False) -> Steps[list[Any]]:
         """The members of this set that are in none of `keys`. Reads all."""
-        rest = difference((yield from self._read(self._with_others(keys))))
-        return _shaped(ordered(rest), withscores)
+        rest = _difference((yield from self._read(self._with_others(keys))))
+        return _shaped(_ordered(rest), withscores)
 
     @operation
     def zintercard(self, keys: Keys, limit: int = 0) -> Steps[int]:
@@ -483,7 +487,7 @@ class SortedSet(Structure[S]):
         """
         if limit < 0:
             raise UsageError(f"limit={limit} is negative; give 0 for no limit")
-        shared = len(intersection((yield from self._read(self._with_others(keys)))))
+        shared = len(_intersection((yield from self._read(self._with_others(keys)))))
         return min(shared, limit) if limit else shared
 
     @operation
@@ -493,7 +497,7 @@ class SortedSet(Structure[S]):
         Reads all of them and this set; writes 1 for each member that changes, a hundred together.
         """
         return (
-            yield from self._replace(union((yield from self._read(keys, aggregate)), aggregate))
+            yield from self._replace(_union((yield from self._read(keys, aggregate)), aggregate))
         )
 
     @operation
@@ -501,14 +505,14 @@ class SortedSet(Structure[S]):
         """Make this set the intersection of others. Options and cost as of `zunionstore`."""
         return (
             yield from self._replace(
-                intersection((yield from self._read(keys, aggregate)), aggregate)
+                _intersection((yield from self._read(keys, aggregate)), aggregate)
             )
         )
 
     @operation
     def zdiffstore(self, keys: Keys) -> Steps[int]:
         """Make this set the members of the first of others that are in none of the rest."""
-        return (yield from self._replace(difference((yield from self._read(keys)))))
+        return (yield from self._replace(_difference((yield from self._read(keys)))))
 
     @operation
     def zrangestore(
@@ -548,7 +552,7 @@ class SortedSet(Structure[S]):
         pairs = scores.items() if isinstance(scores, Mapping) else scores
         expiry = yield from self._members.expiry()
         items = (self._members.new(member, score_of(score), expiry) for member, score in pairs)
-        loaded, _ = yield from self._members.fill(items, progress)
+        loaded, _ = yield from self._changes.fill(items, progress)
         return loaded
 
     @operation
@@ -561,7 +565,7 @@ class SortedSet(Structure[S]):
         """
         if self.ranking is None:
             raise UsageError("this set has no ranks to rebuild; create it with ranked=True")
-        _, ranked = yield from self._members.fill((), progress)
+        _, ranked = yield from self._changes.fill((), progress)
         return ranked
 
     @operation
@@ -572,7 +576,7 @@ class SortedSet(Structure[S]):
         """
         if self.ranking is not None and self._members.has_expired():
             yield from self.ranking.clear()
-        removed = yield from self._members.remove(_shaped((yield from self._members.all())))
+        removed = yield from self._changes.remove(_shaped((yield from self._members.all())))
         return int(removed > 0)
 
     # Expiry
@@ -612,7 +616,7 @@ class SortedSet(Structure[S]):
         self._check_expirable()
         if (yield from self._members.expiry()) is None:
             return False
-        yield from self._members.expire(None)
+        yield from self._changes.expire(None)
         return True
 
     @operation
@@ -658,14 +662,14 @@ class SortedSet(Structure[S]):
     def _pop(self, count: int | None, *, reverse: bool) -> Steps[list[tuple[str, Decimal]]]:
         if count is not None and count < 0:
             raise UsageError(f"{count} members cannot be popped; give 0 or more")
-        popped = yield from self._members.pop(1 if count is None else count, reverse=reverse)
+        popped = yield from self._changes.pop(1 if count is None else count, reverse=reverse)
         return _shaped(popped, True)
 
     def _pop_any(self, sets: Sets, count: int, *, reverse: bool) -> Steps[list[Any] | None]:
         if count < 1:
             raise UsageError(f"{count} members cannot be popped; give 1 or more")
         for source in self._checked(sets):
-            popped = yield from source._members.pop(count, reverse=reverse)
+            popped = yield from source._changes.pop(count, reverse=reverse)
             if popped:
                 return [source.name, _shaped(popped, True)]
         return None
@@ -707,7 +711,7 @@ class SortedSet(Structure[S]):
         return all_scores
 
     def _replace(self, scores: Scores) -> Steps[int]:
-        return self._members.replace({member: score_of(scores[member]) for member in scores})
+        return self._changes.replace({member: score_of(scores[member]) for member in scores})
 
     def _checked(self, keys: Keys) -> list[SortedSet[Any]]:
         sets = list(keys)
@@ -731,9 +735,9 @@ class SortedSet(Structure[S]):
         ):
             return False
         if expiry.timestamp() <= self.now():
-            yield from self._members.remove(_shaped((yield from self._members.all())))
+            yield from self._changes.remove(_shaped((yield from self._members.all())))
         else:
-            yield from self._members.expire(expiry)
+            yield from self._changes.expire(expiry)
         return True
 
     def _check_expirable(self) -> None:
@@ -766,3 +770,35 @@ def _single(popped: list[Any] | None) -> Popped:
         return None
     name, ((member, score),) = popped
     return name, member, score
+
+
+# Sets in memory
+
+
+def _ordered(scores: Scores) -> list[Scored]:
+    """Members by score, then by bytes."""
+    return sorted((Scored(*pair) for pair in scores.items()), key=by_score)
+
+
+def _union(sets: Sequence[Scores], aggregate: str | None = None) -> Scores:
+    """All members of any of the sets, with the SUM, MIN or MAX of their scores; COUNT as of scores that count."""
+    join = _AGGREGATES.get((aggregate or "SUM").upper())
+    if join is None:
+        raise UsageError(f"aggregate is SUM, MIN, MAX or COUNT, not {aggregate!r}")
+    joined: Scores = {}
+    for scores in sets:
+        for member, score in scores.items():
+            joined[member] = join(joined[member], score) if member in joined else score
+    return joined
+
+
+def _intersection(sets: Sequence[Scores], aggregate: str | None = None) -> Scores:
+    """The members of all sets, with the SUM, MIN or MAX of their scores."""
+    shared = set(sets[0]).intersection(*sets[1:])
+    return _union([{member: scores[member] for member in shared} for scores in sets], aggregate)
+
+
+def _difference(sets: Sequence[Scores]) -> Scores:
+    """The members of the first set that are in none of the others."""
+    others = set().union(*sets[1:])
+    return {member: score for member, score in sets[0].items() if member not in others}
