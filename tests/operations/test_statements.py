@@ -607,6 +607,10 @@ def test_a_token_runs_a_transaction_once(music: Asker) -> None:
             "Transaction request cannot include multiple operations on one item",
         ),
         (
+            ("EXISTS(SELECT * FROM Music WHERE a = 'x' AND s = 1 AND s = 2)",),
+            "Multiple conditions on same key s. Only single item Update/Insert/Delete are supported",
+        ),
+        (
             ("DELETE FROM Music WHERE a = 'x' AND",),
             "Statement wasn't well formed, can't be processed: DELETE FROM Music WHERE a = 'x' AND",
         ),

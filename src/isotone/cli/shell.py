@@ -23,14 +23,19 @@ from isotone.cli.table_keys import table_names
 from isotone.errors import IsotoneError, UsageError
 
 _BARE_JSON: Final = re.compile(r"""(?P<words>[^'"#{\[]*\s)(?P<json>[{\[].*[}\]])\s*""")
+# The words with which a statement begins; `delete` alone is a command.
+_BARE_SQL: Final = re.compile(
+    r"\s*(SELECT\s|INSERT\s+INTO\s|UPDATE\s|DELETE\s+FROM\s).*", re.IGNORECASE | re.DOTALL
+)
 _PROMPT: Final = "isotone> "
 _HISTORY: Final = 1000
 _LEAVE: Final = frozenset({"exit", "quit", "\\q"})
 _TABLELESS: Final = frozenset(
-    {"tables", "call", "create"}
+    {"tables", "call", "create", "sql"}
 )  # `create` names a table that is not there yet
 _HELP: Final = """\
   use TABLE   the table of the commands that follow without one
+  SELECT …    a SQL statement (also INSERT, UPDATE, DELETE FROM), as with the command sql
   help        this; COMMAND --help explains a command
   exit        leave (also Ctrl-D)
 """
@@ -134,11 +139,15 @@ class Shell:
 
 
 def split_line(line: str) -> list[str]:
-    """The words of a line, as a shell splits them; but JSON that ends the line needs no quotes.
+    """The words of a line, as a shell splits them; but JSON that ends the line needs no quotes, nor does SQL.
 
     >>> split_line('put Orders {"customer": "ann"}')
     ['put', 'Orders', '{"customer": "ann"}']
+    >>> split_line("SELECT * FROM Orders WHERE customer = 'ann'")
+    ['sql', "SELECT * FROM Orders WHERE customer = 'ann'"]
     """
+    if _BARE_SQL.fullmatch(line):
+        return ["sql", line.strip()]
     bare = _BARE_JSON.fullmatch(line)
     try:
         if bare is not None:

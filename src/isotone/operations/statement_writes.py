@@ -16,7 +16,6 @@ from isotone.expressions.partiql import (
     Delete,
     Exists,
     Insert,
-    KeyTwice,
     Update,
     Where,
     beyond_key,
@@ -86,12 +85,8 @@ def _key_and_condition(
 ) -> tuple[Item, Matches | None]:
     """The key that a condition fixes, and what it demands of the item beyond that."""
     keyspace = table.keyspace
-    try:
-        key = key_of(
-            plan(where, keyspace.partition_names, keyspace.sort_names), keyspace.names, values
-        )
-    except KeyTwice as error:
-        raise ValidationException(messages.KEY_TWICE.format(name=error)) from None
+    key_plan = plan(where, keyspace.partition_names, keyspace.sort_names)
+    key = key_of(key_plan, keyspace.names, values)
     if where is None or key is None:
         raise ValidationException(messages.KEY_EQUALITY)
     check_key_types(keyspace, key)

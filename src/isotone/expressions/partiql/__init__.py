@@ -12,7 +12,6 @@ from __future__ import annotations
 from isotone.expressions.partiql.planning import (
     KeyPlan,
     KeyTerm,
-    KeyTwice,
     beyond_key,
     compared_with_keys,
     key_of,
@@ -29,6 +28,7 @@ from isotone.expressions.partiql.statements import (
     Where,
     parse_statement,
 )
+from isotone.expressions.partiql.tokenizer import split_statements
 
 __all__ = [
     "AnyStatement",
@@ -37,7 +37,6 @@ __all__ = [
     "Insert",
     "KeyPlan",
     "KeyTerm",
-    "KeyTwice",
     "Select",
     "Update",
     "Where",
@@ -46,5 +45,6 @@ __all__ = [
     "key_of",
     "parse_statement",
     "plan",
+    "split_statements",
     "value_of",
 ]

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from isotone.errors import ValidationException
 from isotone.expressions.condition import Condition
 from isotone.expressions.nodes import (
     And,
@@ -34,6 +35,7 @@ from isotone.expressions.nodes import (
     references,
     walk_up,
 )
+from isotone.expressions.partiql import messages
 from isotone.expressions.partiql.statements import Where
 from isotone.values.types import AttributeValue
 
@@ -115,7 +117,7 @@ def plan(where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...])
 def key_of(plan: KeyPlan, names: Sequence[str], values: Values) -> dict[str, AttributeValue] | None:
     """The key that a condition selects by equality alone, as a write must; None if it does not.
 
-    Raises `KeyTwice` if one attribute must have two values.
+    Raises `ValidationException` if one attribute must have two values.
     """
     key: dict[str, AttributeValue] = {}
     for name in names:
@@ -123,13 +125,9 @@ def key_of(plan: KeyPlan, names: Sequence[str], values: Values) -> dict[str, Att
         if not found:
             return None
         if any(value != found[0] for value in found):
-            raise KeyTwice(name)
+            raise ValidationException(messages.KEY_TWICE.format(name=name))
         key[name] = found[0]
     return key
-
-
-class KeyTwice(Exception):
-    """A key attribute must have two values at once; the argument is its name."""
 
 
 @lru_cache(1024)

@@ -62,6 +62,18 @@ def tokenize(text: str) -> list[Token]:
     return tokens
 
 
+def split_statements(text: str) -> list[str]:
+    """The statements of a text that has several, separated by semicolons. O(length).
+
+    >>> split_statements("SELECT ';' FROM a; -- the second\\n SELECT * FROM b;")
+    ["SELECT ';' FROM a", '-- the second\\n SELECT * FROM b']
+    """
+    ends = [token.start for token in tokenize(text) if token.symbol == ";"]
+    starts = [0, *(end + 1 for end in ends)]
+    parts = [text[start:end].strip() for start, end in zip(starts, [*ends, None], strict=True)]
+    return [part for part in parts if tokenize(part)[0].kind is not Kind.END]
+
+
 def _token(kind: Kind, text: str, start: int, end: int) -> Token:
     if kind is Kind.NAME:
         upper = text.upper()
