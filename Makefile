@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check format lock bench oracle redis crash clients clean
+.PHONY: help demo test long check format lock files bench oracle redis crash clients clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ check: $(READY) ## lint, format, types, layers
 format: $(READY) ## put the code into form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+files: $(READY) ## write the map of the source, docs/design/files.md
+	$(BIN)/python -m tests.docs.file_map
 
 bench: $(READY) ## measure us and our peers in the same run (installs the peers it can)
 	$(BIN)/python -m bench.peers

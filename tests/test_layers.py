@@ -1,4 +1,4 @@
-"""The architecture as data: who may import whom, no cycles, no module over 900 lines.
+"""The architecture as data: who may import whom, no cycles, no module over 900 lines, each file on the map.
 
 All imports that run are seen, also those inside functions; imports for type checkers alone close no cycle.
 
@@ -11,15 +11,18 @@ re-exports, so none of these may import it.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from tests.docs.file_map import PAGE, files, summary, text
 
 SOURCE = Path(__file__).parent.parent / "src"
 LONGEST_MODULE = 900
+LONGEST_SUMMARY = 120
 
 FLOOR = {"errors", "limits", "clock", "text_table", "values"}
 
@@ -191,3 +194,18 @@ def test_every_module_says_what_it_is() -> None:
         if path.read_text(encoding="utf-8").strip() and not ast.get_docstring(tree_of(module))
     ]
     assert not silent, f"modules without a docstring: {silent}"
+
+
+def test_the_map_is_that_of_the_source() -> None:
+    written = PAGE.read_text(encoding="utf-8")
+    assert written == text(), "docs/design/files.md differs from the docstrings: make files"
+    assert len(re.findall(r"^\| \[`", written, re.MULTILINE)) == len(files())
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)
+def test_a_file_says_what_it_decides_in_one_line(path: Path) -> None:
+    line = summary(path)
+    assert line.endswith((".", "?")), f"a sentence ends with a full stop: {line!r}"
+    assert len(line) <= LONGEST_SUMMARY, (
+        f"{len(line)} characters do not fit into a tooltip: {line!r}"
+    )

@@ -1,4 +1,4 @@
-"""The time of day, for expiry, idempotency tokens and timestamps.
+"""The time of day, for expiry, tokens and timestamps; a clock that tests set by hand.
 
 All of Isotone reads it here (except to measure durations), so a test that passes a `ManualClock` controls the
 time everywhere.

@@ -1,4 +1,4 @@
-"""The limits of DynamoDB.
+"""The limits of DynamoDB: sizes of items, keys, pages and requests; numbers of items, indexes and tables.
 
 Sizes are in bytes, times in seconds, unless the name says otherwise.
 """

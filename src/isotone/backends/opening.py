@@ -1,4 +1,4 @@
-"""Opens the backend of an address.
+"""Opens the backend of an address: `memory:`, a file, `http://…`, a region of AWS, a boto3 client.
 
 ":memory:"                  a database in memory
 "shop.db", Path("shop.db")  a database in a file, which is created if it does not exist

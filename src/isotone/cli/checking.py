@@ -1,4 +1,4 @@
-"""`isotone check` and `isotone version`."""
+"""`isotone check` and `isotone version`: is a database consistent, and which versions are installed."""
 
 from __future__ import annotations
 

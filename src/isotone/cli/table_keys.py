@@ -1,4 +1,4 @@
-"""The keys by which a command can read a table's items."""
+"""The keys by which a command can read a table's items, and the types of the values that it gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filling a new index from the existing items, a slice at a time.
+"""The backfill of a new index: its entries for the existing items, written a slice at a time.
 
 From the moment an index is recorded, every write keeps it up to date; the backfill walks the table in
 key order and adds the missing entries. Each slice is a separate transaction, so other work continues

@@ -1,4 +1,4 @@
-"""Reading in order: the source of a Query or Scan, and one page of it.
+"""Pages of a Query or Scan: where one ends (Limit, 1 MB), where the next one starts, parallel segments.
 
 The service's rules: a page ends after `Limit` items have been read, or when it has read more
 than 1 MB, both counted before the filter. A page that ended early has the position (`last`); a page that

@@ -1,4 +1,4 @@
-"""The definition of a table: its keys, its indexes, and the settings that an API call can change.
+"""The schema of a table as it is stored: keys, indexes, throughput, expiry, stream, recovery.
 
 These structs are the catalog's record of a table, stored as JSON in the file. How the API describes a
 table is in `operations/descriptions.py`.

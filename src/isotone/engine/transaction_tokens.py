@@ -1,4 +1,4 @@
-"""Transaction tokens: a request sent again within ten minutes is answered without executing it again."""
+"""ClientRequestToken: a transaction sent again within ten minutes is answered without executing it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions: a tree becomes one function from an item and the request's values to a bool.
+"""Evaluates conditions and filters: a tree becomes one function from an item and the values to a bool.
 
 A comparison with a missing attribute is false, except `<>`, which is true; `NOT` inverts either. An item
 that does not exist counts as an item without attributes.

@@ -1,4 +1,4 @@
-"""Key conditions: a condition that selects one contiguous part of an item collection.
+"""KeyConditionExpression: a condition that selects one contiguous part of an item collection.
 
 A key condition is parsed as a condition. It must be a conjunction with one comparison for each key
 attribute: equality for the whole partition key, and for the sort key equality from the left, then at most

@@ -1,4 +1,4 @@
-"""The second stage: tokens to a tree, by recursive descent.
+"""The grammar of expressions: tokens to a tree, by recursive descent (the second stage).
 
     condition   := and { OR and }
     and         := not { AND not }

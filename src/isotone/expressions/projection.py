@@ -1,4 +1,4 @@
-"""Projections: some paths become one function from an item to the parts of it that they address.
+"""ProjectionExpression: some paths become one function from an item to the parts of it that they address.
 
 Addressed parts keep their position: maps have the addressed members under their names, lists have the
 addressed elements in their order, without gaps. A map or list without addressed parts is left out.

@@ -1,4 +1,4 @@
-"""The rules beyond the grammar: words, functions, operators and their operands.
+"""The rules of expressions beyond the grammar: which operands, functions and words may stand where.
 
 DynamoDB checks the words of an expression in the order of the text, then each operator and function,
 innermost first, and last the number of operators. The second step needs the values, so it returns a list of

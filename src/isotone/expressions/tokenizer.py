@@ -1,4 +1,4 @@
-"""The first stage: expression text to tokens. Also the words that are reserved.
+"""The tokens of expressions, and their reserved words (the first stage).
 
 Keywords are recognised in any case. Function names are ordinary words: only their place distinguishes
 them from attributes. A character that begins no token becomes a token of kind `unknown`, and the parser

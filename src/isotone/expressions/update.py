@@ -1,4 +1,4 @@
-"""Updates: a tree becomes one function from an item and the request's values to the new item.
+"""UpdateExpression: SET, REMOVE, ADD and DELETE become one function from an item to the new item.
 
 First each action computes its new value; all of them see the old item, which must have a place for each
 value. Then the values are put into their places. The paths of an expression never overlap, so they form

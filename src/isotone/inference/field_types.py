@@ -1,4 +1,4 @@
-"""Types of fields, from the values of an attribute.
+"""Infers the types of fields from the values of an attribute.
 
 A type is inferred only if every value is written back exactly as it is: `datetime` for texts with microseconds in
 UTC, but `str` for those with milliseconds, which Isotone would write in another form. What does not fit

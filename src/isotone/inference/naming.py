@@ -1,4 +1,4 @@
-"""Names of the inferred module: Python identifiers from the names and values of a table.
+"""Names in the inferred module: Python identifiers from the names and values of a table.
 
 A name that Python, the module or every entity uses already gets an underscore at its end. The attribute keeps its
 own name by `field(name=…)`.

@@ -1,4 +1,4 @@
-"""Entities: classes whose instances are stored in a table.
+"""`Entity`, the base class: `replace`, hooks, pydantic's methods, and the decorator `upgrade`.
 
     class Order(Entity, table=shop):
         customer_id: Attr[str] = field()

@@ -1,4 +1,4 @@
-"""Expression trees that the model puts into its requests."""
+"""Expression trees that the model puts into its requests: absent, present, equal, unchanged."""
 
 from __future__ import annotations
 

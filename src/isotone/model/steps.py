@@ -1,4 +1,4 @@
-"""Calls without I/O: the requests of an operation, one after the other.
+"""Steps: the requests and pauses of an operation, the back-off between attempts, and the deadline of its retries.
 
 An operation is a generator that yields a `Call` for each request and is sent the response; its return
 value is the result. To wait, it yields a `Pause` (a throttled batch, a table that is being created)

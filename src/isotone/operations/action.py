@@ -1,4 +1,4 @@
-"""The actions of the API: functions from a request to its response, registered by name."""
+"""The registry of the API's actions: functions from a request to its response, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The units that requests consume, and the sizes of item collections: members that many responses share.
+"""ConsumedCapacity and ItemCollectionMetrics: units of requests, doubled in transactions, and collection sizes.
 
 How many units an item of some size takes is in `values.size`. Here is what is charged: a write takes the larger of
 the old and the new item, an index entry whose key changes takes two writes, and in a transaction everything

@@ -1,4 +1,4 @@
-"""Descriptions of tables and indexes, in the API's vocabulary."""
+"""TableDescription: what DescribeTable and others say of tables and indexes."""
 
 from __future__ import annotations
 

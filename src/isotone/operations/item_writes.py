@@ -1,5 +1,4 @@
-"""A write of one item, checked and ready to be executed: shared by PutItem, UpdateItem, DeleteItem and the
-entries of batches and transactions.
+"""Executes one write of an item: PutItem, UpdateItem, DeleteItem, entries of batches and transactions.
 
 Making a `Change` does not read the item: it checks expressions, values and keys. Executing it needs the open
 transaction: it reads the stored item, tests the condition, and writes.

@@ -1,5 +1,4 @@
-"""The expressions of a request: checks which parameters can be combined, compiles the expressions, and binds
-them to the request's values.
+"""The expressions of a request: which parameters can be combined, compilation, and the values of placeholders.
 
 A request uses either expressions or the legacy parameters that they replaced. An expression is a text with
 placeholders, which the request defines; or, from a caller in this process, a tree with its values as

@@ -1,4 +1,4 @@
-"""Converts JSON to a document of the right types, like the service's own parser.
+"""SerializationException: converts JSON to a document of the right types, as the service's own parser does.
 
 A null is an absent member, a decimal for an integer loses its fraction, and a number outside the range of
 the Java type is clamped. Any other wrong type is refused; the first in the body is reported.

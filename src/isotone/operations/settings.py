@@ -1,4 +1,4 @@
-"""The actions on a table's expiry and tags, and on the account's limits and endpoints."""
+"""The actions on expiry (TTL), tags, account limits and endpoints."""
 
 from __future__ import annotations
 

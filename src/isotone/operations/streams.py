@@ -1,4 +1,4 @@
-"""The actions of DynamoDB Streams, which is a separate service to the SDKs.
+"""The actions of DynamoDB Streams: ListStreams, DescribeStream, GetShardIterator, GetRecords.
 
 GetShardIterator returns an iterator, which contains the position of a reader. It is opaque to clients: the
 stream's ARN, a version, and a text with a checksum, so that other texts are refused. GetRecords reads from an

@@ -1,4 +1,4 @@
-"""Names and ARNs, and the tables that they identify.
+"""Finds the table of a name or an ARN; "Requested resource not found" and invalid names.
 
 Control-plane and data-plane calls refuse a bad name, and a table that does not exist, with different
 sentences.

@@ -1,4 +1,4 @@
-"""Response bytes, as DynamoDB sends them.
+"""HTTP responses as DynamoDB sends them: headers, checksum, request id.
 
 Each response has a unique id (`x-amzn-RequestId`) and the CRC-32 of its body after compression
 (`x-amz-crc32`), which the SDKs verify.

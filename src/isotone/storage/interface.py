@@ -1,4 +1,4 @@
-"""The interface of stores: named ordered maps from bytes to bytes, and transactions.
+"""The interface of storage: named ordered maps from bytes to bytes, and transactions.
 
 A *tree* is one ordered map. Its keys compare as unsigned bytes; the layer above knows what they mean. Two stores
 implement this interface, `MemoryStore` and `SQLiteStore`. They must differ only in speed and in what survives a

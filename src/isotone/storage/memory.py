@@ -1,4 +1,4 @@
-"""A store in memory: for each tree a dict for lookups, and a sorted list of its keys for ranges.
+"""Storage in memory: for each tree a dict for lookups, and a sorted list of its keys for ranges.
 
 Transactions are an undo log. Each write records what it replaced, and a rollback replays the records backwards.
 So beginning a transaction costs nothing, and undoing it costs as much as was written.

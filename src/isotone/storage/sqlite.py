@@ -1,4 +1,4 @@
-"""A store in an SQLite file: one b-tree (a WITHOUT ROWID table) for each tree.
+"""Storage in an SQLite file: one b-tree (a WITHOUT ROWID table) for each tree.
 
 Reads outside a transaction begin and end their own read transaction in SQLite. Nothing is left open when a call
 returns, so no reader keeps the log from shrinking. A `range` holds its read transaction as long as its iterator

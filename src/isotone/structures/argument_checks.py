@@ -1,4 +1,4 @@
-"""Argument checks: calls of a structure are checked against their type annotations.
+"""Argument checks of structures: wrong types, names, and lengths of time raise `UsageError` before any request.
 
 A wrong type raises `UsageError` before any request, and names the parameter. A call whose argument types were
 accepted before costs one lookup in a set.

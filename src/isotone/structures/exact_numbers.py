@@ -1,4 +1,4 @@
-"""Exact numbers: stored as given, added without rounding, and refused if they do not fit.
+"""Exact numbers: 38 digits as given, added without rounding, `OutOfRange` if they do not fit.
 
     exact(0.1, "a score")               Decimal("0.1"), as the float is printed
     score_of("1e3")                     Decimal("1000"), from any type that a score can have

@@ -1,4 +1,4 @@
-"""Followers: in the feed's own table, or in another source.
+"""Followers of a feed's authors: in the feed's own table, or in another source.
 
     FEED#site#AUTHOR#ann         AUTHOR                         the number of her followers
     FEED#site#FOLLOWING#bob      AUTHOR#ann                     he follows her …

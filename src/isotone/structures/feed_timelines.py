@@ -1,4 +1,4 @@
-"""The items of a feed, and how a timeline is read.
+"""The items of a feed, and how a timeline is read: from its entries, and from authors with many followers.
 
     FEED#site#POSTS#ann          POST#998199999…                a post, the newest first
     FEED#site#CHANNELS           CHANNEL#eve                    readers read her posts from her channel

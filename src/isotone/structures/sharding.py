@@ -1,4 +1,4 @@
-"""Shards: the partition of an item, and pages merged from all shards.
+"""Shards of structures: in which partition an item is, and pages merged from all shards.
 
 A hash of an item's name selects its shard. A page takes the first items of each shard's query, so the positions in
 all queries determine the next page: nothing is returned twice or left out.

@@ -1,4 +1,4 @@
-"""The base of all structures: a store, a table, and operations.
+"""The base of all structures: a store, a table, operations, and entities bound to the table.
 
     class Counter(Structure[S]):
         @operation

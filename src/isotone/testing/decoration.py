@@ -1,4 +1,4 @@
-"""Use a context manager as a decorator of functions and test classes.
+"""Mocks as decorators of functions, coroutines and test classes.
 
 Decorated functions keep their signature, so pytest still finds their fixtures. A generator (a pytest fixture)
 stays inside the context until it ends. In a `unittest.TestCase` each test, from `setUp` to its last cleanup,

@@ -1,4 +1,4 @@
-"""Validation of attribute values in requests, and their normal form.
+"""Validates attribute values in requests, and brings items to their normal form.
 
 In normal form a value has exactly one known type, numbers are as `number.canonical_number` returns them, sets
 are sorted and have no duplicates, and base64 is in its canonical spelling. So two scalars of one type are equal exactly when

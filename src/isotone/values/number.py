@@ -1,4 +1,4 @@
-"""DynamoDB's numbers: decimals of up to 38 significant digits, always as text, never through float.
+"""DynamoDB's numbers: 38 digits as text, never through float; their range, addition, normal form.
 
 The normal form is how DynamoDB prints a number: plain notation with no exponent, no plus sign, no
 leading and no trailing zeros, and one zero, `0`. Two numbers are equal exactly when their normal forms

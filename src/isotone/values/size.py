@@ -1,4 +1,4 @@
-"""How many bytes DynamoDB counts for values and items, and how many capacity units these cost.
+"""Sizes of values and items in bytes, and the capacity units of a read and a write.
 
 The rules are those of AWS's "DynamoDB item sizes and formats": names and strings count their UTF-8 bytes,
 binary its raw bytes, null and booleans one byte, sets the sum of their members, lists and maps three bytes and

@@ -1,4 +1,4 @@
-"""The types of items and attribute values, and the order of scalar values.
+"""The types of items and attribute values (S, N, B …), and the order of scalar values.
 
 Numbers sort by value, strings by UTF-8 bytes, binary by unsigned bytes. Values of different types have no
 order; neither do booleans, nulls, sets, lists and maps.

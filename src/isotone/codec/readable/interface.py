@@ -1,4 +1,4 @@
-"""What a component of a string key can do: the interface between templates and the kinds of values.
+"""The protocol of a component of a string key: encode, decode, and which order it keeps.
 
 Every codec keeps this rule, for values `a` and `b` and any texts `x` and `y` after them:
 

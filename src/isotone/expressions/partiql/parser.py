@@ -1,4 +1,4 @@
-"""The second stage: tokens to a syntax tree, by recursive descent.
+"""The grammar of PartiQL: tokens to a syntax tree, by recursive descent (the second stage).
 
     statement   := ( select | insert | update | delete | EXISTS ( select ) ) [ ; ]
     select      := SELECT [ALL] ( * | column {, column} ) FROM path [WHERE expression] [ORDER BY key {, key}]

@@ -1,4 +1,4 @@
-"""Planning: the part of a condition that selects keys, and the rest, which filters.
+"""How a PartiQL statement reads: the part of its condition that selects keys, and the rest, which filters.
 
 A condition reads one item, one or several item collections, or everything:
 

@@ -1,4 +1,4 @@
-"""The first stage: the text of a statement to tokens. Also the words that PartiQL reserves.
+"""The tokens of PartiQL, and its reserved words (the first stage).
 
 Keywords are recognized in any case. A reserved word is no name unless it is in double quotes. Comments (`-- …` and
 `/* … */`) are left out. A character that begins no token becomes a token of kind `UNKNOWN`, which the parser refuses.

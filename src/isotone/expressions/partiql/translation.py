@@ -1,4 +1,4 @@
-"""The third stage: syntax trees to the nodes of expressions, which the engine already evaluates.
+"""PartiQL to the nodes of expressions: which syntax DynamoDB supports, and what it means (the third stage).
 
     a.b IS NOT MISSING        attribute_exists(a.b)
     t IS STRING               attribute_type(t, "S")

@@ -1,4 +1,4 @@
-"""Conditions on fields, such as `Order.total > 3`.
+"""Conditions on fields, such as `Order.total > 3`: how they combine, and which are refused.
 
 A condition is a tree. Queries derive bounds from the conditions on key fields; filters and
 conditional writes turn conditions into the expression trees of `isotone.expressions`. A condition refuses

@@ -1,4 +1,4 @@
-"""Generates the functions that make entities from items.
+"""Generates the functions that decode items into entities, from wire form and from stored JSON.
 
 Reads spend most of their time here, so each entity has functions of its own, generated like `__init__` of a
 dataclass. There is one for items as dicts, and one for items in JSON, as a database in this process stores

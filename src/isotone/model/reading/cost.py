@@ -1,4 +1,4 @@
-"""The cost of a read, and the report of a wasteful one.
+"""The cost of a read in units, and the report of a wasteful one.
 
 DynamoDB charges for what it reads, not for what it returns. So each read counts both, and a read that
 drops most of its items is reported, with the index that would answer it by its key.

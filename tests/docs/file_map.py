@@ -1,0 +1,82 @@
+"""The map of the source, docs/design/files.md: one line for each file, from the first line of its docstring.
+
+python -m tests.docs.file_map        # write it again
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from tests.docs.pages import ROOT
+
+SOURCE = ROOT / "src" / "isotone"
+PAGE = ROOT / "docs" / "design" / "files.md"
+
+# In the order in which a reader of the API meets them: from the command line and the library down to the floor.
+PACKAGES = (
+    "cli",
+    "testing",
+    "structures",
+    "inference",
+    "model",
+    "backends",
+    "client",
+    "server",
+    "operations",
+    "engine",
+    "storage",
+    "expressions",
+    "codec",
+    "values",
+    "",
+)
+
+_HEAD = """# Which file decides what
+
+One line for each file of `src/isotone`, in alphabetical order within its package: the first line of the file's
+docstring. [How Isotone is built](README.md) has the layers and the ways of a request through them. `make files` writes
+this page, and a test compares it.
+"""
+
+
+def files() -> list[Path]:
+    """The source files, except those that are empty."""
+    return [path for path in sorted(SOURCE.rglob("*.py")) if path.read_text(encoding="utf-8")]
+
+
+def summary(path: Path) -> str:
+    """The first paragraph of a module's docstring, as one line."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def package_of(path: Path) -> str:
+    """The package at the top that a file is in; empty for a module beside the packages."""
+    parts = path.relative_to(SOURCE).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def lines() -> Iterator[str]:
+    """The lines of the page."""
+    yield _HEAD
+    by_package = sorted(files(), key=lambda path: PACKAGES.index(package_of(path)))
+    for package, paths in groupby(by_package, package_of):
+        yield f"## `{package}`\n" if package else "## Beside the packages\n"
+        yield "| file | what is decided there |\n|---|---|"
+        for path in paths:
+            name = path.relative_to(SOURCE / package).as_posix()
+            link = f"../../{path.relative_to(ROOT).as_posix()}"
+            yield f"| [`{name}`]({link}) | {summary(path).replace('|', chr(92) + '|')} |"
+        yield ""
+
+
+def text() -> str:
+    """The page."""
+    return "\n".join(lines()).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(text(), encoding="utf-8")
