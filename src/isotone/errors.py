@@ -53,6 +53,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 _DYNAMODB: Final = "com.amazonaws.dynamodb.v20120810#"
 _CORAL_VALIDATE: Final = "com.amazon.coral.validate#"
+_CORAL_AVAILABILITY: Final = "com.amazon.coral.availability#"
 _CORAL_SERVICE: Final = "com.amazon.coral.service#"
 
 
@@ -439,6 +440,12 @@ class LimitExceededException(ApiError):
 
 class ProvisionedThroughputExceededException(ApiError):
     """More units per second than provisioned."""
+
+
+class ThrottlingException(ApiError):
+    """More units per second than an on-demand table takes; `members` has `throttlingReasons`."""
+
+    namespace = _CORAL_AVAILABILITY
 
 
 class RequestLimitExceeded(ApiError):

@@ -55,7 +55,7 @@ def test_fixtures_settings_and_names_are_documented() -> None:
         for name, value in vars(plugin).items()
         if type(value).__name__ == "FixtureFunctionDefinition" and not name.startswith("_")
     ]
-    assert len(public) == 9
+    assert len(public) == 10
     settings = ["isotone_mock_dynamodb", "isotone_region", "real_dynamodb"]
     assert [name for name in (*public, *settings) if f"`{name}`" not in text] == []
     assert [name for name in ("attach", "mock_aws", "mock_dynamodb") if name not in text] == []

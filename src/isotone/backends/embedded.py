@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, cast
 
 from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
@@ -26,6 +26,7 @@ from isotone.storage.interface import Store
 from isotone.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
+    from isotone.backends.interception import Interceptor
     from isotone.client import Client, StreamsClient
 
 MEMORY = ":memory:"
@@ -175,6 +176,18 @@ class Database(Native):
         """
         with self._unbroken():
             return integrity.check(self.engine, progress)
+
+    @contextmanager
+    def intercepted(self, interceptor: Interceptor) -> Iterator[None]:
+        """Let an interceptor answer all requests inside the block, from any client of this database."""
+        from isotone.backends.interception import Intercepted
+
+        inner = self._api
+        self._api = cast(Api, Intercepted(inner, interceptor))
+        try:
+            yield
+        finally:
+            self._api = inner
 
     def rolled_back(self) -> AbstractContextManager[None]:
         """Undo all writes inside the block. Cost: as much as was written."""

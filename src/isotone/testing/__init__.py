@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from isotone.testing.attachment import Attachment as Attachment
     from isotone.testing.attachment import attach as attach
+    from isotone.testing.faults import Faults as Faults
     from isotone.testing.mock import MockDynamoDB as MockDynamoDB
     from isotone.testing.mock import mock_aws as mock_aws
     from isotone.testing.mock import mock_dynamodb as mock_dynamodb
 
 _HOMES = {
     "Attachment": "isotone.testing.attachment",
+    "Faults": "isotone.testing.faults",
     "MockDynamoDB": "isotone.testing.mock",
     "attach": "isotone.testing.attachment",
     "mock_aws": "isotone.testing.mock",
     "mock_dynamodb": "isotone.testing.mock",
 }
 
-__all__ = ["Attachment", "MockDynamoDB", "attach", "mock_aws", "mock_dynamodb"]
+__all__ = ["Attachment", "Faults", "MockDynamoDB", "attach", "mock_aws", "mock_dynamodb"]
 
 
 def __getattr__(name: str) -> Any:

@@ -18,8 +18,9 @@ from typing import Any, Final, Protocol, Self
 import botocore
 import msgspec
 from botocore.awsrequest import AWSResponse
+from botocore.exceptions import ConnectionClosedError
 
-from isotone.errors import ApiError, UsageError
+from isotone.errors import ApiError, ConnectionFailed, UsageError
 
 _SERVICES: Final = ("dynamodb", "dynamodb-streams")
 _JSON: Final = "application/x-amz-json-1.0"
@@ -136,6 +137,8 @@ def _answer(request: Any, database: Database) -> tuple[int, bytes]:
         return 200, database.send(name.rpartition(".")[2], request.body)
     except ApiError as error:
         return error.status, msgspec.json.encode(error.body())
+    except ConnectionFailed as error:  # a fault that a test ordered; botocore retries its own error
+        raise ConnectionClosedError(endpoint_url=request.url) from error
 
 
 def _headers(content_type: str) -> dict[str, str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from isotone.backends.embedded import Database
     from isotone.client import Client
     from isotone.clock import ManualClock
+    from isotone.testing.faults import Faults
     from isotone.testing.prepared import Prepared, SwitchedClock
     from isotone.testing.wiring import Wiring
 
@@ -94,6 +95,19 @@ def isotone_clock(_isotone_time: SwitchedClock) -> Iterator[ManualClock]:
     """The clock of the test's database: stopped, until the test advances it."""
     with _isotone_time.stopped() as clock:
         yield clock
+
+
+@pytest.fixture
+def isotone_faults(isotone_database: Database, isotone_clock: ManualClock) -> Iterator[Faults]:
+    """Faults that strike the requests of this test: throttling, conflicts, lost answers, stale reads.
+
+    Their time is that of `isotone_clock`: a delay moves it.
+    """
+    from isotone.testing.faults import Faults
+
+    faults = Faults(clock=isotone_clock)
+    with faults.on(isotone_database):
+        yield faults
 
 
 @pytest.fixture

@@ -1,0 +1,163 @@
+"""What a fault is: a function between a request and its response, and the calls that it strikes.
+
+A `Call` is one request. A `Rule` answers it, usually by `proceed(call)`, which asks the next rule and finally the
+database. `call.directly` asks the database itself, so that a rule's own questions are not counted by others.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from isotone.backends.interface import Request, Response
+from isotone.errors import UsageError
+
+# Item requests by what they do. A statement of PartiQL may be either; its text decides.
+READS: Final = frozenset({"GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan"})
+WRITES: Final = frozenset(
+    {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"}
+)
+_STATEMENTS: Final = frozenset({"ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"})
+_TABLE_OF_STATEMENT: Final = re.compile(r'(?i)\b(?:FROM|INTO|UPDATE)\s+"?([\w.-]+)"?')
+_SELECT: Final = re.compile(r"(?i)\s*SELECT\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, and a way to ask the database without any fault."""
+
+    operation: str
+    request: Request
+    directly: Callable[[str, Request], Response]
+
+    def asking(self, request: Request) -> Call:
+        """The same call with another request."""
+        return replace(self, request=request)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of the tables that it is about."""
+        request = self.request
+        names = {request.get("TableName"), *request.get("RequestItems", ())}
+        for entry in request.get("TransactItems", ()):
+            names.update(members.get("TableName") for members in entry.values())
+        for statement in self._statements():
+            names.update(_TABLE_OF_STATEMENT.findall(statement))
+        return frozenset(table_name(name) for name in names if isinstance(name, str))
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it reads items."""
+        return self.operation in READS or (
+            self.operation in _STATEMENTS and all(map(_SELECT.match, self._statements()))
+        )
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it may write items."""
+        return self.operation in WRITES or (self.operation in _STATEMENTS and not self.is_read)
+
+    def _statements(self) -> Iterator[str]:
+        if self.operation in _STATEMENTS:
+            entries = (
+                self.request,
+                *self.request.get("Statements", ()),
+                *self.request.get("TransactStatements", ()),
+            )
+            yield from (each["Statement"] for each in entries if "Statement" in each)
+
+
+def table_name(name: str) -> str:
+    """The name of a table, which a request may give as an ARN."""
+    return name.partition(":table/")[2].partition("/")[0] if name.startswith("arn:") else name
+
+
+Proceed = Callable[[Call], Response]
+
+
+class Rule:
+    """A fault of one kind. `count` is how often it struck; `stop()` ends it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.is_stopped = False
+        self.lock = threading.RLock()
+
+    def stop(self) -> None:
+        """End this fault."""
+        self.is_stopped = True
+
+    def answer(self, call: Call, proceed: Proceed) -> Response:
+        """Answer a call."""
+        raise NotImplementedError
+
+    def struck(self) -> None:
+        """Count."""
+        with self.lock:
+            self.count += 1
+
+
+class When:
+    """Which calls a fault strikes: operations, a table, and of those the n-th, or some at random."""
+
+    def __init__(
+        self,
+        operation: str | Collection[str] | None,
+        table: str | None,
+        *,
+        at: int | Collection[int] | None,
+        rate: float,
+        times: int | None,
+        random: random.Random,
+    ) -> None:
+        if not 0 <= rate <= 1:
+            raise UsageError(f"rate={rate!r} is not a probability; give a number from 0 to 1")
+        self.operations = {operation} if isinstance(operation, str) else operation
+        self.table = table
+        self.random = random
+        self._at = {at} if isinstance(at, int) else at
+        self._rate = rate
+        self._left = times
+        self._seen = 0
+
+    def strikes(self, call: Call) -> bool:
+        """Whether to strike this call. Each matching call is counted, from 1."""
+        if self.operations is not None and call.operation not in self.operations:
+            return False
+        if self.table is not None and self.table not in call.tables:
+            return False
+        self._seen += 1
+        chosen = self._seen in self._at if self._at is not None else True
+        # One number for each call: the same seed gives the same choices, whatever other faults there are.
+        chosen = self.random.random() < self._rate and chosen
+        if not chosen or self._left == 0:
+            return False
+        if self._left is not None:
+            self._left -= 1
+        return True
+
+
+class Chosen(Rule):
+    """A fault that strikes chosen calls, and leaves the others alone."""
+
+    def __init__(self, when: When) -> None:
+        super().__init__()
+        self.when = when
+
+    def answer(self, call: Call, proceed: Proceed) -> Response:
+        with self.lock:
+            strikes = self.when.strikes(call)
+        return self.strike(call, proceed) if strikes else proceed(call)
+
+    def strike(self, call: Call, proceed: Proceed) -> Response:
+        """Answer a call that was chosen."""
+        raise NotImplementedError
+
+
+def key_names(description: Mapping[str, Any]) -> list[str]:
+    """The attributes of the key of a table or an index, from its description."""
+    return [each["AttributeName"] for each in description["KeySchema"]]

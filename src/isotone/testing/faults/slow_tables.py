@@ -1,0 +1,148 @@
+"""Tables that stay CREATING, UPDATING or DELETING for some seconds, and indexes that stay CREATING.
+
+Changes are made at once; until their time is over, the answers hide it as the service would. A table that is being
+created has no items to read or write, one that is being deleted can still be described, and neither can be changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from isotone.backends.interface import Response
+from isotone.clock import Clock
+from isotone.errors import (
+    ResourceInUseException,
+    ResourceNotFoundException,
+    ValidationException,
+)
+from isotone.testing.faults.rules import Call, Proceed, Rule
+
+_NOT_FOUND: Final = "Requested resource not found"
+_STILL_IN_USE: Final = "Attempt to change a resource which is still in use: Table is being {0}: {1}"
+_CHANGES: Final = {"CreateTable": "CREATING", "UpdateTable": "UPDATING", "DeleteTable": "DELETING"}
+_DONE_TO_IT: Final = {"CREATING": "created", "UPDATING": "updated", "DELETING": "deleted"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change of a table that is not over: its status, until when, and what the table was."""
+
+    status: str
+    until: float
+    description: dict[str, Any]
+
+
+class SlowTables(Rule):
+    """Lets changes of tables and indexes take some seconds."""
+
+    def __init__(
+        self, table: str | None, seconds: dict[str, float], indexes: float, clock: Clock
+    ) -> None:
+        super().__init__()
+        self._table = table
+        self._seconds = seconds
+        self._index_seconds = indexes
+        self._now = clock.now
+        self._changes: dict[str, _Change] = {}
+        self._indexes: dict[tuple[str, str], float] = {}
+
+    def answer(self, call: Call, proceed: Proceed) -> Response:
+        with self.lock:
+            if call.operation in _CHANGES:
+                return self._change(call, proceed)
+            if call.operation == "DescribeTable":
+                return self._describe(call, proceed)
+            if call.operation == "ListTables":
+                return self._list(proceed(call))
+            if call.is_read or call.is_write:
+                self._check_ready(call)
+        return proceed(call)
+
+    def _change(self, call: Call, proceed: Proceed) -> Response:
+        name = next(iter(call.tables), "")
+        change = self._pending(name)
+        if change is not None:
+            if call.operation == "CreateTable":
+                raise ResourceInUseException(f"Table already exists: {name}")
+            if call.operation == "DeleteTable" and change.status == "DELETING":
+                return {"TableDescription": self._shown(change)}
+            raise ResourceInUseException(_STILL_IN_USE.format(_DONE_TO_IT[change.status], name))
+        response = proceed(call)
+        if self._table not in (None, name):
+            return response
+        status = _CHANGES[call.operation]
+        description = response["TableDescription"]
+        self._begin_indexes(call, name)
+        if self._seconds[status]:
+            self.struck()
+            until = self._now() + self._seconds[status]
+            self._changes[name] = _Change(status, until, {**description})
+        return {"TableDescription": self._with_status(description)}
+
+    def _begin_indexes(self, call: Call, name: str) -> None:
+        if not self._index_seconds:
+            return
+        made = [
+            each["Create"]["IndexName"]
+            for each in call.request.get("GlobalSecondaryIndexUpdates", ())
+            if "Create" in each
+        ]
+        for index in made:
+            self.struck()
+            self._indexes[name, index] = self._now() + self._index_seconds
+
+    def _pending(self, name: str) -> _Change | None:
+        change = self._changes.get(name)
+        if change is not None and change.until <= self._now():
+            del self._changes[name]
+            return None
+        return change
+
+    def _describe(self, call: Call, proceed: Proceed) -> Response:
+        change = self._pending(next(iter(call.tables), ""))
+        if change is not None and change.status == "DELETING":
+            return {"Table": self._shown(change)}
+        response = proceed(call)
+        return {**response, "Table": self._with_status(response["Table"])}
+
+    def _list(self, response: Response) -> Response:
+        names = {
+            name
+            for name in list(self._changes)
+            if (change := self._pending(name)) is not None and change.status == "DELETING"
+        }
+        if "LastEvaluatedTableName" in response:
+            return response
+        return {**response, "TableNames": sorted(names | set(response["TableNames"]))}
+
+    def _check_ready(self, call: Call) -> None:
+        for name in call.tables:
+            change = self._pending(name)
+            if change is not None and change.status == "CREATING":
+                raise ResourceNotFoundException(_NOT_FOUND)
+            index = call.request.get("IndexName")
+            if index is not None and self._is_creating(name, index):
+                raise ValidationException(
+                    f"Cannot read from backfilling global secondary index: {index}"
+                )
+
+    def _is_creating(self, name: str, index: str) -> bool:
+        return self._indexes.get((name, index), 0.0) > self._now()
+
+    def _shown(self, change: _Change) -> dict[str, Any]:
+        return {**change.description, "TableStatus": change.status}
+
+    def _with_status(self, description: dict[str, Any]) -> dict[str, Any]:
+        """A description with the statuses of the changes that are not over."""
+        name = description["TableName"]
+        change = self._pending(name)
+        shown = self._shown(_Change(change.status, 0, description)) if change else {**description}
+        if "GlobalSecondaryIndexes" in shown:
+            shown["GlobalSecondaryIndexes"] = [
+                {**each, "IndexStatus": "CREATING", "Backfilling": True}
+                if self._is_creating(name, each["IndexName"])
+                else each
+                for each in shown["GlobalSecondaryIndexes"]
+            ]
+        return shown

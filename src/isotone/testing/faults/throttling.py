@@ -1,0 +1,340 @@
+"""Throttling by units per second, of a table, of its indexes, and of each partition key.
+
+Each of them has a bucket that fills by its units per second, and holds those of `burst` seconds. A request is admitted
+if no bucket that it draws on is empty; what it consumed is taken out afterwards, so a large request leaves a debt.
+This is how the service does it. Writes draw on the buckets of the global indexes too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from isotone.backends.interface import Response, as_text
+from isotone.clock import Clock
+from isotone.errors import (
+    ApiError,
+    ProvisionedThroughputExceededException,
+    RequestLimitExceeded,
+    ResourceNotFoundException,
+    ThrottlingException,
+    UsageError,
+)
+from isotone.testing.faults.batches import Entries, entries_of, with_entries, with_unprocessed
+from isotone.testing.faults.failing import cancelled
+from isotone.testing.faults.rules import Call, Proceed, Rule, key_names, table_name
+
+Kind = Literal["Read", "Write"]
+ErrorName = Literal[
+    "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"
+]
+
+_PROVISIONED: Final = "ProvisionedThroughputExceededException"
+_ON_DEMAND: Final = "ThrottlingException"
+_ACCOUNT: Final = "RequestLimitExceeded"
+
+# For the table and for an index: AWS's messages.
+_MESSAGES: Final[Mapping[str, tuple[str, str]]] = {
+    _PROVISIONED: (
+        "The level of configured provisioned throughput for the table was exceeded. Consider increasing your "
+        "provisioning level with the UpdateTable API.",
+        "The level of configured provisioned throughput for one or more global secondary indexes of the table was "
+        "exceeded. Consider increasing your provisioning level for the under-provisioned global secondary indexes "
+        "with the UpdateTable API.",
+    ),
+    _ON_DEMAND: (
+        "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your "
+        "table or index so please try again shortly. If exceptions persist, check if you have a hot key: "
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html.",
+        "Throughput exceeds the current capacity for one or more global secondary indexes. DynamoDB is "
+        "automatically scaling your index so please try again shortly.",
+    ),
+    _ACCOUNT: (
+        "Throughput exceeds the current throughput limit for your account. Please contact AWS Support at "
+        "https://aws.amazon.com/support to request a limit increase.",
+    )
+    * 2,
+}
+_ERRORS: Final[Mapping[str, Callable[..., ApiError]]] = {
+    _PROVISIONED: ProvisionedThroughputExceededException,
+    _ON_DEMAND: ThrottlingException,
+    _ACCOUNT: RequestLimitExceeded,
+}
+THROTTLES: Final = frozenset(_ERRORS)
+"""The errors by which the service throttles."""
+
+_LIMITS: Final = {
+    _PROVISIONED: "ProvisionedThroughputExceeded",
+    _ON_DEMAND: "MaxOnDemandThroughputExceeded",
+    _ACCOUNT: "AccountLimitExceeded",
+}
+_EQUALITY: Final = re.compile(r"([#\w]+)\s*=\s*(:\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Throttled:
+    """Why a request is refused: the error, what ran out, and of which resource."""
+
+    error: str
+    kind: Kind
+    resource: str
+    is_index: bool = False
+    is_key_range: bool = False
+
+    def as_error(self) -> ApiError:
+        """The error of the service, with its reasons."""
+        member = "throttlingReasons" if self.error == _ON_DEMAND else "ThrottlingReasons"
+        reasons = [{"reason": self._reason, "resource": self.resource}]
+        return _ERRORS[self.error](self._message, **{member: reasons})
+
+    def as_reason(self) -> tuple[str, str]:
+        """The code and the message by which it cancels a transaction."""
+        provisioned = self.error == _PROVISIONED
+        return "ProvisionedThroughputExceeded" if provisioned else "ThrottlingError", self._message
+
+    @property
+    def _message(self) -> str:
+        return _MESSAGES[self.error][self.is_index]
+
+    @property
+    def _reason(self) -> str:
+        limit = "KeyRangeThroughputExceeded" if self.is_key_range else _LIMITS[self.error]
+        return f"{'Index' if self.is_index else 'Table'}{self.kind}{limit}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    """What units are for: reads or writes of a table, of one of its indexes, or of one of its partition keys."""
+
+    table: str
+    kind: Kind
+    index: str | None = None
+    partition: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """A bucket that a request draws on, its units per second, and the refusal where it is empty."""
+
+    bucket: _Bucket
+    rate: float
+    refusal: Throttled
+
+
+class _Buckets:
+    """Units that are left, by what they are for; a bucket that was never used is full."""
+
+    def __init__(self, burst: float, clock: Clock) -> None:
+        self._burst = burst
+        self._now = clock.now
+        self._levels: dict[_Bucket, tuple[float, float]] = {}  # the level, and when
+
+    def level(self, bucket: _Bucket, rate: float) -> float:
+        now = self._now()
+        level, since = self._levels.get(bucket, (rate * self._burst, now))
+        level = min(rate * self._burst, level + (now - since) * rate)
+        self._levels[bucket] = level, now
+        return level
+
+    def take(self, bucket: _Bucket, rate: float, units: float) -> None:
+        self._levels[bucket] = self.level(bucket, rate) - units, self._now()
+
+
+def throttled_without_units(error: str, call: Call) -> ApiError:
+    """The error of throttling, for a fault that counts no units."""
+    table = next(iter(sorted(call.tables)), "")
+    try:
+        arn = call.directly("DescribeTable", {"TableName": table})["Table"]["TableArn"]
+    except ApiError:
+        arn = table
+    return Throttled(error, "Write" if call.is_write else "Read", arn).as_error()
+
+
+class Throttling(Rule):
+    """Refuses requests above the units per second of a table, an index, or a partition key."""
+
+    def __init__(
+        self,
+        table: str | None,
+        *,
+        index: str | None,
+        reads: float | None,
+        writes: float | None,
+        partition_reads: float,
+        partition_writes: float,
+        burst: float,
+        error: ErrorName | None,
+        clock: Clock,
+    ) -> None:
+        super().__init__()
+        if error is not None and error not in THROTTLES:
+            raise UsageError(
+                f"{error!r} is not an error of throttling; give one of {sorted(THROTTLES)}"
+            )
+        self._table = table
+        self._index = index
+        self._given = {"Read": reads, "Write": writes}
+        self._partition = {"Read": partition_reads, "Write": partition_writes}
+        self._error = error
+        self._buckets = _Buckets(burst, clock)
+
+    def answer(self, call: Call, proceed: Proceed) -> Response:
+        if not (call.is_read or call.is_write) or not self._concerns(call):
+            return proceed(call)
+        with self.lock:
+            return self._admit(call, proceed)
+
+    def _concerns(self, call: Call) -> bool:
+        return self._table is None or self._table in call.tables
+
+    def _admit(self, call: Call, proceed: Proceed) -> Response:
+        kind: Kind = "Write" if call.is_write else "Read"
+        refused: dict[int, Throttled] = {}
+        entries = _entries(call)
+        draws = [self._draws(call, kind, table, entry) for table, entry in entries]
+        for place, wanted in enumerate(draws):
+            empty = [each for each in wanted if self._buckets.level(each.bucket, each.rate) <= 0]
+            if empty:
+                refused[place] = empty[0].refusal
+        if not refused:
+            return self._granted(call, draws, proceed)
+        self.struck()
+        if "TransactItems" in call.request:
+            reasons = {place: why.as_reason() for place, why in refused.items()}
+            raise cancelled(len(entries), reasons)
+        if len(refused) == len(entries):
+            raise next(iter(refused.values())).as_error()
+        taken = [place for place in range(len(entries)) if place not in refused]
+        fewer = with_entries(call, [entries[place] for place in taken])
+        response = self._granted(fewer, [draws[place] for place in taken], proceed)
+        return with_unprocessed(call, response, [entries[place] for place in refused])
+
+    def _granted(self, call: Call, draws: list[list[_Draw]], proceed: Proceed) -> Response:
+        """Execute a call, and take what it consumed out of the buckets."""
+        asked = call.request.get("ReturnConsumedCapacity", "NONE")
+        response = proceed(call.asking({**call.request, "ReturnConsumedCapacity": "INDEXES"}))
+        self._take(response.get("ConsumedCapacity"), [each for wanted in draws for each in wanted])
+        return _with_capacity(response, asked)
+
+    def _draws(self, call: Call, kind: Kind, table: str, entry: Mapping[str, Any]) -> list[_Draw]:
+        """The buckets that an entry of a request draws on."""
+        table = table_name(table)
+        if self._table is not None and table != self._table:
+            return []
+        try:
+            description = call.directly("DescribeTable", {"TableName": table})["Table"]
+        except ResourceNotFoundException:
+            return []  # the database says so
+        wanted: list[_Draw] = []
+        index = call.request.get("IndexName")
+        globals_ = {
+            each["IndexName"]: each for each in description.get("GlobalSecondaryIndexes", ())
+        }
+        if self._index is None and index not in globals_:
+            wanted += self._of(description, None, description, kind)
+            wanted += self._of_partition(description, kind, entry)
+        concerned = globals_ if kind == "Write" else {index} & globals_.keys()
+        for name in concerned:
+            if self._index in (None, name):
+                wanted += self._of(description, name, globals_[name], kind)
+        return wanted
+
+    def _of(
+        self, description: Mapping[str, Any], index: str | None, of: Mapping[str, Any], kind: Kind
+    ) -> Iterator[_Draw]:
+        declared = of.get("ProvisionedThroughput", {}).get(f"{kind}CapacityUnits", 0)
+        most = of.get("OnDemandThroughput", {}).get(f"Max{kind}RequestUnits", 0)
+        rate = self._given[kind] if index == self._index else None
+        if rate is None:
+            rate = declared or (most if most > 0 else 0)
+        if rate:
+            arn = of.get("IndexArn") or description["TableArn"]
+            bucket = _Bucket(description["TableName"], kind, index=index)
+            yield _Draw(
+                bucket, rate, Throttled(self._named(description), kind, arn, index is not None)
+            )
+
+    def _of_partition(
+        self, description: Mapping[str, Any], kind: Kind, entry: Mapping[str, Any]
+    ) -> Iterator[_Draw]:
+        attribute = key_names(description)[0]
+        value = _partition_value(attribute, entry)
+        if value is not None:
+            bucket = _Bucket(description["TableName"], kind, partition=json.dumps(value))
+            error = self._named(description)
+            refusal = Throttled(error, kind, description["TableArn"], is_key_range=True)
+            yield _Draw(bucket, self._partition[kind], refusal)
+
+    def _named(self, description: Mapping[str, Any]) -> str:
+        if self._error is not None:
+            return self._error
+        billing = description.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
+        return _PROVISIONED if billing == "PROVISIONED" else _ON_DEMAND
+
+    def _take(self, consumed: Any, draws: list[_Draw]) -> None:
+        for each in consumed if isinstance(consumed, list) else [consumed] if consumed else []:
+            table = table_name(each["TableName"])
+            indexes = {
+                name: part["CapacityUnits"]
+                for name, part in each.get("GlobalSecondaryIndexes", {}).items()
+            }
+            units = each["CapacityUnits"] - sum(indexes.values())
+            own = [draw for draw in draws if draw.bucket.table == table]
+            partitions = [draw for draw in own if draw.bucket.partition is not None]
+            for draw in partitions:
+                self._buckets.take(draw.bucket, draw.rate, units / len(partitions))
+            for bucket, rate in {draw.bucket: draw.rate for draw in own}.items():
+                if bucket.partition is None:
+                    index = bucket.index
+                    amount = units if index is None else indexes.get(index, 0.0)
+                    self._buckets.take(bucket, rate, amount)
+
+
+def _entries(call: Call) -> Entries:
+    """The parts of a request that may be admitted by themselves: a table, and members with a key."""
+    request = call.request
+    if "RequestItems" in request:
+        return entries_of(call)
+    if "TransactItems" in request:
+        return [
+            (members["TableName"], members)
+            for entry in request["TransactItems"]
+            for members in entry.values()
+        ]
+    return [(table, request) for table in call.tables]
+
+
+def _partition_value(attribute: str, entry: Mapping[str, Any]) -> Any:
+    """The value of a partition key in a request or an entry of one; None if it has none, or several."""
+    for name in ("PutRequest", "DeleteRequest"):
+        entry = entry.get(name, entry)
+    for name in ("Item", "Key"):
+        if name in entry:
+            return entry[name].get(attribute)
+    if attribute in entry:
+        return entry[attribute]
+    if "KeyConditionExpression" in entry and "IndexName" not in entry:
+        text = as_text(entry)
+        names = text.get("ExpressionAttributeNames", {})
+        for name, value in _EQUALITY.findall(text["KeyConditionExpression"]):
+            if names.get(name, name) == attribute:
+                return text["ExpressionAttributeValues"].get(value)
+    return None
+
+
+def _with_capacity(response: Response, asked: str) -> Response:
+    """The response with the consumed capacity that the caller asked for."""
+    if asked == "INDEXES" or "ConsumedCapacity" not in response:
+        return response
+    if asked == "NONE":
+        return {name: each for name, each in response.items() if name != "ConsumedCapacity"}
+    consumed = response["ConsumedCapacity"]
+    many = consumed if isinstance(consumed, list) else [consumed]
+    short = [{name: each[name] for name in each if name in _TOTAL} for each in many]
+    return {**response, "ConsumedCapacity": short if isinstance(consumed, list) else short[0]}
+
+
+_TOTAL: Final = ("TableName", "CapacityUnits", "ReadCapacityUnits", "WriteCapacityUnits")
