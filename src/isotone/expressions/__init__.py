@@ -16,10 +16,10 @@ the base of all four kinds, and each kind has its own module. `render` turns tre
 from __future__ import annotations
 
 from isotone.expressions.condition import Condition, condition
-from isotone.expressions.expression import check_all_used, check_placeholders, check_scalar_keys
 from isotone.expressions.key_condition import KeyCondition, KeyRange, key_condition
 from isotone.expressions.nodes import lift
 from isotone.expressions.operands import equal
+from isotone.expressions.placeholders import check_all_used, check_placeholders, check_scalar_keys
 from isotone.expressions.projection import Projection, projection
 from isotone.expressions.render import Writer, render
 from isotone.expressions.update import Update, update

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from isotone.errors import ValidationException
 from isotone.expressions import messages
-from isotone.expressions.expression import Expression, NameMap, cached, check_scalar_keys
+from isotone.expressions.expression import Expression, NameMap, cached
 from isotone.expressions.nodes import (
     And,
     Between,
@@ -33,6 +33,7 @@ from isotone.expressions.nodes import (
 )
 from isotone.expressions.operands import ValueMap
 from isotone.expressions.parser import parse_condition
+from isotone.expressions.placeholders import check_scalar_keys
 from isotone.expressions.rules import Constant, constant
 from isotone.values.types import AttributeValue
 

@@ -1,0 +1,100 @@
+"""ExpressionAttributeNames and -Values: malformed, unused, and placeholders that lead into key attributes.
+
+A `#placeholder` stands for one element of a path, whatever characters the name has: dots in it are part
+of the name. These checks are about a request, over all of its expressions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from isotone.errors import ValidationException
+from isotone.expressions import messages
+from isotone.expressions.expression import Expression, NameMap
+from isotone.limits import ATTRIBUTE_NAME_SIZE, NAME_PLACEHOLDER_SIZE
+
+_NAMES: Final = "ExpressionAttributeNames"
+_VALUES: Final = "ExpressionAttributeValues"
+
+_REST: Final = f"[A-Za-z0-9_]{{1,{NAME_PLACEHOLDER_SIZE - 1}}}"
+_is_name_placeholder: Final = re.compile("#" + _REST).fullmatch
+_is_value_placeholder: Final = re.compile(":" + _REST).fullmatch
+_SURELY_SHORT: Final = ATTRIBUTE_NAME_SIZE // 4  # characters, whatever their size in UTF-8
+
+
+def check_placeholders(names: NameMap | None, values: Mapping[str, object] | None) -> None:
+    """Refuse placeholder maps that are empty or have malformed keys. O(keys)."""
+    if names is not None:
+        _check_keys(_NAMES, names, _is_name_placeholder)
+        for key, name in names.items():
+            if not 0 < len(name) <= _SURELY_SHORT:
+                _check_name(key, name)
+    if values is not None:
+        _check_keys(_VALUES, values, _is_value_placeholder)
+
+
+def _check_keys(parameter: str, given: Mapping[str, object], is_well_formed: Any) -> None:
+    if not given:
+        raise ValidationException(messages.PLACEHOLDERS_EMPTY.format(parameter=parameter))
+    for key in given:
+        if not is_well_formed(key):
+            raise ValidationException(
+                messages.PLACEHOLDER_INVALID.format(parameter=parameter, wrong=_wrong_key(key))
+            )
+
+
+def _wrong_key(key: str) -> str:
+    if not key:
+        return messages.PLACEHOLDER_EMPTY
+    if len(key) > NAME_PLACEHOLDER_SIZE:
+        return messages.PLACEHOLDER_TOO_LONG.format(size=len(key))
+    return messages.PLACEHOLDER_SYNTAX.format(key=key)
+
+
+def _check_name(key: str, name: str) -> None:
+    if not name:
+        wrong = messages.NAME_EMPTY
+    elif len(name.encode("utf-8", "surrogatepass")) > ATTRIBUTE_NAME_SIZE:
+        wrong = messages.NAME_TOO_LONG.format(size=ATTRIBUTE_NAME_SIZE + 1)
+    else:
+        return
+    raise ValidationException(messages.NAME_INVALID.format(parameter=_NAMES, wrong=wrong, key=key))
+
+
+def check_scalar_keys(
+    expressions: Iterable[Expression], key_attributes: Iterable[str], label: str = "Key"
+) -> None:
+    """Refuse paths into key attributes, which never hold lists or maps.
+
+    `label` is what the message calls the attribute: `Key` of a table, `IndexKey` of an index.
+    """
+    nested = [expression.nested_attributes for expression in expressions]
+    for attribute in key_attributes:
+        if any(attribute in attributes for attributes in nested):
+            raise ValidationException(messages.NESTED_KEY.format(label=label, attribute=attribute))
+
+
+def check_all_used(
+    expressions: Iterable[Expression],
+    names: NameMap | None,
+    values: Mapping[str, object] | None,
+) -> None:
+    """Refuse a request with a placeholder that none of its expressions uses. O(keys)."""
+    if names:
+        unused = set(names)
+        for expression in expressions:
+            unused -= expression.names_used
+        _refuse_unused(_NAMES, unused)
+    if values:
+        unused = set(values)
+        for expression in expressions:
+            unused -= expression.values_used
+        _refuse_unused(_VALUES, unused)
+
+
+def _refuse_unused(parameter: str, keys: set[str]) -> None:
+    if keys:
+        listed = ", ".join(sorted(keys))
+        raise ValidationException(messages.UNUSED.format(parameter=parameter, keys=listed))
