@@ -16,10 +16,9 @@ from isotone.expressions import Projection
 from isotone.operations import legacy
 from isotone.operations.action import Answer, action
 from isotone.operations.capacity import Meter, add_capacity, collections_metrics
+from isotone.operations.item_responses import item_in_response
 from isotone.operations.item_validation import requested_key
 from isotone.operations.item_writes import Change, delete_change, execute, put_change
-from isotone.operations.items import item_in_response
-from isotone.operations.legacy import refuse_repeated_names
 from isotone.operations.request_expressions import Binding, Parameters, checker
 from isotone.operations.request_members import (
     AttributeMap,
@@ -101,7 +100,7 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer:
     for entry in request.request_items.values():
         _check_keys(entry)
         if entry.attributes_to_get is not None:
-            refuse_repeated_names(entry.attributes_to_get)
+            legacy.refuse_repeated_names(entry.attributes_to_get)
     _refuse_too_many(
         sum(len(entry.keys) for entry in request.request_items.values()),
         limits.BATCH_GET_ITEMS,

@@ -2,149 +2,40 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-from typing import Any, Final
-
-import msgspec
+from typing import Any
 
 from isotone.engine.engine import Engine
-from isotone.engine.layout import body_of, item_of, size_of
-from isotone.errors import ValidationException
+from isotone.engine.layout import size_of
 from isotone.expressions import Projection, Update
 from isotone.operations import legacy
 from isotone.operations.action import Answer, action
 from isotone.operations.capacity import Meter, collection_metrics, meter_for
+from isotone.operations.item_requests import (
+    NO_READ_OPTIONS,
+    NO_WRITE_OPTIONS,
+    DeleteItem,
+    GetItem,
+    PutItem,
+    UpdateItem,
+    Write,
+    check_get,
+    check_put_or_delete,
+    check_update,
+    read_options_of,
+    write_options_of,
+)
+from isotone.operations.item_responses import item_in_response, returned
 from isotone.operations.item_validation import requested_key
 from isotone.operations.item_writes import (
     Change,
-    Outcome,
     delete_change,
     execute,
     put_change,
     update_change,
 )
-from isotone.operations.legacy import refuse_repeated_names
-from isotone.operations.request_expressions import Binding, Matches, Parameters, bound, checker
-from isotone.operations.request_members import (
-    AttributeMap,
-    AttributeName,
-    AttributeNames,
-    AttributeValueUpdate,
-    ConditionalOperator,
-    ExpectedAttributeValue,
-    ExpressionNames,
-    ExpressionValues,
-    Flag,
-    ReturnConsumedCapacity,
-    ReturnItemCollectionMetrics,
-    ReturnValue,
-    ReturnValuesOnConditionCheckFailure,
-    Structure,
-    TableName,
-)
+from isotone.operations.request_expressions import Binding, Matches, bound
 from isotone.operations.table_lookup import open_table
-from isotone.values.attribute_validation import Item, canonical_item
-
-
-class PutItem(Structure, frozen=True):
-    """Put a whole item, replacing any with its key."""
-
-    table_name: TableName
-    item: AttributeMap
-    expected: dict[AttributeName, ExpectedAttributeValue] | None = None
-    return_values: ReturnValue | None = None
-    return_consumed_capacity: ReturnConsumedCapacity | None = None
-    return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
-    conditional_operator: ConditionalOperator | None = None
-    condition_expression: str | None = None
-    expression_attribute_names: ExpressionNames | None = None
-    expression_attribute_values: ExpressionValues | None = None
-    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
-
-
-class GetItem(Structure, frozen=True):
-    """Read one item by its key."""
-
-    table_name: TableName
-    key: AttributeMap
-    attributes_to_get: AttributeNames | None = None
-    consistent_read: Flag | None = None
-    return_consumed_capacity: ReturnConsumedCapacity | None = None
-    projection_expression: str | None = None
-    expression_attribute_names: ExpressionNames | None = None
-
-
-class UpdateItem(Structure, frozen=True):
-    """Change attributes of an item, or create it."""
-
-    table_name: TableName
-    key: AttributeMap
-    attribute_updates: dict[AttributeName, AttributeValueUpdate] | None = None
-    expected: dict[AttributeName, ExpectedAttributeValue] | None = None
-    conditional_operator: ConditionalOperator | None = None
-    return_values: ReturnValue | None = None
-    return_consumed_capacity: ReturnConsumedCapacity | None = None
-    return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
-    update_expression: str | None = None
-    condition_expression: str | None = None
-    expression_attribute_names: ExpressionNames | None = None
-    expression_attribute_values: ExpressionValues | None = None
-    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
-
-
-class DeleteItem(Structure, frozen=True):
-    """Delete one item by its key."""
-
-    table_name: TableName
-    key: AttributeMap
-    expected: dict[AttributeName, ExpectedAttributeValue] | None = None
-    conditional_operator: ConditionalOperator | None = None
-    return_values: ReturnValue | None = None
-    return_consumed_capacity: ReturnConsumedCapacity | None = None
-    return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
-    condition_expression: str | None = None
-    expression_attribute_names: ExpressionNames | None = None
-    expression_attribute_values: ExpressionValues | None = None
-    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
-
-
-Write = PutItem | DeleteItem | UpdateItem
-
-_check_write: Final = checker(
-    Parameters(
-        expressions=("condition_expression",),
-        with_values=("condition_expression",),
-        legacy=("expected", "conditional_operator"),
-        filters=("expected",),
-    )
-)
-_check_get: Final = checker(
-    Parameters(expressions=("projection_expression",), legacy=("attributes_to_get",))
-)
-_check_update: Final = checker(
-    Parameters(
-        expressions=("update_expression", "condition_expression"),
-        with_values=("update_expression", "condition_expression"),
-        legacy=("attribute_updates", "expected", "conditional_operator"),
-        filters=("expected",),
-    )
-)
-# Most puts, deletes and reads have none of these: to compare them once takes less time than to check each.
-# An UpdateItem has an expression, so it has no such shortcut.
-_WRITE_OPTIONS: Final = (
-    "condition_expression",
-    "conditional_operator",
-    "expected",
-    "expression_attribute_names",
-    "expression_attribute_values",
-    "return_values",
-)
-_write_options_of: Final = attrgetter(*_WRITE_OPTIONS)
-_NO_WRITE_OPTIONS: Final = (None,) * len(_WRITE_OPTIONS)
-_read_options_of: Final = attrgetter(
-    "projection_expression", "expression_attribute_names", "attributes_to_get"
-)
-_NO_READ_OPTIONS: Final = (None, None, None)
+from isotone.values.attribute_validation import canonical_item
 
 
 @action("PutItem", grouped=True)
@@ -179,7 +70,7 @@ def delete_item(engine: Engine, request: DeleteItem) -> Answer:
 @action("UpdateItem", grouped=True)
 def update_item(engine: Engine, request: UpdateItem) -> Answer:
     """Change attributes of an item, or create it."""
-    _check_update(request)
+    check_update(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
     update = binding.update(request.update_expression)
     if update is None:
@@ -221,7 +112,7 @@ def _execute_and_answer(
 @action("GetItem")
 def get_item(engine: Engine, request: GetItem) -> Answer:
     """Read one item by its key."""
-    has_options = _read_options_of(request) != _NO_READ_OPTIONS
+    has_options = read_options_of(request) != NO_READ_OPTIONS
     binding, projection = _projection_of(request) if has_options else (None, None)
     with engine.reading:
         table = open_table(engine, request.table_name)
@@ -238,23 +129,9 @@ def get_item(engine: Engine, request: GetItem) -> Answer:
     return answer
 
 
-def item_in_response(record: bytes, projection: Projection | None) -> Item | msgspec.Raw:
-    """A stored item in a response: its unparsed bytes, or its projection."""
-    if projection is None:
-        return msgspec.Raw(body_of(record))
-    return projection.project(item_of(record))
-
-
-def check_put_or_delete(request: PutItem | DeleteItem) -> None:
-    """Check the combination of parameters of a PutItem or DeleteItem."""
-    _check_write(request)
-    if request.return_values not in (None, "NONE", "ALL_OLD"):
-        raise ValidationException("ReturnValues can only be ALL_OLD or NONE")
-
-
 def _condition_of(request: PutItem | DeleteItem) -> tuple[Binding | None, Matches | None]:
     """The condition of a put or a delete, and the binding to check its keys; None for both without options."""
-    if _write_options_of(request) == _NO_WRITE_OPTIONS:
+    if write_options_of(request) == NO_WRITE_OPTIONS:
         return None, None
     check_put_or_delete(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
@@ -274,28 +151,14 @@ def _write_condition(request: Write, binding: Binding) -> Matches | None:
 
 def _projection_of(request: GetItem) -> tuple[Binding | None, Projection | None]:
     """The projection of a read with options, and the binding of its expression, if it has one."""
-    _check_get(request)
+    check_get(request)
     if request.attributes_to_get is not None:
-        refuse_repeated_names(request.attributes_to_get)
+        legacy.refuse_repeated_names(request.attributes_to_get)
         return None, legacy.projection_of(request.attributes_to_get)
     binding = Binding(request.expression_attribute_names, None)
     projection = binding.projection(request.projection_expression)
     binding.check()
     return binding, projection
-
-
-def returned(wanted: str, update: Update | None, outcome: Outcome) -> Item | msgspec.Raw | None:
-    """The attributes that `ReturnValues` asks for; None if there are none."""
-    old, new = outcome
-    if wanted == "ALL_NEW":
-        return new
-    if wanted == "ALL_OLD" and old is not None:
-        return msgspec.Raw(body_of(old))
-    if wanted == "UPDATED_NEW" and update is not None and new is not None:
-        return update.project(new)
-    if wanted == "UPDATED_OLD" and update is not None and old is not None:
-        return update.project(item_of(old))
-    return None
 
 
 def _add_metrics(

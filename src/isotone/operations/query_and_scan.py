@@ -23,7 +23,6 @@ from isotone.operations.item_validation import (
     check_key_condition,
     key_value_error,
 )
-from isotone.operations.legacy import refuse_repeated_names
 from isotone.operations.request_expressions import Binding, Parameters, Values, bound, checker
 from isotone.operations.request_members import (
     AttributeMap,
@@ -253,7 +252,7 @@ def _filter_and_projection(
     if request.projection_expression is not None:
         return filters, binding.projection(request.projection_expression)
     if request.attributes_to_get is not None:
-        refuse_repeated_names(request.attributes_to_get)
+        legacy.refuse_repeated_names(request.attributes_to_get)
         return filters, legacy.projection_of(request.attributes_to_get)
     return filters, None
 

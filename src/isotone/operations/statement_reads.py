@@ -32,8 +32,8 @@ from isotone.expressions.partiql import (
     value_of,
 )
 from isotone.operations.capacity import meter_for
+from isotone.operations.item_responses import item_in_response
 from isotone.operations.item_validation import check_compared, check_key_condition, requested_key
-from isotone.operations.items import item_in_response
 from isotone.operations.query_and_scan import Query, Selection, source_of, start_position
 from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.types import SORT_KEYS

@@ -32,8 +32,8 @@ from isotone.expressions.partiql import (
 from isotone.operations import transactions
 from isotone.operations.action import Answer, action
 from isotone.operations.capacity import Meter, add_capacity, meter_for
+from isotone.operations.item_responses import item_in_response, returned
 from isotone.operations.item_writes import Change, execute
-from isotone.operations.items import item_in_response, returned
 from isotone.operations.query_and_scan import Query
 from isotone.operations.request_members import (
     AttributeValue,

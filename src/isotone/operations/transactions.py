@@ -29,6 +29,7 @@ from isotone.operations.capacity import (
     collections_metrics,
     transaction_meters,
 )
+from isotone.operations.item_responses import item_in_response
 from isotone.operations.item_validation import requested_key
 from isotone.operations.item_writes import (
     Change,
@@ -38,7 +39,6 @@ from isotone.operations.item_writes import (
     put_change,
     update_change,
 )
-from isotone.operations.items import item_in_response
 from isotone.operations.request_expressions import Binding, Parameters, bound, checker
 from isotone.operations.request_members import (
     AttributeMap,

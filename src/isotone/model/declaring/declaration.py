@@ -15,8 +15,15 @@ from isotone.model.declaring import entity_kinds, previous_keys
 from isotone.model.declaring.entity_schema import EntitySchema, Unknown, Upgrade
 from isotone.model.declaring.field_codecs import Codec
 from isotone.model.declaring.fields import Attr
-from isotone.model.declaring.keys import BoundKey, Key, Slot, StringSlot, bind_key, declared_values
-from isotone.model.declaring.previous_keys import collision
+from isotone.model.declaring.keys import (
+    BoundKey,
+    Key,
+    Slot,
+    StringSlot,
+    bind_key,
+    collision,
+    declared_values,
+)
 from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
 from isotone.model.declaring.wire_types import present_type, type_text
 

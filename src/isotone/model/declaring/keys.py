@@ -436,6 +436,19 @@ def bind_key(key: Key, table: Table, tag: str) -> BoundKey:
         raise UsageError(f"{where}: {error}") from None
 
 
+def collision(one: BoundKey, other: BoundKey) -> str | None:
+    """Why two keys can be equal, or None if some slot distinguishes them."""
+    reasons = []
+    for slot, its in zip(one.slots, other.slots, strict=False):
+        if not (isinstance(slot, StringSlot) and isinstance(its, StringSlot)):
+            continue
+        reason = slot.template.is_ambiguous_with(its.template)
+        if reason is None:
+            return None
+        reasons.append(reason)
+    return "; ".join(reasons) or "nothing in the keys tells them apart"
+
+
 def _described(table: Table, key: Key) -> str:
     return f"table {table.name!r}" if key.index is None else f"index {key.index!r}"
 

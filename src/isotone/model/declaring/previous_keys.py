@@ -33,6 +33,7 @@ from isotone.model.declaring.keys import (
     Slot,
     StringSlot,
     bind_key,
+    collision,
 )
 from isotone.values.types import Item
 
@@ -229,19 +230,6 @@ def _check_index(key: BoundKey, before: BoundKey) -> None:
             f"key {key.name!r} had no entries without {optional[0].name}, which no read could find; leave was(…) out, "
             "and run store.rewrite before the index is read"
         )
-
-
-def collision(one: BoundKey, other: BoundKey) -> str | None:
-    """Why two keys can be equal, or None if some slot distinguishes them."""
-    reasons = []
-    for slot, its in zip(one.slots, other.slots, strict=False):
-        if not (isinstance(slot, StringSlot) and isinstance(its, StringSlot)):
-            continue
-        reason = slot.template.is_ambiguous_with(its.template)
-        if reason is None:
-            return None
-        reasons.append(reason)
-    return "; ".join(reasons) or "nothing in the keys tells them apart"
 
 
 def _coincide(slot: Slot, before: Slot) -> bool:

@@ -28,7 +28,8 @@ class Unknown(LookupError):
 class Known(dict[str, Any]):
     """Values of fields by name; the lookup of a missing one raises `Unknown`, and never returns None.
 
-    If the item has a value that is not valid, the lookup raises its `InvalidItem`.
+    If the item has a value that is not valid, the lookup raises its `InvalidItem`. What an update knows without a read
+    is collected in `updates`, `_known_values`.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:

@@ -3,6 +3,8 @@
 It changes no value, so neither the version nor a time; unless it is given a function that does. Only attributes that
 differ are written, on the condition that all attributes are as they were read: no concurrent write is lost. Under a
 new key, the item and the markers of its unique values move in one transaction.
+
+Which items are rewritten is decided in `model/rewriting.py`; what could not be written is counted there.
 """
 
 from __future__ import annotations

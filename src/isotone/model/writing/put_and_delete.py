@@ -98,16 +98,15 @@ class Put(Write[E]):
         schema, when = self.schema, self.when
         if self.is_seen and is_older(schema, self.current):
             known, when = _upgraded_as_seen(self), None
-        elif schema.declares_version or (
-            when is not None
-            or self.expected == "presence"
-            or self.further is not None
-            or self.reads
-            or "version" in schema.by_role
-        ):  # a write that has no condition anyway keeps none
-            known = is_known(schema, when)
         else:
-            known = None
+            is_conditional = (
+                when is not None
+                or self.expected == "presence"
+                or self.further is not None
+                or self.reads
+                or "version" in schema.by_role
+            )
+            known = is_known(schema, when, is_plain=not is_conditional)
         return conjunction(
             [
                 None if self.expected == "anything" else self._expectation(now),

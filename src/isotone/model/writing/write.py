@@ -4,8 +4,10 @@ An *action* is an entry of a transaction. Some actions depend on the stored item
 caller does not know, unique values to release). Such a write reads the item, and adds the values that it used
 to the condition of its action. `executor` sends the plans, and plans again after a lost race.
 
-The version of an entity: the condition on it and `VersionConflict` are here; a put raises the version in
-`put_and_delete` (`stamped`), an update in `updates`.
+Two things are called version. A field of `version()` counts the writes of one entity: the condition on it
+(`expected_version`) and `VersionConflict` are here; a put raises it in `put_and_delete` (`stamped`), an update in
+`updates`. The class's `version=2` says in which form its items are written: no write replaces an item of a later one
+(`is_known`, `NewerVersion`), and a condition is tested on an item of an older one as upgraded.
 
 An expired item that is not deleted yet counts as missing: DynamoDB may take two days to delete it.
 """
@@ -212,8 +214,15 @@ def of_kind(schema: EntitySchema) -> nodes.ConditionNode | None:
     return nodes.Or((absent(schema.table.keys.partition[0].name), schema.is_of_kind()))
 
 
-def is_known(schema: EntitySchema, when: Condition | None) -> nodes.ConditionNode:
-    """The stored item, if any, has no later version; with a condition, the version that the condition is about."""
+def is_known(
+    schema: EntitySchema, when: Condition | None, *, is_plain: bool = False
+) -> nodes.ConditionNode | None:
+    """The stored item, if any, has no later version; with a condition, the version that the condition is about.
+
+    A plain put, which has no other condition, has none of this either, unless its class declares a version.
+    """
+    if is_plain and not schema.declares_version:
+        return None
     return schema.no_newer if when is None else schema.same_version
 
 
