@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from isotone.backends.interface import Request, Response
-from isotone.errors import ApiError
+from isotone.errors import ApiError, ConnectionFailed
 
 Proceed = Callable[[str, Request], Response]
 """Executes a request."""
@@ -56,12 +56,14 @@ class Intercepted:
         """False: each request is answered by itself."""
         return False
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
-        answers: list[bytes | ApiError] = []
+    def send_many(
+        self, requests: Sequence[tuple[str, bytes]]
+    ) -> list[bytes | ApiError | ConnectionFailed]:
+        answers: list[bytes | ApiError | ConnectionFailed] = []
         for operation, body in requests:
             try:
                 answers.append(self.send(operation, body))
-            except ApiError as error:
+            except (ApiError, ConnectionFailed) as error:
                 answers.append(error)
         return answers
 

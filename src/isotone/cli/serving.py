@@ -37,6 +37,14 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
         help="when a write is answered: when it survives a power cut (disk, the default), "
         "when it survives the death of the process (process), or at once (none)",
     )
+    parser.add_argument(
+        "--faults",
+        action="store_true",
+        help="let tests order faults at the path /faults (throttling, conflicts, lost answers, …)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="faults at random strike the same calls with this seed"
+    )
     add_address(parser, port=8000)
 
 
@@ -71,7 +79,13 @@ def _serve(arguments: argparse.Namespace) -> int:
             print(announcement(what, url), flush=True)
 
     with contextlib.closing(database):
-        serve(database, arguments.host, arguments.port, ready=ready)
+        if arguments.faults:
+            from isotone.testing import Faults
+
+            service = Faults(arguments.seed).served(database)
+            serve(service, arguments.host, arguments.port, ready=ready, threaded=True)
+        else:
+            serve(database, arguments.host, arguments.port, ready=ready)
     return 0
 
 

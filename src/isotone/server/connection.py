@@ -239,6 +239,8 @@ class Connection(asyncio.Protocol):
             self._work_off_backlog()
 
     def _send(self, response: bytes, keep_alive: bool) -> None:
+        if not response:  # the answer is lost, by order of a test
+            self._transport.abort()
         if self._transport.is_closing():
             return
         self._transport.write(response)

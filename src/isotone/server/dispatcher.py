@@ -13,10 +13,12 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from isotone.errors import ApiError, InternalServerError, IsotoneError
+from isotone.errors import ApiError, ConnectionFailed, InternalServerError, IsotoneError
 from isotone.server.request import Call
 
-Result = bytes | ApiError
+Result = bytes | ApiError | ConnectionFailed
+"""What a request is answered with. `ConnectionFailed` breaks the connection: a fault that a test ordered."""
+
 Answer = Callable[[Result], None]
 """Delivers a result to its connection. It must not raise: the rest of the group waits for it."""
 
@@ -28,7 +30,7 @@ class Service(Protocol):
 
     def send(self, operation: str, body: bytes) -> bytes: ...
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]: ...
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Result]: ...
 
     def is_grouped(self, operation: str) -> bool: ...
 
@@ -57,9 +59,13 @@ class Dispatcher:
                 self._loop.call_soon(self.commit)
             self._group.append((call, answer))
             return None
+        return self.run(call)
+
+    def run(self, call: Call) -> Result:
+        """Run a call now."""
         try:
             return self._send(call.operation, call.body)
-        except ApiError as error:
+        except (ApiError, ConnectionFailed) as error:
             return error
         except Exception as error:  # noqa: BLE001 - an error must not end the connection
             return _logged_failure(error, call.operation)
@@ -78,6 +84,18 @@ class Dispatcher:
             results = [_logged_failure(error, ", ".join(operations))] * len(group)
         for (_, answer), result in zip(group, results, strict=True):
             answer(result)
+
+
+class ThreadedDispatcher(Dispatcher):
+    """Runs each call in a thread, so that one which waits delays no other."""
+
+    def submit(self, call: Call, answer: Answer) -> Result | None:
+        """None: the answer comes later."""
+        self._loop.run_in_executor(None, self._run_and_answer, call, answer)
+        return None
+
+    def _run_and_answer(self, call: Call, answer: Answer) -> None:
+        self._loop.call_soon_threadsafe(answer, self.run(call))
 
 
 def _logged_failure(error: Exception, operation: str) -> InternalServerError:

@@ -20,7 +20,7 @@ from typing import Final
 
 from isotone.errors import UsageError
 from isotone.server.connection import Connection, Patience
-from isotone.server.dispatcher import Dispatcher, Service
+from isotone.server.dispatcher import Dispatcher, Service, ThreadedDispatcher
 
 _GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
 _BACKLOG: Final = 1024  # connections that the kernel queues
@@ -39,10 +39,12 @@ class Listener:
         *,
         patience: Patience | None = None,
         most_connections: int | None = None,
+        threaded: bool = False,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._service = service
-        self._dispatcher = Dispatcher(service, self._loop)
+        dispatcher = ThreadedDispatcher if threaded else Dispatcher
+        self._dispatcher = dispatcher(service, self._loop)
         self._patience = patience or Patience()
         self._most_connections = most_connections or _affordable_connections()
         self._connections: set[Connection] = set()
@@ -170,25 +172,30 @@ def serve(
     port: int = 8000,
     *,
     ready: Callable[[str], None] | None = None,
+    threaded: bool = False,
 ) -> None:
     """Serve until SIGINT or SIGTERM, then stop cleanly and close the service.
 
-    `ready` is called with the URL once requests are accepted. A second signal ends the process
-    immediately. Raises `UsageError` if the address cannot be used.
+    `ready` is called with the URL once requests are accepted. `threaded` runs each request in a thread, for a service
+    that waits. A second signal ends the process immediately. Raises `UsageError` if the address cannot be used.
     """
     loop = new_event_loop()
     try:
-        loop.run_until_complete(_serve(service, host, port, ready))
+        loop.run_until_complete(_serve(service, host, port, ready, threaded))
     finally:
         service.close()
         loop.close()
 
 
 async def _serve(
-    service: Service, host: str, port: int, ready: Callable[[str], None] | None
+    service: Service,
+    host: str,
+    port: int,
+    ready: Callable[[str], None] | None,
+    threaded: bool,
 ) -> None:
     stopping = asyncio.Event()
-    listener = Listener(service)
+    listener = Listener(service, threaded=threaded)
     with _on_signal(stopping.set):
         url = await listener.start(host, port)
         if ready is not None:
@@ -233,10 +240,11 @@ def running_server(
     *,
     patience: Patience | None = None,
     most_connections: int | None = None,
+    threaded: bool = False,
 ) -> Iterator[str]:
     """Serve from its own thread while the block runs; yields the URL.
 
-    The service stays open; the caller closes it.
+    The service stays open; the caller closes it. `threaded` runs each request in a thread.
 
     >>> with running_server(service) as url:
     ...     client = boto3.client("dynamodb", endpoint_url=url)
@@ -246,7 +254,9 @@ def running_server(
     thread.start()
 
     async def start() -> tuple[Listener, str]:
-        listener = Listener(service, patience=patience, most_connections=most_connections)
+        listener = Listener(
+            service, patience=patience, most_connections=most_connections, threaded=threaded
+        )
         return listener, await listener.start(host, port)
 
     try:

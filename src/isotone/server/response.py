@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from isotone.errors import ApiError
+from isotone.errors import ApiError, ConnectionFailed
 
 JSON_1_0: Final = b"application/x-amz-json-1.0"
 GZIP_FROM: Final = 4096  # bytes; compressing a smaller body costs more than it saves
@@ -125,12 +125,16 @@ def request_id() -> bytes:
     return _REQUEST_ID % (_next_number() & _ID_MASK)
 
 
-def render_result(style: Style, result: bytes | ApiError, *, keep_alive: bool = True) -> bytes:
-    """The response to a call: the service's bytes, or its error."""
+def render_result(
+    style: Style, result: bytes | ApiError | ConnectionFailed, *, keep_alive: bool = True
+) -> bytes:
+    """The response to a call: the service's bytes, or its error; empty if the connection is to break."""
     if style is ORDINARY and keep_alive and type(result) is bytes:
         number, checksum = _next_number() & _ID_MASK, zlib.crc32(result)
         return _ORDINARY_HEAD % (http_date(), len(result), number, checksum, result)
     status = 200
+    if isinstance(result, ConnectionFailed):
+        return b""
     if isinstance(result, ApiError):
         status, result = result.status, _encode(result.body())
     if style.wrapped:

@@ -29,6 +29,7 @@ from isotone.testing.faults.failing import (
     Unprocessed,
 )
 from isotone.testing.faults.rules import Call, Proceed, Rule, When
+from isotone.testing.faults.serving import FaultyService
 from isotone.testing.faults.slow_tables import SlowTables
 from isotone.testing.faults.stale_reads import StaleReads
 from isotone.testing.faults.throttling import (
@@ -97,6 +98,10 @@ class Faults(Interceptor):
     def around(self, backend: Any) -> Backend:
         """A backend for `isotone.connect` that asks another one through the faults: a server, for example."""
         return Backend(self, backend)
+
+    def served(self, database: Any) -> FaultyService:
+        """The database as a service whose faults are ordered over HTTP, for `running_server(…, threaded=True)`."""
+        return FaultyService(self, database)
 
     # What
 
@@ -178,9 +183,11 @@ class Faults(Interceptor):
         rate: float = 1.0,
         times: int | None = None,
     ) -> Rule:
-        """Wait before a request is executed."""
+        """Wait before a request is executed, and before other faults strike it."""
         when = self._when(operation, table, at=at, rate=rate, times=times)
-        return self._add(Delays(when, seconds, self._wait))
+        rule = Delays(when, seconds, self._wait)
+        self._rules.insert(0, rule)  # others may hold their lock while they ask the next one
+        return rule
 
     def leave_unprocessed(
         self,
@@ -250,6 +257,7 @@ class Faults(Interceptor):
             rule: Rule = getattr(self, fault)(**options)
         except TypeError as error:
             raise UsageError(f"{fault}: {error}") from None
+        rule.order = {"fault": fault, **options}
         return rule
 
     def clear(self) -> None:

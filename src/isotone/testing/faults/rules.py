@@ -84,6 +84,7 @@ class Rule:
 
     def __init__(self) -> None:
         self.count = 0
+        self.order: dict[str, Any] = {}  # as `Faults.order` took it
         self.is_stopped = False
         self.lock = threading.RLock()
 

@@ -71,6 +71,7 @@ _LIMITS: Final = {
     _ON_DEMAND: "MaxOnDemandThroughputExceeded",
     _ACCOUNT: "AccountLimitExceeded",
 }
+_LEAST: Final[Mapping[Kind, float]] = {"Read": 0.5, "Write": 1.0}
 _EQUALITY: Final = re.compile(r"([#\w]+)\s*=\s*(:\w+)")
 
 
@@ -131,6 +132,10 @@ class _Buckets:
         self._burst = burst
         self._now = clock.now
         self._levels: dict[_Bucket, tuple[float, float]] = {}  # the level, and when
+
+    def is_empty(self, bucket: _Bucket, rate: float) -> bool:
+        """Whether there is less in it than the smallest request takes."""
+        return self.level(bucket, rate) < min(_LEAST[bucket.kind], rate * self._burst)
 
     def level(self, bucket: _Bucket, rate: float) -> float:
         now = self._now()
@@ -196,7 +201,7 @@ class Throttling(Rule):
         entries = _entries(call)
         draws = [self._draws(call, kind, table, entry) for table, entry in entries]
         for place, wanted in enumerate(draws):
-            empty = [each for each in wanted if self._buckets.level(each.bucket, each.rate) <= 0]
+            empty = [each for each in wanted if self._buckets.is_empty(each.bucket, each.rate)]
             if empty:
                 refused[place] = empty[0].refusal
         if not refused:

@@ -1,0 +1,71 @@
+"""Faults for programs in any language: a service whose faults are ordered at the path `/faults`.
+
+    GET     the faults that were ordered, each with its count
+    POST    order one, {"fault": "throttle", "table": "orders", "writes": 5}, or several, in a list
+    DELETE  end all faults
+
+Each request is answered with the list of faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from isotone.errors import ApiError, UsageError, ValidationException
+
+if TYPE_CHECKING:
+    from isotone.testing.faults.plan import Faults
+
+_PATH: Final = " /faults"
+
+
+class FaultyService:
+    """A database for a server, with faults on it until it is closed: serve it with `threaded=True`."""
+
+    def __init__(self, faults: Faults, database: Any) -> None:
+        self._faults = faults
+        self._database = database
+        self._struck: AbstractContextManager[None] = faults.on(database)
+        self._struck.__enter__()
+
+    def send(self, operation: str, body: bytes) -> bytes:
+        if operation.endswith(_PATH):
+            return self._control(operation.removesuffix(_PATH), body)
+        answer: bytes = self._database.send(operation, body)
+        return answer
+
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+        return [self.send(*request) for request in requests]
+
+    def is_grouped(self, operation: str) -> bool:
+        return False
+
+    def start_maintenance(self) -> None:
+        self._database.start_maintenance()
+
+    def close(self) -> None:
+        self._struck.__exit__(None, None, None)
+        self._database.close()
+
+    def _control(self, method: str, body: bytes) -> bytes:
+        if method == "DELETE":
+            self._faults.clear()
+        elif method == "POST":
+            try:
+                wanted = msgspec.json.decode(body)
+                for order in wanted if isinstance(wanted, list) else [wanted]:
+                    self._faults.order(**order)
+            except (msgspec.DecodeError, TypeError) as error:
+                raise ValidationException(
+                    f'{error}; send {{"fault": "throttle", "writes": 5}}, or a list of these'
+                ) from None
+            except UsageError as error:
+                raise ValidationException(str(error)) from None
+        elif method != "GET":
+            raise ValidationException(f"{method} is not GET, POST or DELETE")
+        faults = [{**rule.order, "count": rule.count} for rule in self._faults.ordered]
+        return msgspec.json.encode({"Faults": faults})
