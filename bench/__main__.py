@@ -2,7 +2,7 @@
 
     python -m bench [--quick] [--rounds N] [--json FILE] [WORKLOAD…]
 
-Workloads: calls, over_http, in_process, with_boto3, small_tests, model, at_scale, leaderboard, sorted_set, structures, feed,
+Workloads: calls, over_http, in_process, with_boto3, small_tests, model, at_scale, backups, leaderboard, sorted_set, structures, feed,
 startup, verifying. The machine should have nothing else to do; only `calls` does not mind. `--quick` proves that everything runs; its figures mean nothing.
 """
 
@@ -30,6 +30,7 @@ WORKLOADS = (
     "small_tests",
     "model",
     "at_scale",
+    "backups",
     "leaderboard",
     "sorted_set",
     "structures",

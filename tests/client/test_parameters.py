@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import io
 import json
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import botocore.session
@@ -57,6 +58,16 @@ ACCEPTED: list[tuple[str, dict[str, Any]]] = [
         {"TransactItems": [{"Delete": {"TableName": "t", "Key": {"a": {"S": "b"}}}}]},
     ),
     ("ListTables", {}),
+    *(
+        ("RestoreTableToPointInTime", {"TargetTableName": "new", "RestoreDateTime": moment})
+        for moment in (
+            datetime(2026, 11, 22, 12, 30, 5, 999_000, UTC),
+            datetime(2026, 11, 22, 12, 30, 5, tzinfo=timezone(timedelta(hours=9))),
+            datetime(2026, 11, 22, 12, 30, 5),
+            "2026-11-22T12:30:05+00:00",
+            1_800_000_000,
+        )
+    ),
     (
         "UpdateTable",
         {"TableName": "t", "ReplicaUpdates": [{"Create": {"RegionName": "eu-west-1"}}]},
@@ -86,6 +97,8 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("TransactWriteItems", {"TransactItems": [{"Update": {"TableName": "t"}}]}),
     ("CreateTable", {"TableName": "t", "KeySchema": [{"AttributeName": "a"}]}),
     ("UpdateTimeToLive", {"TableName": "t", "TimeToLiveSpecification": {"Enabled": True}}),
+    ("ListBackups", {"TimeRangeLowerBound": "soon"}),
+    ("ListBackups", {"TimeRangeLowerBound": [1], "Limit": 0}),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import boto3
@@ -88,6 +89,41 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("scan", {"TableName": "music", "Limit": 1}),
     ("scan", {"TableName": "music", "FilterExpression": "nonsense ="}),
     ("delete_item", {"TableName": "music", "Key": KEY, "ReturnValues": "ALL_OLD"}),
+    ("describe_continuous_backups", {"TableName": "music"}),
+    (
+        "update_continuous_backups",
+        {
+            "TableName": "music",
+            "PointInTimeRecoverySpecification": {
+                "PointInTimeRecoveryEnabled": True,
+                "RecoveryPeriodInDays": 3,
+            },
+        },
+    ),
+    ("describe_continuous_backups", {"TableName": "music"}),
+    (
+        "restore_table_to_point_in_time",
+        {
+            "SourceTableName": "music",
+            "TargetTableName": "again",
+            "RestoreDateTime": datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC),
+        },
+    ),
+    (
+        "restore_table_to_point_in_time",
+        {
+            "SourceTableName": "music",
+            "TargetTableName": "again",
+            "UseLatestRestorableTime": True,
+            "ProvisionedThroughputOverride": {"ReadCapacityUnits": 7, "WriteCapacityUnits": 8},
+        },
+    ),
+    ("restore_table_to_point_in_time", {"SourceTableName": "music", "RestoreDateTime": "soon"}),
+    ("create_backup", {"TableName": "films", "BackupName": "copy"}),
+    ("create_backup", {"TableName": "music", "BackupName": "no"}),
+    ("list_backups", {"TimeRangeLowerBound": datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)}),
+    ("describe_backup", {"BackupArn": "a" * 40}),
+    ("delete_backup", {"BackupArn": "a"}),
     ("delete_table", {"TableName": "music"}),
 ]
 

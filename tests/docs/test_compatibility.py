@@ -497,3 +497,51 @@ def test_17_a_stream_has_four_shards_at_first(bench: Bench) -> None:
     assert len(shards) == 4
     found.sort(key=lambda change: int(change["SequenceNumber"]))
     assert [change["Keys"]["p"]["S"] for change in found] == names
+
+
+def test_18_a_backup_is_exact(bench: Bench) -> None:
+    bench.put("before")
+    made = bench.client.create_backup(TableName="items", BackupName="copy")["BackupDetails"]
+    bench.put("after")
+    arn = made["BackupArn"]
+    assert made["BackupStatus"] == "CREATING"
+    described = bench.client.describe_backup(BackupArn=arn)["BackupDescription"]
+    assert described["BackupDetails"]["BackupStatus"] == "AVAILABLE"
+    bench.client.restore_table_from_backup(TargetTableName="again", BackupArn=arn)
+    assert [item["s"]["S"] for item in bench.client.scan(TableName="again")["Items"]] == ["before"]
+
+
+def test_19_the_latest_restorable_time_is_now(bench: Bench) -> None:
+    answer = recovery(bench)
+    bench.clock.advance(1)
+    bench.put("just now")
+    described = bench.client.describe_continuous_backups(TableName="items")
+    window = described["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+    assert window["LatestRestorableDateTime"] == bench.clock.utc
+    assert window["EarliestRestorableDateTime"] == answer["EarliestRestorableDateTime"]
+    bench.client.restore_table_to_point_in_time(
+        SourceTableName="items", TargetTableName="again", UseLatestRestorableTime=True
+    )
+    assert bench.client.scan(TableName="again")["Count"] == 1
+
+
+def test_20_continuous_backups_are_enabled_at_once(bench: Bench) -> None:
+    described = bench.client.describe_continuous_backups(TableName="items")
+    assert described["ContinuousBackupsDescription"] == {
+        "ContinuousBackupsStatus": "ENABLED",
+        "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"},
+    }
+    assert recovery(bench)["PointInTimeRecoveryStatus"] == "ENABLED"
+
+
+def recovery(bench: Bench) -> Any:
+    answer = bench.client.update_continuous_backups(
+        TableName="items", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+    )
+    return answer["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+
+
+def test_21_there_are_no_backups_of_aws_backup(bench: Bench) -> None:
+    bench.client.create_backup(TableName="items", BackupName="copy")
+    for kind, count in (("AWS_BACKUP", 0), ("USER", 1), ("ALL", 1)):
+        assert len(bench.client.list_backups(BackupType=kind)["BackupSummaries"]) == count

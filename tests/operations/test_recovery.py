@@ -396,3 +396,24 @@ def run(ask: Asker, present: dict[int, str], kind: str, number: int, place: int)
         present.update(dict.fromkeys(range(number), text))
     else:
         ask.database.maintain()
+
+
+def test_a_file_that_two_programs_have_open(by_hand: None, tmp_path: Path) -> None:
+    clock = isotone.ManualClock(START)
+    path = tmp_path / "file.db"
+    with isotone.open(path, clock=clock) as first, isotone.open(path, clock=clock) as second:
+        ask, other = Asker(first, clock), Asker(second, clock)
+        ask.table(keys="p s", **INDEXES)
+        put(other, 0)
+        enable(ask)
+        clock.advance(1)
+        put(other, 1)
+        before = items_of(ask)
+        clock.advance(1)
+        for number in range(3):
+            put(other, number, x={"S": "changed"})
+        assert restored(ask, START + 1) == before
+        assert restored(other, START + 2, "third") == items_of(ask)
+        enable(other, on=False)
+        put(ask, 5)
+        assert second.check() == []
