@@ -38,7 +38,7 @@ from isotone import (
 )
 from isotone.backends.interface import Request, Response
 from isotone.errors import IsotoneError, ResourceNotFoundException, UsageError
-from isotone.model.inspection import NOTICES, REWRITTEN, Kind
+from isotone.model.finding_kinds import FINDING_KINDS, Kind
 from isotone.model.walking import Walk
 from isotone.structures import SortedSet
 from isotone.values.types import Item
@@ -267,7 +267,9 @@ def test_a_rewrite_ends_what_it_is_said_to_end(damages: dict[int, Damage]) -> No
         before = counted(store.verify(shop))
         store.rewrite(Order)
         assert counted(store.verify(shop)) == {
-            place: count for place, count in before.items() if place[1] not in REWRITTEN
+            place: count
+            for place, count in before.items()
+            if FINDING_KINDS[place[1]].rewrite != "corrects"
         }
 
 
@@ -591,11 +593,12 @@ def test_a_verification_reads_well() -> None:
 
 
 def test_every_kind_has_advice() -> None:
-    for kind in get_args(Kind):
+    assert list(FINDING_KINDS) == list(get_args(Kind))
+    for kind, meant in FINDING_KINDS.items():
         finding = FindingCount("shop", "Order", kind, "number", 2)
         assert "{" not in finding.advice
-        assert ("store.rewrite(Order)" in finding.advice) == (kind in REWRITTEN)
-        assert finding.is_notice == (kind in NOTICES)
+        assert ("store.rewrite(Order)" in finding.advice) == (meant.rewrite == "corrects")
+        assert finding.is_notice == meant.is_notice == (kind == "headroom")
 
 
 def test_a_server_that_forgets_the_table_midway() -> None:

@@ -17,8 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from isotone.errors import InvalidItem, NewerVersion, UsageError
 from isotone.model.declaring.fields import UNKNOWN, UNREADABLE
@@ -26,7 +25,9 @@ from isotone.model.declaring.keys import BoundKey, Slot
 from isotone.model.declaring.previous_keys import fits
 from isotone.model.declaring.table import VERSION_ATTRIBUTE
 from isotone.model.expiry import has_expired
+from isotone.model.finding_kinds import Kind
 from isotone.model.writing import headroom, uniqueness
+from isotone.model.writing.derived_attributes import key_index_attributes
 from isotone.values.json import item_from_wire
 from isotone.values.types import AttributeValue, Item, is_same_value
 
@@ -35,52 +36,6 @@ if TYPE_CHECKING:
     from isotone.model.declaring.fields import Attr
     from isotone.model.declaring.table import Table
     from isotone.model.entity import Entity
-
-Kind = Literal[
-    "unrecognized",  # no entity of the program has such an item
-    "untagged",  # an item of the entity, by the form of its key, but without the tag
-    "previous_tag",  # the tag that the entity had before: was_tag
-    "wrong_tag",  # the key is that of another entity than the tag says
-    "older_version",  # an @upgrade applies
-    "newer_version",  # a later program wrote it
-    "upgrade_failed",  # an @upgrade does not take the item
-    "invalid",  # a value that is not of the field's type
-    "missing",  # no attribute, and the field has no default
-    "implied",  # no attribute; reads take the value from the default or a key
-    "other_form",  # the right value, written in another way
-    "computed",  # not what the function of a computed field returns
-    "key",  # another primary key than the fields give
-    "overflow",  # a value that does not fit into a key
-    "headroom",  # a number that approaches the maximum of its key
-    "index_missing",  # not in an index in which it must be
-    "index_stale",  # in an index under another key than the fields give
-    "index_orphaned",  # in an index in which it must not be
-    "undeclared_index",  # in an index of which the entity has no key
-    "unknown_attribute",  # an attribute that the entity does not declare
-    "marker_missing",  # nothing keeps others from taking a unique value
-    "marker_taken",  # another entity holds the unique value
-    "marker_orphaned",  # a unique value is held for an entity that does not have it
-]
-
-REWRITTEN: Final[frozenset[Kind]] = frozenset(
-    {
-        "untagged",
-        "previous_tag",
-        "older_version",
-        "implied",
-        "other_form",
-        "computed",
-        "key",
-        "index_missing",
-        "index_stale",
-        "index_orphaned",
-        "marker_missing",
-    }
-)
-"""The kinds that end when the item is written again as the entity that it is read as."""
-
-NOTICES: Final[frozenset[Kind]] = frozenset({"headroom"})
-"""The kinds that are no difference from what the entity would write now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +124,7 @@ class Inspector:
         except (InvalidItem, UsageError) as error:
             findings.append(_of_version(schema, item, error))
             return Inspection(schema, findings, _NO_CLAIMS)
-        comparison = _Comparison(schema, item, present)
+        comparison = _compare(schema, item, present)
         own = comparison.findings
         if own and not fits(schema, item):
             other = self._entity_with_key_of(item)
@@ -228,207 +183,249 @@ def _of_version(schema: EntitySchema, item: Item, error: InvalidItem | UsageErro
     return Finding("upgrade_failed", schema.tag, None, found, str(error))
 
 
-class _Comparison:
-    """One item of an entity, compared with what a put of the same entity would write.
+# One item of an entity, compared with what a put of the same entity would write
 
-    `present` is the item upgraded to the present version. Of an older item only what reads depend on is compared:
-    its values and its keys. The results are `findings` and `claims`.
+
+class _Comparison(NamedTuple):
+    """What differs; `is_as_written`: nothing does, not even an attribute that is not declared."""
+
+    findings: list[Finding]
+    claims: Mapping[str, Attr[Any]]
+    is_as_written: bool
+
+
+class _Read(NamedTuple):
+    """An item as it is read. `present` is the item upgraded to the present version of the entity.
+
+    `values` are those of the entity, which is computed with; `faults` are the fields that cannot be read.
     """
 
-    def __init__(self, schema: EntitySchema, item: Item, present: Item) -> None:
-        self.findings: list[Finding] = []
-        self.claims: Mapping[str, Attr[Any]] = _NO_CLAIMS
-        self._schema = schema
-        self._item = item
-        self._present = present
-        self._is_older = present is not item
-        entity = schema.from_invalid_item(present, require_all_fields=True)
-        self._values = entity.__dict__
-        self._faults: dict[str, InvalidItem] = self._values.pop(UNREADABLE, {})
-        self._faulty = set(self._faults)  # fields without a value to compare
-        self._fresh: Item = {}  # the attributes of fields that a put would write
-        self.is_as_written = self._would_be_written(entity)
-        if not self.is_as_written:
-            self._compare(entity)
-        self._note_headroom()
-        if schema.unique:
-            self._note_claims()
+    schema: EntitySchema
+    item: Item
+    present: Item
+    entity: Entity
+    values: dict[str, Any]
+    faults: Mapping[str, InvalidItem]
 
-    def _would_be_written(self, entity: Entity) -> bool:
-        """Whether the item is the one that a put would write: true for nearly all, and quickly found out."""
-        schema, values = self._schema, self._values
-        if self._is_older or self._faults or UNKNOWN in values:
-            return False
-        try:
-            computed = {name: compute(entity) for name, compute in schema.computations.items()}
-            return schema.to_item({**values, **computed} if computed else values) == self._item
-        except Exception:  # noqa: BLE001 - whatever the functions of computed fields raise: look closer
-            return False
+    @property
+    def is_older(self) -> bool:
+        """Whether an older version wrote it. Then only what reads depend on is compared: its values and its keys."""
+        return self.present is not self.item
 
-    def _compare(self, entity: Entity) -> None:
-        if self._is_older:
-            found = self._item.get(VERSION_ATTRIBUTE)
-            self._note("older_version", None, found, f"version {self._schema.version}")
-        self._compare_faults()
-        for name in self._schema.computations:
-            self._compare_computed(entity, name)
-        for name in self._schema.fields:
-            if name in self._values and name not in self._schema.computations:
-                self._compare_field(name)
-        self._compare_primary_key()
-        self._compare_index_keys()
-
-    def _note(
+    def finding(
         self,
         kind: Kind,
         name: str | None,
         found: AttributeValue | None = None,
         declared: str | None = None,
-    ) -> None:
-        self.findings.append(Finding(kind, self._schema.tag, name, found, declared))
+    ) -> Finding:
+        return Finding(kind, self.schema.tag, name, found, declared)
 
-    # Fields
 
-    def _compare_faults(self) -> None:
-        """Note the fields whose values cannot be read."""
-        schema = self._schema
-        for name, fault in self._faults.items():
-            stored = self._present.get(schema.fields[name].attribute)
-            if stored is not None:
-                self._note("invalid", name, stored, fault.declared)
-            elif fault.found is None and name not in schema.computations:
-                self._note("missing", name, None, fault.declared)
-        for key in schema.keys.values():  # which alone may hold the value, in another form
-            if any(self._holds(slot, name) for slot in key.slots for name in self._faults):
-                self._note_key(key, "key" if key.index is None else "index_stale", None)
+class _Written(NamedTuple):
+    """What a put would write of the fields; `faulty` are those without a value to compare."""
 
-    def _holds(self, slot: Slot, name: str) -> bool:
-        """Whether a key is the only place of a field's value, and cannot be read."""
-        return (
-            self._schema.fields[name].attribute not in self._present
-            and any(component.field.name == name for component in slot.components)
-            and self._item.get(slot.attribute.name, ...) == self._faults[name].found
-        )
+    attributes: Item
+    faulty: set[str]
 
-    def _compare_computed(self, entity: Entity, name: str) -> None:
-        """Compare a computed field, and set it to what it would be."""
-        schema = self._schema
+
+def _compare(schema: EntitySchema, item: Item, present: Item) -> _Comparison:
+    """Compare an item in stages: values, fields, primary key, index keys, maximums, unique values.
+
+    Computed fields come first, as the other stages use their values.
+    """
+    read = _read(schema, item, present)
+    is_as_written = _would_be_written(read)
+    findings: list[Finding] = []
+    if not is_as_written:
+        findings += _of_values(read)
+        written = _Written({}, set(read.faults))
+        findings += _of_computed_fields(read, written)
+        findings += _of_fields(read, written)
+        findings += _of_primary_key(read, written)
+        findings += _of_index_keys(read, written)
+    findings += _of_headroom(read)
+    claims, refused = _claims_of(read)
+    return _Comparison([*findings, *refused], claims, is_as_written)
+
+
+def _read(schema: EntitySchema, item: Item, present: Item) -> _Read:
+    entity = schema.from_invalid_item(present, require_all_fields=True)
+    values = entity.__dict__
+    faults: dict[str, InvalidItem] = values.pop(UNREADABLE, {})
+    return _Read(schema, item, present, entity, values, faults)
+
+
+def _would_be_written(read: _Read) -> bool:
+    """Whether the item is the one that a put would write: true for nearly all, and quickly found out."""
+    schema, values = read.schema, read.values
+    if read.is_older or read.faults or UNKNOWN in values:
+        return False
+    try:
+        computed = {name: compute(read.entity) for name, compute in schema.computations.items()}
+        return schema.to_item({**values, **computed} if computed else values) == read.item
+    except Exception:  # noqa: BLE001 - whatever the functions of computed fields raise: look closer
+        return False
+
+
+# The stages: values and fields
+
+
+def _of_values(read: _Read) -> Iterator[Finding]:
+    """The version of the item, and the fields whose values cannot be read."""
+    schema = read.schema
+    if read.is_older:
+        found = read.item.get(VERSION_ATTRIBUTE)
+        yield read.finding("older_version", None, found, f"version {schema.version}")
+    for name, fault in read.faults.items():
+        stored = read.present.get(schema.fields[name].attribute)
+        if stored is not None:
+            yield read.finding("invalid", name, stored, fault.declared)
+        elif fault.found is None and name not in schema.computations:
+            yield read.finding("missing", name, None, fault.declared)
+    for key in schema.keys.values():  # which alone may hold the value, in another form
+        if any(_holds(read, slot, name) for slot in key.slots for name in read.faults):
+            yield _of_key(read, key, "key" if key.index is None else "index_stale", None)
+
+
+def _holds(read: _Read, slot: Slot, name: str) -> bool:
+    """Whether a key is the only place of a field's value, and cannot be read."""
+    return (
+        read.schema.fields[name].attribute not in read.present
+        and any(component.field.name == name for component in slot.components)
+        and read.item.get(slot.attribute.name, ...) == read.faults[name].found
+    )
+
+
+def _of_computed_fields(read: _Read, written: _Written) -> Iterator[Finding]:
+    """Compare computed fields, and set each to what it would be."""
+    schema = read.schema
+    for name, compute in schema.computations.items():
         field = schema.fields[name]
-        stored = self._present.get(field.attribute)
+        stored = read.present.get(field.attribute)
         try:
-            value = schema.computations[name](entity)
-            written = schema.encoded(field, value)
+            value = compute(read.entity)
+            attributes = schema.encoded(field, value)
         except Exception as error:  # noqa: BLE001 - whatever the function raises
-            self._values.pop(name, None)
-            self._faulty.add(name)
-            if not self._faulty - schema.computations.keys():
-                self._note("computed", name, stored, f"raises {error!r}")
-            return
-        self._values[name] = value
-        self._faulty.discard(name)
-        self._fresh |= written
-        is_noted = self._is_older or (name in self._faults and stored is not None)
-        if not is_noted and not is_same_value(stored, written.get(field.attribute)):
-            self._note("computed", name, stored, _text(written))
+            read.values.pop(name, None)
+            written.faulty.add(name)
+            if not written.faulty - schema.computations.keys():
+                yield read.finding("computed", name, stored, f"raises {error!r}")
+            continue
+        read.values[name] = value
+        written.faulty.discard(name)
+        written.attributes.update(attributes)
+        is_noted = read.is_older or (name in read.faults and stored is not None)
+        if not is_noted and not is_same_value(stored, attributes.get(field.attribute)):
+            yield read.finding("computed", name, stored, _text(attributes))
 
-    def _compare_field(self, name: str) -> None:
-        """Compare how the value of a field is written."""
-        schema = self._schema
-        field = schema.fields[name]
-        stored = self._present.get(field.attribute)
+
+def _of_fields(read: _Read, written: _Written) -> Iterator[Finding]:
+    """Compare how the values of the other fields are written."""
+    schema = read.schema
+    for name, field in schema.fields.items():
+        if name not in read.values or name in schema.computations:
+            continue
+        stored = read.present.get(field.attribute)
         try:
-            written = schema.encoded(field, self._values[name])
+            attributes = schema.encoded(field, read.values[name])
         except UsageError as error:
-            self._faulty.add(name)
-            self._note("invalid", name, stored, str(error))
-            return
-        self._fresh |= written
-        is_comparable = field.writes_alike or not (stored and written)
-        is_same = is_same_value(stored, written.get(field.attribute))
-        if not self._is_older and is_comparable and not is_same:
+            written.faulty.add(name)
+            yield read.finding("invalid", name, stored, str(error))
+            continue
+        written.attributes.update(attributes)
+        is_comparable = field.writes_alike or not (stored and attributes)
+        is_same = is_same_value(stored, attributes.get(field.attribute))
+        if not read.is_older and is_comparable and not is_same:
             kind: Kind = "implied" if stored is None else "other_form"
-            self._note(kind, name, stored, _text(written))
+            yield read.finding(kind, name, stored, _text(attributes))
 
-    # Keys
 
-    def _compare_primary_key(self) -> None:
-        schema, key = self._schema, self._schema.primary
-        if key.component_names & self._faulty:
-            return
+# The stages: keys
+
+
+def _of_primary_key(read: _Read, written: _Written) -> Iterator[Finding]:
+    schema, key = read.schema, read.schema.primary
+    if key.component_names & written.faulty:
+        return
+    try:
+        expected = key.encode(read.values)
+    except UsageError as error:
+        yield read.finding("overflow", key.name, None, str(error))
+        return
+    if expected != _key_of(schema, read.item):
+        yield _of_key(read, key, "key", expected)
+
+
+def _of_index_keys(read: _Read, written: _Written) -> Iterator[Finding]:
+    schema = read.schema
+    expected: Item = {}
+    comparable: list[BoundKey] = []
+    ignored: set[str] = set()
+    for key in schema.indexes:
+        own = key_index_attributes(schema, key)
+        if {field.name for field in key.fields} & written.faulty:
+            ignored |= own
+            continue
         try:
-            expected = key.encode(self._values)
+            attributes = schema.key_attributes(key, read.values, written.attributes)
         except UsageError as error:
-            self._note("overflow", key.name, None, str(error))
-            return
-        if expected != _key_of(schema, self._item):
-            self._note_key(key, "key", expected)
-
-    def _compare_index_keys(self) -> None:
-        schema = self._schema
-        expected: Item = {}
-        comparable: list[BoundKey] = []
-        ignored: set[str] = set()
-        for key in schema.indexes:
-            own = _own_attributes(schema, key)
-            if {field.name for field in key.fields} & self._faulty:
-                ignored |= own
-                continue
-            try:
-                attributes = schema.key_attributes(key, self._values, self._fresh)
-            except UsageError as error:
-                ignored |= own
-                self._note("overflow", key.name, None, str(error))
-                continue
-            expected |= {name: attributes[name] for name in own & attributes.keys()}
-            comparable.append(key)
-        for key in comparable:
-            names = _own_attributes(schema, key) - ignored
-            ignored |= names  # an attribute that two keys share is noted once
-            wrong = {name for name in names if self._item.get(name) != expected.get(name)}
-            if wrong:
-                self._note_key(key, self._kind_of(wrong, expected), expected, wrong)
-
-    def _kind_of(self, wrong: set[str], expected: Item) -> Kind:
-        if not wrong & self._item.keys():
-            return "index_missing"
-        return "index_stale" if wrong & expected.keys() else "index_orphaned"
-
-    def _note_key(
-        self, key: BoundKey, kind: Kind, expected: Item | None, names: set[str] | None = None
-    ) -> None:
-        """Note a difference of a key, or of some of its attributes."""
-        chosen = [slot.attribute.name for slot in key.slots]
-        if names is not None:
-            chosen = [name for name in chosen if name in names]
-        stored = {name: self._item[name] for name in chosen if name in self._item}
-        declared = None
-        if expected is not None:
-            wanted = {name: expected[name] for name in chosen if name in expected}
-            declared = _text(wanted) if wanted else "no entry"
-        self._note(kind, key.name, {"M": stored}, declared)
-
-    def _note_headroom(self) -> None:
-        fields: set[str] = set()
-        for notice in headroom.near_maximum(self._schema, self._values):
-            if notice.share <= 1 and notice.field not in fields:  # above it is an overflow
-                fields.add(notice.field)
-                found = self._schema.fields[notice.field].encode(notice.value)
-                declared = f"at most {notice.maximum} in key {notice.key!r}"
-                self._note("headroom", notice.field, found, declared)
-
-    def _note_claims(self) -> None:
-        try:
-            self.claims = uniqueness.claims(self._schema, self._values)
-        except UsageError as error:
-            self._note("overflow", self._schema.unique[0].name, None, str(error))
+            ignored |= own
+            yield read.finding("overflow", key.name, None, str(error))
+            continue
+        expected |= {name: attributes[name] for name in own & attributes.keys()}
+        comparable.append(key)
+    for key in comparable:
+        names = key_index_attributes(schema, key) - ignored
+        ignored |= names  # an attribute that two keys share is noted once
+        wrong = {name for name in names if read.item.get(name) != expected.get(name)}
+        if wrong:
+            yield _of_key(read, key, _kind_of(read.item, wrong, expected), expected, wrong)
 
 
-@lru_cache(maxsize=4096)
-def _own_attributes(schema: EntitySchema, key: BoundKey) -> frozenset[str]:
-    """The attributes of an index key that are neither fields nor part of the primary key."""
-    others = {field.attribute for field in schema.fields.values()}
-    others |= {each.name for each in schema.table.keys.attributes}
-    return frozenset(slot.attribute.name for slot in key.slots) - others
+def _kind_of(item: Item, wrong: set[str], expected: Item) -> Kind:
+    if not wrong & item.keys():
+        return "index_missing"
+    return "index_stale" if wrong & expected.keys() else "index_orphaned"
+
+
+def _of_key(
+    read: _Read, key: BoundKey, kind: Kind, expected: Item | None, names: set[str] | None = None
+) -> Finding:
+    """A difference of a key, or of some of its attributes."""
+    chosen = [slot.attribute.name for slot in key.slots]
+    if names is not None:
+        chosen = [name for name in chosen if name in names]
+    stored = {name: read.item[name] for name in chosen if name in read.item}
+    declared = None
+    if expected is not None:
+        wanted = {name: expected[name] for name in chosen if name in expected}
+        declared = _text(wanted) if wanted else "no entry"
+    return read.finding(kind, key.name, {"M": stored}, declared)
+
+
+# The stages: maximums and unique values
+
+
+def _of_headroom(read: _Read) -> Iterator[Finding]:
+    fields: set[str] = set()
+    for notice in headroom.near_maximum(read.schema, read.values):
+        if notice.share <= 1 and notice.field not in fields:  # above it is an overflow
+            fields.add(notice.field)
+            found = read.schema.fields[notice.field].encode(notice.value)
+            declared = f"at most {notice.maximum} in key {notice.key!r}"
+            yield read.finding("headroom", notice.field, found, declared)
+
+
+def _claims_of(read: _Read) -> tuple[Mapping[str, Attr[Any]], list[Finding]]:
+    """The markers that the item must have, or the finding that there can be none."""
+    schema = read.schema
+    if not schema.unique:
+        return _NO_CLAIMS, []
+    try:
+        return uniqueness.claims(schema, read.values), []
+    except UsageError as error:
+        return _NO_CLAIMS, [read.finding("overflow", schema.unique[0].name, None, str(error))]
 
 
 def _text(item: Item) -> str:

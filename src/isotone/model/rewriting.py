@@ -36,7 +36,8 @@ from isotone.errors import (
     UsageError,
     ValidationException,
 )
-from isotone.model.inspection import NOTICES, Finding, Inspector
+from isotone.model.finding_kinds import IGNORED_BY_REWRITE, NOTICES, REFUSED_BY_REWRITE
+from isotone.model.inspection import Finding, Inspector
 from isotone.model.key_records import KeyRecords, forms
 from isotone.model.reading.reader import fetch
 from isotone.model.steps import Call, Steps
@@ -58,12 +59,8 @@ _EXAMPLES: Final = 5
 _ITEMS_A_PAGE: Final = 200  # after which the position is saved
 _WRITES_TOGETHER: Final = 20  # in one transaction, which takes 100 items
 
-# What a rewrite cannot correct by itself: only a function can.
-_KEPT: Final = NOTICES | {"unknown_attribute", "undeclared_index"}
 # Errors of one item: another program has changed it since, or the service takes no such item.
 _NOT_WRITTEN: Final = (InvalidItem, UsageError, ValidationException, TransactionCanceledException)
-# After these, what the item should be is not known.
-_UNKNOWN: Final = frozenset({"wrong_tag", "newer_version"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,12 +303,12 @@ class _Visiting:
         """The write of an item; None if it is as declared, or cannot be written."""
         kinds = {each.kind for each in wrong}
         change = self._options.change if wrong else None
-        if not claims_values and change is None and kinds <= _KEPT:
+        if not claims_values and change is None and kinds <= IGNORED_BY_REWRITE:
             return None
         log = None if self._log is None else self._log.add_and_sync
         write = Rewrite(schema, item, change, claims_values=claims_values, log=log)
         try:
-            if kinds & _UNKNOWN:
+            if kinds & REFUSED_BY_REWRITE:
                 text = "; ".join(f"{each.kind}: {each.declared}" for each in wrong)
                 raise schema.invalid(item, text)
             is_same = is_same_item(write.outcome(item), item)

@@ -31,7 +31,8 @@ from isotone.errors import UsageError
 from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
 from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired
-from isotone.model.inspection import NOTICES, Finding, Inspection, Inspector, Kind
+from isotone.model.finding_kinds import FINDING_KINDS, HIDING_VALUES, Kind
+from isotone.model.inspection import Finding, Inspection, Inspector
 from isotone.model.reading.reader import fetch
 from isotone.model.steps import Steps
 from isotone.model.walking import Walk, WalkProgress
@@ -54,20 +55,6 @@ _OTHERS: Final = "(others)"
 _NO_ENTITY: Final = "(none)"
 _WIDEST: Final = 100  # of an example in a table, its last column
 _LOOKS: Final = 3  # at an item that changes between two reads: then a program is writing it now
-
-# Findings after which the values of an item are not known well enough to say that it lacks one.
-_UNREADABLE: Final = frozenset(
-    {
-        "computed",
-        "invalid",
-        "missing",
-        "newer_version",
-        "overflow",
-        "unrecognized",
-        "upgrade_failed",
-        "wrong_tag",
-    }
-)
 
 
 # What was found
@@ -135,46 +122,23 @@ class FindingCount:
     @property
     def is_notice(self) -> bool:
         """Whether the items are what the entity would write, and a change is only advised."""
-        return self.kind in NOTICES
+        return FINDING_KINDS[self.kind].is_notice
+
+    @property
+    def meaning(self) -> str:
+        """What is wrong with the items, in a few words."""
+        return FINDING_KINDS[self.kind].meaning
 
     @property
     def advice(self) -> str:
         """What to do, in one sentence."""
         entity = self.entity or "the entity"
-        return _ADVICE[self.kind].format(entity=entity, name=self.name or "it")
+        return FINDING_KINDS[self.kind].advice.format(entity=entity, name=self.name or "it")
 
     def __str__(self) -> str:
         of = ".".join(filter(None, (self.entity, self.name)))
         items = "item" if self.count == 1 else "items"
         return f"{self.count:,} {items}: {self.kind} {of}".rstrip()
-
-
-_REWRITE: Final = "store.rewrite({entity})"
-_ADVICE: Final[Mapping[Kind, str]] = {
-    "unrecognized": "declare the entity of these items; a class that was renamed needs tag= with its former name",
-    "untagged": f"{_REWRITE} adds the tag",
-    "previous_tag": f"{_REWRITE} gives these items the present tag",
-    "wrong_tag": "put each item again as the entity that its key is of, or delete it",
-    "older_version": f"reads upgrade these items; {_REWRITE} writes them in the present version",
-    "newer_version": "deploy the newer program; this one neither reads these items nor writes over them",
-    "upgrade_failed": "make the @upgrade of {entity} accept these items",
-    "invalid": "set {name} by store.update, or declare the type that is stored; until then reads raise InvalidItem",
-    "missing": "declare a default for {name}, or add it by an @upgrade; until then reads raise InvalidItem",
-    "implied": f"filters and conditions do not see {{name}} in these items; {_REWRITE} writes it",
-    "other_form": f"filters and conditions compare {{name}} as it is stored; {_REWRITE} writes the declared form",
-    "computed": f"{_REWRITE} computes {{name}} again",
-    "key": f"reads by key miss these items; {_REWRITE} moves them to their keys",
-    "overflow": "the next put of these items is refused; declare a larger maximum with was=, then widen the keys",
-    "headroom": "declare a larger maximum of {name} with was=, then widen the keys",
-    "index_missing": f"queries of {{name}} miss these items; {_REWRITE} adds them",
-    "index_stale": f"queries of {{name}} find these items in a wrong place; {_REWRITE} corrects them",
-    "index_orphaned": f"queries of {{name}} find these items, and must not; {_REWRITE} removes them",
-    "undeclared_index": "declare an Index of {entity} that has {name}, or remove the attribute",
-    "unknown_attribute": "declare a field for {name}, or remove the attribute",
-    "marker_missing": f"nothing keeps others from taking these values of {{name}}; {_REWRITE} reserves them",
-    "marker_taken": "another item holds these values of {name}; change one of the two",
-    "marker_orphaned": "nobody has these values of {name}, and nobody can take them; delete the markers",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -594,7 +558,7 @@ class _Visiting:
             return False
         inspection = self._inspect(owner)
         return held.text in inspection.claims or any(
-            finding.kind in _UNREADABLE for finding in inspection.findings
+            finding.kind in HIDING_VALUES for finding in inspection.findings
         )
 
 

@@ -167,6 +167,12 @@ def index_attributes(schema: EntitySchema) -> frozenset[str]:
     return frozenset(names - _kept(schema))
 
 
+@lru_cache(maxsize=4096)
+def key_index_attributes(schema: EntitySchema, key: BoundKey) -> frozenset[str]:
+    """The attributes of one index key that are neither fields nor part of the primary key."""
+    return frozenset(slot.attribute.name for slot in key.slots) - _kept(schema)
+
+
 @lru_cache(maxsize=512)
 def _primary_attributes(schema: EntitySchema) -> frozenset[str]:
     return frozenset(each.name for each in schema.table.keys.attributes)
