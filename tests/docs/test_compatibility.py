@@ -14,6 +14,8 @@ import pytest
 import isotone
 from isotone.errors import (
     ApiError,
+    ConditionalCheckFailedException,
+    DuplicateItemException,
     ResourceNotFoundException,
     TransactionCanceledException,
     UnknownOperationException,
@@ -312,6 +314,47 @@ def test_15_equal_index_keys_come_in_the_tables_order(bench: Bench) -> None:
 def test_16_endpoints_are_those_of_aws(bench: Bench) -> None:
     (endpoint,) = bench.client.describe_endpoints()["Endpoints"]
     assert endpoint["Address"] == "dynamodb.us-east-1.amazonaws.com"
+
+
+def test_22_a_token_of_a_statement_does_not_expire(bench: Bench) -> None:
+    for s in "123":
+        bench.put(s)
+    statement = "SELECT s FROM items WHERE p = 'p'"
+    token = bench.client.execute_statement(Statement=statement, Limit=1)["NextToken"]
+    bench.clock.advance(timedelta(days=30))
+    rest = bench.client.execute_statement(Statement=statement, NextToken=token)["Items"]
+    assert rest == [{"s": {"S": "2"}}, {"s": {"S": "3"}}]
+    with pytest.raises(ValidationException, match="NextToken does not match request"):
+        bench.client.execute_statement(Statement="SELECT * FROM items", NextToken=token)
+
+
+def test_statements_write_what_is_there(bench: Bench) -> None:
+    run = bench.client.execute_statement
+    with pytest.raises(ConditionalCheckFailedException):
+        run(Statement="UPDATE items SET x = 1 WHERE p = 'p' AND s = '1'")
+    run(Statement="INSERT INTO items VALUE {'p': 'p', 's': '1'}")
+    with pytest.raises(DuplicateItemException):
+        run(Statement="INSERT INTO items VALUE {'p': 'p', 's': '1', 'x': 1}")
+    assert bench.query()["Items"] == [KEY]
+    for _ in range(2):
+        assert run(Statement="DELETE FROM items WHERE p = 'p' AND s = '1'")["Items"] == []
+
+
+def test_a_statement_reads_by_its_keys(bench: Bench) -> None:
+    for p in "pqr":
+        for s in "12":
+            bench.put(s, p, text={"S": "x" * 4000})
+
+    def units(where: str) -> float:
+        answer = bench.client.execute_statement(
+            Statement=f"SELECT * FROM items WHERE {where}", ReturnConsumedCapacity="TOTAL"
+        )
+        return float(answer["ConsumedCapacity"]["CapacityUnits"])
+
+    assert units("p = 'p' AND s = '1'") == 0.5
+    assert units("p = 'p' AND text <> 'x'") == 1
+    assert units("p = 'p' OR p = 'q'") == 2
+    assert units("s = '1'") == 3
 
 
 def test_text_sorts_by_utf8(bench: Bench) -> None:

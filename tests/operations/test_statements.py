@@ -156,6 +156,50 @@ def test_indexes_are_read(music: Asker) -> None:
     )
 
 
+def test_an_index_of_several_attributes(ask: Asker) -> None:
+    ask.table(
+        "Games",
+        "id",
+        types={"region": "S", "mode": "S", "day": "N", "score": "N"},
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "ranking",
+                "KeySchema": [
+                    {"AttributeName": "region", "KeyType": "HASH"},
+                    {"AttributeName": "mode", "KeyType": "HASH"},
+                    {"AttributeName": "day", "KeyType": "RANGE"},
+                    {"AttributeName": "score", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    )
+    for number in range(16):
+        region, mode, day = "ab"[number & 1], "xy"[number >> 1 & 1], number >> 2 & 1
+        run(
+            ask,
+            "INSERT INTO Games VALUE {'id': ?, 'region': ?, 'mode': ?, 'day': ?, 'score': ?}",
+            *(
+                {"S": f"{number:02}"},
+                {"S": region},
+                {"S": mode},
+                {"N": str(day)},
+                {"N": str(number)},
+            ),
+        )
+
+    def ids(where: str) -> list[str]:
+        found = run(ask, f'SELECT id FROM "Games"."ranking" WHERE {where}')["Items"]
+        return [item["id"]["S"] for item in found]
+
+    assert ids("region = 'a' AND mode = 'x'") == ["00", "08", "04", "12"]
+    assert ids("region = 'a' AND mode = 'x' AND day = 1 AND score > 4") == ["12"]
+    assert ids("region = 'a' AND mode = 'x' AND score > 4") == ["08", "12"]
+    assert ids("mode IN ['y', 'x'] AND region = 'b' AND day = 0") == ["01", "09", "03", "11"]
+    assert ids("region = 'a' AND mode = 'x' AND day = 0 ORDER BY day DESC") == ["08", "00"]
+    assert sorted(ids("region = 'a' AND day = 0")) == ["00", "02", "08", "10"]
+
+
 def test_a_column_has_the_last_name_of_its_path(music: Asker) -> None:
     (found,) = run(music, "SELECT m.p, m.q[0], l[1], nope FROM Music WHERE a='x' AND s=1")["Items"]
     assert found == {"p": {"N": "1"}, "q[0]": {"S": "e"}, "l[1]": {"N": "2"}}

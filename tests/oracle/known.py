@@ -236,6 +236,12 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         r"DuplicateItemException: Duplicate primary key exists in table",
     ),
     Known(
+        "Of several values of a wrong type for a key, which is told first is not documented.",
+        API + "API_ExecuteStatement.html",
+        rf"{_VALID}(.*Condition parameter type does not match schema type|Key attribute's data type .*)",
+        rf"{_VALID}(.*Condition parameter type does not match schema type|Key attribute's data type .*)",
+    ),
+    Known(
         "An INSERT of an existing item cancels a transaction with the reason of the statement.",
         "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-reference.multiplestatements.transactions.html",
         r"TransactionCanceledException: .* \[.*'Duplicate primary key exists in table'.*\]",

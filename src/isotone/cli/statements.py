@@ -214,22 +214,21 @@ class _Plan:
 
     def _of_read(self, select: Select) -> list[str]:
         key_plan = plan(select.where, self.keys.partition, self.keys.sort)
-        rest = key_plan.rest
-        self.filters = () if rest is None else tuple(sorted(rest.attributes))
+        filters = key_plan.filter
+        self.filters = () if filters is None else tuple(sorted(filters.attributes))
         index = [] if select.index is None else [f"index {select.index}"]
-        filters = [f"filter on {' '.join(self.filters)}"] if self.filters else []
+        filtered = [f"filter on {' '.join(self.filters)}"] if self.filters else []
         return [
             f"{self._operation(select, key_plan)} of {self._table.name}",
             *index,
             *self._selected(key_plan),
-            *filters,
+            *filtered,
         ]
 
     def _operation(self, select: Select, key_plan: KeyPlan) -> str:
         if key_plan.is_scan:
             return "Scan"
-        alone = key_plan.rest is None and select.index is None
-        if alone and key_of(key_plan, self.keys.names, self._values) is not None:
+        if key_plan.is_one_key and select.index is None:
             return "GetItem"
         count = prod(len(possible) for possible in key_plan.partition)
         return "Query" if count == 1 else f"{count} Queries"

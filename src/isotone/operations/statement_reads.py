@@ -72,10 +72,11 @@ def select_page(
     _check_paths(table, select)
     key_plan = plan(select.where, keyspace.partition_names, keyspace.sort_names)
     _check_order(select, keyspace, key_plan)
-    _check_values(table, keyspace, select, key_plan, values)
-    key = single_key(table, select, values)
-    if key is not None and next_token is None:
+    if key_plan.is_one_key and source.index is None and next_token is None:
+        key = key_of(key_plan, keyspace.names, values)
+        assert key is not None
         return _get(engine, table, select, key, request)
+    _check_values(table, keyspace, key_plan, values)
     ranges = _ranges(keyspace, select, key_plan, values)
     position = _position(next_token, select, values, len(ranges))
     return _read(source, select, key_plan, values, request, ranges, position)
@@ -85,7 +86,7 @@ def single_key(table: Table, select: Select, values: Values) -> Item | None:
     """The key of the only item that a SELECT of a table can find, if its condition fixes that and nothing else."""
     keyspace = table.keyspace
     key_plan = plan(select.where, keyspace.partition_names, keyspace.sort_names)
-    if select.index is not None or key_plan.rest is not None or key_plan.is_scan:
+    if select.index is not None or not key_plan.is_one_key:
         return None
     return key_of(key_plan, keyspace.names, values)
 
@@ -104,9 +105,7 @@ def check_key_types(keyspace: Keyspace, key: Mapping[str, AttributeValue]) -> No
             raise ValidationException(messages.KEY_TYPE.format(name=part.name))
 
 
-def _check_values(
-    table: Table, keyspace: Keyspace, select: Select, key_plan: KeyPlan, values: Values
-) -> None:
+def _check_values(table: Table, keyspace: Keyspace, key_plan: KeyPlan, values: Values) -> None:
     """Refuse values that a key attribute cannot have, wherever the condition compares them with one."""
     for name, terms in zip(keyspace.partition_names, key_plan.partition, strict=False):
         for term in terms:
@@ -114,11 +113,10 @@ def _check_values(
     for selected in (*key_plan.equal, *key_plan.ranges):
         for value in selected.values(values):
             check_key_types(keyspace, {selected.attribute: value})
-    if select.where is not None:
-        for keys in dict.fromkeys((keyspace, table.keyspace)):
-            for compared in compared_with_keys(select.where, keys.names):
-                for value in compared.values(values):
-                    check_compared(keys, compared.attribute, value)
+    for keys in (keyspace, table.keyspace):
+        for compared in compared_with_keys(key_plan, keys.names):
+            for value in compared.values(values):
+                check_compared(keys, compared.attribute, value)
 
 
 def _check_paths(table: Table, select: Select) -> None:
@@ -178,10 +176,9 @@ def _range(
 ) -> Bounds:
     """The part of an item collection that satisfies all conditions on the sort key."""
     equal = tuple(term.values(values)[0] for term in key_plan.equal)
-    wanted = [KeyRange(partition, equal)]
-    wanted += [
+    wanted = [
         KeyRange(partition, equal, term.operator, term.values(values)) for term in key_plan.ranges
-    ]
+    ] or [KeyRange(partition, equal)]
     for each in wanted:
         check_key_condition(keyspace, each)
     bounds = [keyspace.bounds(each) for each in wanted]
@@ -207,7 +204,7 @@ def _read(
     position: Position,
 ) -> dict[str, Any]:
     """One page of the ranges, from a position on."""
-    selection = Selection(source, request, key_plan.rest, select.columns, values)
+    selection = Selection(source, request, key_plan.filter, select.columns, values)
     reverse = _descends(select, source.keyspace.sort_names)
     start = None if position.key is None else start_position(source, position.key)
     left = request.limit
@@ -228,31 +225,35 @@ def _read(
         if page.last is not None:
             last = source.last_key(page.last)
             answer["LastEvaluatedKey"] = last
-            answer["NextToken"] = _token(Position(number, last, position.statement))
+            answer["NextToken"] = _token(select, values, number, last)
             break
         if size > limits.QUERY_PAGE and number + 1 < len(ranges):
-            answer["NextToken"] = _token(Position(number + 1, None, position.statement))
+            answer["NextToken"] = _token(select, values, number + 1, None)
             break
     if selection.meter is not None:
         answer["ConsumedCapacity"] = selection.meter.report(str(request.return_consumed_capacity))
     return answer
 
 
-def _token(position: Position) -> str:
+def _token(select: Select, values: Values, number: int, key: Item | None) -> str:
+    position = Position(number, key, _digest(select, values))
     return b2a_base64(_encode(position), newline=False).decode()
 
 
 def _position(token: str | None, select: Select, values: Values, ranges: int) -> Position:
     """The position in a NextToken, which belongs to one statement and its parameters."""
-    digest = sha256(_encode([select.text, list(values.values())])).hexdigest()[:32]
     if token is None:
-        return Position(0, None, digest)
+        return Position(0, None, "")
     try:
         position = _decode(a2b_base64(token, strict_mode=True))
     except (msgspec.MsgspecError, ValueError):
         raise ValidationException(messages.INVALID_TOKEN) from None
-    if position.statement != digest:
+    if position.statement != _digest(select, values):
         raise ValidationException(messages.OTHER_TOKEN)
     if not 0 <= position.range < ranges:
         raise ValidationException(messages.INVALID_TOKEN)
     return position
+
+
+def _digest(select: Select, values: Values) -> str:
+    return sha256(_encode([select.text, list(values.values())])).hexdigest()[:32]

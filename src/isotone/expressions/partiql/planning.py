@@ -58,7 +58,7 @@ class KeyTerm:
         return tuple(value_of(operand, values) for operand in self.operands)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class KeyPlan:
     """How a condition selects the keys of one key schema.
 
@@ -70,7 +70,9 @@ class KeyPlan:
     partition: tuple[tuple[Term, ...], ...]
     equal: tuple[KeyTerm, ...]
     ranges: tuple[KeyTerm, ...]
-    rest: Condition | None
+    rest: tuple[ConditionNode, ...]
+    filter: Condition | None
+    is_one_key: bool
     equalities: Mapping[str, tuple[Term, ...]]
     mentions_partition: bool
 
@@ -99,16 +101,18 @@ def plan(where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...])
         equal, ranges = _sort_terms(terms, sort)
         selected = [*equal, *ranges]
     taken = {found[1] for found in possible if found is not None and known}
-    rest = [
+    rest = tuple(
         conjunct
         for place, (conjunct, term) in enumerate(zip(conjuncts, terms, strict=True))
         if place not in taken and not any(term is one for one in selected)
-    ]
+    )
     return KeyPlan(
         known,
         equal,
         ranges,
+        rest,
         _joined(rest),
+        not rest and all(name in equalities for name in (*partition, *sort)),
         equalities,
         any(_mentions(conjunct, partition) for conjunct in conjuncts),
     )
@@ -145,11 +149,11 @@ def beyond_key(where: Where, names: tuple[str, ...]) -> Condition | None:
 
 
 @lru_cache(1024)
-def compared_with_keys(where: Where, names: tuple[str, ...]) -> tuple[KeyTerm, ...]:
-    """Each key attribute that a condition uses, with the literals and parameters beside it."""
+def compared_with_keys(key_plan: KeyPlan, names: tuple[str, ...]) -> tuple[KeyTerm, ...]:
+    """The literals and parameters that the filter of a plan compares with each of these key attributes."""
     return tuple(
         KeyTerm(name, type(node).__name__, terms)
-        for node in walk_up(where.node)
+        for node in walk_up(*key_plan.rest)
         if type(node) in _OPERANDS
         for operands in (_OPERANDS[type(node)](node),)
         for terms in (tuple(each for each in operands if isinstance(each, Literal | ValueRef)),)
