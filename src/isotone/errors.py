@@ -496,6 +496,10 @@ class IndexNotFoundException(ApiError):
     """The index does not exist (some actions use this name)."""
 
 
+class PolicyNotFoundException(ApiError):
+    """The resource has no policy, or none of the expected revision."""
+
+
 class ExpiredIteratorException(ApiError):
     """A shard iterator is more than 15 minutes old."""
 

@@ -61,6 +61,8 @@ LIST_TABLES: Final = 100  # names in one page of ListTables
 TAGS: Final = 50  # tags of a table
 TTL_OLDEST: Final = 5 * 365 * 24 * 3600  # an expiry time older than this is ignored
 
+POLICY: Final = 20 * KB  # bytes of a resource policy
+
 # Streams
 STREAM_RETENTION: Final = 24 * 3600  # how long a record can be read
 STREAM_RECORDS: Final = 1000  # records in one GetRecords

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -588,3 +589,14 @@ def test_21_there_are_no_backups_of_aws_backup(bench: Bench) -> None:
     bench.client.create_backup(TableName="items", BackupName="copy")
     for kind, count in (("AWS_BACKUP", 0), ("USER", 1), ("ALL", 1)):
         assert len(bench.client.list_backups(BackupType=kind)["BackupSummaries"]) == count
+
+
+def test_23_a_policy_denies_nothing(bench: Bench) -> None:
+    arn = bench.created["TableArn"]
+    statement = {"Effect": "Deny", "Principal": "*", "Action": "dynamodb:*", "Resource": arn}
+    for effect in ("Deny", "Allow"):
+        policy = json.dumps({"Version": "2012-10-17", "Statement": {**statement, "Effect": effect}})
+        put = bench.client.put_resource_policy(ResourceArn=arn, Policy=policy)
+        got = bench.client.get_resource_policy(ResourceArn=arn)
+        assert (got["Policy"], got["RevisionId"]) == (policy, put["RevisionId"])
+        bench.put("1")

@@ -248,10 +248,23 @@ class Client(_BaseClient):
         """Return the service's endpoints."""
         return self._call("DescribeEndpoints", request)
 
+    def put_resource_policy(self, **request: Unpack[types.PutResourcePolicyInput]) -> Response:
+        """Attach a policy to a table or a stream, or replace it."""
+        return self._call("PutResourcePolicy", request)
+
+    def get_resource_policy(self, **request: Unpack[types.GetResourcePolicyInput]) -> Response:
+        """Return the policy of a table or a stream, and its revision."""
+        return self._call("GetResourcePolicy", request)
+
+    def delete_resource_policy(
+        self, **request: Unpack[types.DeleteResourcePolicyInput]
+    ) -> Response:
+        """Remove the policy of a table or a stream."""
+        return self._call("DeleteResourcePolicy", request)
+
     # Actions without a declared request type
 
     create_global_table = _undeclared("CreateGlobalTable")
-    delete_resource_policy = _undeclared("DeleteResourcePolicy")
     describe_contributor_insights = _undeclared("DescribeContributorInsights")
     describe_export = _undeclared("DescribeExport")
     describe_global_table = _undeclared("DescribeGlobalTable")
@@ -262,13 +275,11 @@ class Client(_BaseClient):
     disable_kinesis_streaming_destination = _undeclared("DisableKinesisStreamingDestination")
     enable_kinesis_streaming_destination = _undeclared("EnableKinesisStreamingDestination")
     export_table_to_point_in_time = _undeclared("ExportTableToPointInTime")
-    get_resource_policy = _undeclared("GetResourcePolicy")
     import_table = _undeclared("ImportTable")
     list_contributor_insights = _undeclared("ListContributorInsights")
     list_exports = _undeclared("ListExports")
     list_global_tables = _undeclared("ListGlobalTables")
     list_imports = _undeclared("ListImports")
-    put_resource_policy = _undeclared("PutResourcePolicy")
     update_contributor_insights = _undeclared("UpdateContributorInsights")
     update_global_table = _undeclared("UpdateGlobalTable")
     update_global_table_settings = _undeclared("UpdateGlobalTableSettings")

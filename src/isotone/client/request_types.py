@@ -512,6 +512,28 @@ class DescribeEndpointsInput(TypedDict, total=False):
     pass
 
 
+# Resource policies
+
+ResourceArn = Name
+Revision = Annotated[str, Meta(min_length=1)]
+
+
+class PutResourcePolicyInput(TypedDict, total=False):
+    ResourceArn: Required[ResourceArn]
+    Policy: Required[str]
+    ExpectedRevisionId: Revision
+    ConfirmRemoveSelfResourceAccess: bool
+
+
+class GetResourcePolicyInput(TypedDict, total=False):
+    ResourceArn: Required[ResourceArn]
+
+
+class DeleteResourcePolicyInput(TypedDict, total=False):
+    ResourceArn: Required[ResourceArn]
+    ExpectedRevisionId: Revision
+
+
 # Streams
 
 StreamArn = Annotated[str, Meta(min_length=37)]

@@ -31,7 +31,7 @@ from isotone.engine.stream_records import (
     record_key,
     time_of,
 )
-from isotone.engine.table_schema import KeySchema, StreamSchema, StreamView, TableSchema
+from isotone.engine.table_schema import KeySchema, Policy, StreamSchema, StreamView, TableSchema
 
 HASHES: Final = 1 << 16  # a shard is a range of the first two bytes of a key
 SHARD_LIFETIME: Final = 4 * 3600  # seconds for which a shard stays open
@@ -51,6 +51,7 @@ class Stream(msgspec.Struct, frozen=True):
     keys: KeySchema
     created: float
     disabled: float | None = None
+    policy: Policy | None = None
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -86,7 +87,7 @@ def enable(engine: Engine, schema: TableSchema, view: StreamView) -> TableSchema
     tree = engine.catalog.new_tree("s")
     engine.store.create_tree(tree)
     stream = Stream(schema.name, label, view, tree, schema.keys, now)
-    engine.store.put(STREAMS, _stream_key(schema.name, label), _encode(stream))
+    save(engine, stream)
     width = HASHES // _FIRST_SHARDS
     ranges = [(low, low + width) for low in range(0, HASHES, width)]
     opened = [_open(engine, stream, hashes, now) for hashes in ranges]
@@ -102,8 +103,13 @@ def disable(engine: Engine, schema: TableSchema) -> TableSchema:
     for shard in open_shards(engine, stream):
         close(engine, stream, shard, now)
     ended = msgspec.structs.replace(stream, disabled=now)
-    engine.store.put(STREAMS, _stream_key(stream.table, stream.label), _encode(ended))
+    save(engine, ended)
     return msgspec.structs.replace(schema, stream=recording(stream, []))
+
+
+def save(engine: Engine, stream: Stream) -> None:
+    """Record a new or changed stream."""
+    engine.store.put(STREAMS, _stream_key(stream.table, stream.label), _encode(stream))
 
 
 def find(engine: Engine, table: str, label: str) -> Stream | None:

@@ -104,6 +104,13 @@ class Recovery(msgspec.Struct, frozen=True):
     since: int
 
 
+class Policy(msgspec.Struct, frozen=True):
+    """The resource policy of a table or a stream: its JSON, and a number that rises with each change."""
+
+    document: str
+    revision: str
+
+
 class Restored(msgspec.Struct, frozen=True):
     """What a table was restored from; `view` (in `views`) is what is still to be copied, None when all is."""
 
@@ -133,6 +140,7 @@ class TableSchema(msgspec.Struct, frozen=True):
     """The tree of the table's changes, while anything needs them (`history`)."""
     recovery: Recovery | None = None
     restored: Restored | None = None
+    policy: Policy | None = None
     tags: dict[str, str] = {}
     settings: dict[str, Any] = {}
     """Members of CreateTable that are recorded and described but change nothing here."""

@@ -27,6 +27,7 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     backups,
     batches,
     items,
+    policies,
     query_and_scan,
     recovery,
     settings,

@@ -40,6 +40,7 @@ ControlTableName: TypeAlias = Annotated[
     Meta(pattern=r"^([a-zA-Z0-9_.-]{3,255}\Z|arn:)", max_length=1024, extra={"checked": "last"}),
 ]
 ResourceArn: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1283)]
+RevisionId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 EntityName: TypeAlias = Annotated[
     str, Meta(min_length=3, max_length=255, pattern=r"^[a-zA-Z0-9_.-]+\Z")
 ]

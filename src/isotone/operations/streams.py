@@ -135,7 +135,7 @@ def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
             "constraint: Member must be CHILD_SHARDS"
         )
     with engine.reading:
-        stream = _stream_of_arn(engine, request.stream_arn)
+        stream = stream_of_arn(engine, request.stream_arn)
         shards = streams.shards(engine, stream)
     after = request.exclusive_start_shard_id or ""
     wanted = _filtered(sorted(shards, key=lambda shard: shard.id), request.shard_filter)
@@ -177,7 +177,7 @@ def get_shard_iterator(engine: Engine, request: GetShardIterator) -> Answer:
     """A position in a shard, from which GetRecords reads."""
     arn = request.stream_arn
     with engine.reading:
-        stream = _stream_of_arn(engine, arn, "Requested resource not found: Stream does not exist")
+        stream = stream_of_arn(engine, arn, "Requested resource not found: Stream does not exist")
         shards = streams.shards(engine, stream)
         shard = next((shard for shard in shards if shard.id == request.shard_id), None)
         if shard is None:
@@ -200,7 +200,7 @@ def get_records(engine: Engine, request: GetRecords) -> Answer:
             "A shard iterator expires 15 minutes after it is retrieved using the GetShardIterator action."
         )
     with engine.reading:
-        stream = _stream_of_arn(engine, iterator.arn)
+        stream = stream_of_arn(engine, iterator.arn)
         shard = streams.shard(engine, stream, iterator.shard)
         if shard is None:
             raise ResourceNotFoundException(_NO_SHARD)
@@ -260,7 +260,7 @@ def stream_arn(engine: Engine, stream: Stream) -> str:
     return f"{table_arn(engine, stream.table)}/stream/{stream.label}"
 
 
-def _stream_of_arn(engine: Engine, arn: str, refusal: str = STREAM_NOT_FOUND) -> Stream:
+def stream_of_arn(engine: Engine, arn: str, refusal: str = STREAM_NOT_FOUND) -> Stream:
     """The stream of an ARN: one that is enabled, or was within the last day."""
     parts = arn.split("/")  # …:table/NAME/stream/LABEL
     stream = streams.find(engine, parts[1], parts[3]) if len(parts) == 4 else None

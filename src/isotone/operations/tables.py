@@ -34,6 +34,7 @@ from isotone.errors import (
 from isotone.operations.action import Answer, action
 from isotone.operations.descriptions import table_description
 from isotone.operations.item_validation import INVALID
+from isotone.operations.policies import check_policy, new_policy
 from isotone.operations.request_members import Structure
 from isotone.operations.table_lookup import IN_USE, changed_table, described_table, table_name
 from isotone.operations.table_requests import (
@@ -58,11 +59,16 @@ from isotone.operations.table_requests import (
 def create_table(engine: Engine, request: CreateTable) -> Answer:
     """Create a table with its indexes; it is ready when the response is sent."""
     check_create_table(request)
+    if request.resource_policy is not None:
+        check_policy(request.resource_policy)
     name = table_name(request.table_name)
     with engine.writing:
         if engine.catalog.find(name) is not None:
             raise ResourceInUseException(f"Table already exists: {name}")
         schema = _new_schema(engine, name, request)
+        if request.resource_policy is not None:
+            policy = new_policy(engine, request.resource_policy)
+            schema = msgspec.structs.replace(schema, policy=policy)
         if request.stream_specification is not None:
             schema = _with_stream(engine, schema, request.stream_specification)
         table = engine.catalog.save(schema)
@@ -247,7 +253,6 @@ _TABLE_SETTINGS = (
     "table_class",
     "on_demand_throughput",
     "warm_throughput",
-    "resource_policy",
 )
 
 

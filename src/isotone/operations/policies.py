@@ -1,0 +1,236 @@
+"""The actions on resource policies: attach, read and remove the policy of a table or a stream.
+
+A policy is validated and stored; it allows and denies nothing, because requests are not authorised. Its revision
+changes when its content does, so two callers that expect the same revision cannot both change it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from isotone import limits
+from isotone.engine import streams
+from isotone.engine.engine import Engine
+from isotone.engine.streams import Stream
+from isotone.engine.table_indexes import Table
+from isotone.engine.table_schema import Policy
+from isotone.errors import PolicyNotFoundException, ValidationException
+from isotone.operations.action import Answer, action
+from isotone.operations.request_grammar import NAME_PATTERN
+from isotone.operations.request_members import Flag, ResourceArn, RevisionId, Structure
+from isotone.operations.streams import stream_of_arn
+from isotone.operations.table_lookup import changed_table, table_of_arn
+
+
+class PutResourcePolicy(Structure, frozen=True):
+    """Attach or replace a policy."""
+
+    resource_arn: ResourceArn
+    policy: str
+    expected_revision_id: RevisionId | None = None
+    confirm_remove_self_resource_access: Flag | None = None
+
+
+class GetResourcePolicy(Structure, frozen=True):
+    """Ask for a policy and its revision."""
+
+    resource_arn: ResourceArn
+
+
+class DeleteResourcePolicy(Structure, frozen=True):
+    """Remove a policy."""
+
+    resource_arn: ResourceArn
+    expected_revision_id: RevisionId | None = None
+
+
+_NO_POLICY: Final = "NO_POLICY"  # the ExpectedRevisionId of a resource without a policy
+_RESOURCE_ARN: Final = re.compile(
+    rf"arn:[a-z-]+:dynamodb:[a-z0-9-]+:[0-9]+:table/{NAME_PATTERN}(/stream/[0-9T:.-]+)?"
+)
+
+
+@action("PutResourcePolicy")
+def put_resource_policy(engine: Engine, request: PutResourcePolicy) -> Answer:
+    """Attach a policy, or replace the present one; the same policy again keeps its revision."""
+    check_policy(request.policy)
+    with engine.writing:
+        resource = _resource(engine, request.resource_arn)
+        present = _policy(resource)
+        _check_revision(request.resource_arn, present, request.expected_revision_id)
+        if present is None or not _is_equal(present.document, request.policy):
+            present = new_policy(engine, request.policy, present)
+            _save(engine, resource, present)
+        return {"RevisionId": present.revision}
+
+
+@action("GetResourcePolicy")
+def get_resource_policy(engine: Engine, request: GetResourcePolicy) -> Answer:
+    """The policy as it was attached, and its revision."""
+    with engine.reading:
+        policy = _policy(_resource(engine, request.resource_arn))
+    if policy is None:
+        raise PolicyNotFoundException(
+            f"Resource-based policy not found for the provided ResourceArn: {request.resource_arn}"
+        )
+    return {"Policy": policy.document, "RevisionId": policy.revision}
+
+
+@action("DeleteResourcePolicy")
+def delete_resource_policy(engine: Engine, request: DeleteResourcePolicy) -> Answer:
+    """Remove a policy, and return its revision. Without an expected revision, a missing policy is no error."""
+    with engine.writing:
+        resource = _resource(engine, request.resource_arn)
+        policy = _policy(resource)
+        _check_revision(request.resource_arn, policy, request.expected_revision_id)
+        if policy is None:
+            return {}
+        _save(engine, resource, None)
+        return {"RevisionId": policy.revision}
+
+
+def new_policy(engine: Engine, document: str, previous: Policy | None = None) -> Policy:
+    """A policy with a new revision, the time in milliseconds."""
+    now = int(engine.clock.now() * 1000)
+    return Policy(document, str(now if previous is None else max(now, int(previous.revision) + 1)))
+
+
+def _check_revision(arn: str, policy: Policy | None, expected: str | None) -> None:
+    if expected is None or expected == (_NO_POLICY if policy is None else policy.revision):
+        return
+    raise PolicyNotFoundException(
+        f"Resource-based policy of revision {expected} not found "
+        f"for the provided ResourceArn: {arn}"
+    )
+
+
+def _resource(engine: Engine, arn: str) -> Table | Stream:
+    parts = _RESOURCE_ARN.fullmatch(arn)
+    if parts is None:
+        raise ValidationException(f"Invalid ResourceArn: {arn} is not that of a table or a stream")
+    if parts[1] is not None:
+        return stream_of_arn(engine, arn)
+    return changed_table(engine, table_of_arn(engine, arn).name)
+
+
+def _policy(resource: Table | Stream) -> Policy | None:
+    return resource.schema.policy if isinstance(resource, Table) else resource.policy
+
+
+def _save(engine: Engine, resource: Table | Stream, policy: Policy | None) -> None:
+    if isinstance(resource, Table):
+        engine.catalog.save(msgspec.structs.replace(resource.schema, policy=policy))
+    else:
+        streams.save(engine, msgspec.structs.replace(resource, policy=policy))
+
+
+def _is_equal(one: str, other: str) -> bool:
+    return bool(_parsed(one) == _parsed(other))
+
+
+# Documents
+
+_VERSIONS: Final = ("2012-10-17", "2008-10-17")
+_EFFECTS: Final = ("Allow", "Deny")
+_EITHER: Final = (
+    ("Principal", "NotPrincipal"),
+    ("Action", "NotAction"),
+    ("Resource", "NotResource"),
+)
+_MEMBERS: Final = frozenset({"Version", "Id", "Statement"})
+_STATEMENT_MEMBERS: Final = frozenset(
+    {"Sid", "Effect", "Condition", *(name for names in _EITHER for name in names)}
+)
+_ACTION: Final = re.compile(r"\*|[A-Za-z0-9-]+:[A-Za-z0-9*?]+")
+_ARN: Final = re.compile(r"\*|arn:.+:.+:.*:.*:.+")
+
+
+def check_policy(document: str) -> None:
+    """Check that a policy is a policy document of IAM, with a principal, and within the size limit."""
+    if len(document.encode()) > limits.POLICY:
+        raise ValidationException(
+            f"Resource-based policy must be at most {limits.POLICY} bytes, "
+            f"this one has {len(document.encode())}"
+        )
+    policy = _parsed(document)
+    if not isinstance(policy, dict):
+        raise _malformed("it must be a JSON object")
+    _check_members(policy, _MEMBERS, "the policy")
+    if policy.get("Version", _VERSIONS[0]) not in _VERSIONS:
+        raise _malformed(f"Version must be one of {', '.join(_VERSIONS)}")
+    statements = policy.get("Statement")
+    if isinstance(statements, dict):
+        statements = [statements]
+    if not isinstance(statements, list) or not statements:
+        raise _malformed("Statement must be a statement, or a list of them")
+    for statement in statements:
+        _check_statement(statement)
+
+
+def _check_statement(statement: Any) -> None:
+    if not isinstance(statement, dict):
+        raise _malformed("a statement must be a JSON object")
+    _check_members(statement, _STATEMENT_MEMBERS, "a statement")
+    if statement.get("Effect") not in _EFFECTS:
+        raise _malformed(f"Effect must be one of {', '.join(_EFFECTS)}")
+    for names in _EITHER:
+        given = [name for name in names if name in statement]
+        if len(given) != 1:
+            raise _malformed(f"a statement must have exactly one of {' and '.join(names)}")
+        _RULES[names[0]](given[0], statement[given[0]])
+    if not isinstance(statement.get("Condition", {}), dict):
+        raise _malformed("Condition must be a JSON object")
+
+
+def _check_principal(name: str, value: Any) -> None:
+    if value == "*":
+        return
+    if not isinstance(value, dict) or not value:
+        raise _malformed(f'{name} must be "*" or a JSON object')
+    for kind, names in value.items():
+        if kind not in ("AWS", "Service", "Federated", "CanonicalUser") or not _texts(names):
+            raise _malformed(f"{name} has an invalid principal: {kind}")
+
+
+def _check_actions(name: str, value: Any) -> None:
+    if not all(map(_ACTION.fullmatch, _texts(value))) or not _texts(value):
+        raise _malformed(f"{name} must be actions such as dynamodb:GetItem")
+
+
+def _check_resources(name: str, value: Any) -> None:
+    if not all(map(_ARN.fullmatch, _texts(value))) or not _texts(value):
+        raise _malformed(f'{name} must be ARNs or "*"')
+
+
+_RULES: Final[Mapping[str, Callable[[str, Any], None]]] = {
+    "Principal": _check_principal,
+    "Action": _check_actions,
+    "Resource": _check_resources,
+}
+
+
+def _check_members(document: dict[str, Any], known: frozenset[str], what: str) -> None:
+    unknown = sorted(set(document) - known)
+    if unknown:
+        raise _malformed(f"{what} has the unknown element {unknown[0]}")
+
+
+def _texts(value: Any) -> list[str]:
+    """A text, or a list of texts, as a list; empty for anything else."""
+    values = value if isinstance(value, list) else [value]
+    return values if all(isinstance(each, str) for each in values) else []
+
+
+def _parsed(document: str) -> Any:
+    try:
+        return msgspec.json.decode(document)
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        raise _malformed("it is not valid JSON") from None
+
+
+def _malformed(problem: str) -> ValidationException:
+    return ValidationException(f"Resource-based policy is malformed: {problem}")
