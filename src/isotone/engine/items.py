@@ -1,4 +1,4 @@
-"""Writing one item together with its index entries, its counts, its stream record and its history."""
+"""Writes one item together with its index entries, its counts, its stream record and its history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inspects one stored item: its findings, compared with what its entity would write now.
+"""Inspects one stored item: its findings, compared with what its entity would write now; the order of the checks.
 
     inspector = Inspector(shop)
     for item in items:

@@ -1,4 +1,4 @@
-"""What keys the items of a table were written with: kept in the table, compared with what a program declares.
+"""`KeysChanged`: the record of the keys that items were written with, compared with what a program declares.
 
     PK       SK       _type    keys of Order                                          keys of Customer
     _keys    _keys    _keys    {"primary": {"PK": "CUSTOMER#{customer: Text}", …}}    …

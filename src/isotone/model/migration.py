@@ -1,4 +1,4 @@
-"""Items under previous keys: how single reads find them, and how writes migrate them to the current key first.
+"""Items under previous keys (`was`): how single reads find them, and how writes migrate them to the current key.
 
 While `was` is declared (`declaring.previous_keys`), an item is stored under its current key or under the previous one.
 The core reads and writes current keys only; `store` calls this module for entities that declare `was`. Queries are

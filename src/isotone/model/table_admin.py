@@ -1,4 +1,4 @@
-"""Creates tables from their declarations, and compares existing tables with them.
+"""Creates tables from their declarations, and compares existing ones with them: `TableDiffers`.
 
 The declarations of a `Table` and its entities become a CreateTable request. `differences` compares an existing
 table with its declaration, and describes the differences. `add_indexes` adds missing global indexes one at a

@@ -1,4 +1,4 @@
-"""Transactions: writes to several entities, of any kinds and tables, all or none.
+"""Transactions: writes to several entities, all or none, and reads that must still hold; `get_together`.
 
     with store.transaction() as tx:
         account = tx.get(Account, number="1")

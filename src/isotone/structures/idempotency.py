@@ -1,4 +1,4 @@
-"""Idempotent work: done once for each key, however often it is requested.
+"""Idempotent work: done once for each key, however often it is requested; `InProgress`, `PayloadDiffers`.
 
     payments = Idempotency(store, "payments")
     receipt = payments.once(order.id, lambda: charge(order), payload=order.total, result=Receipt)

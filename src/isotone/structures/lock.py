@@ -1,4 +1,4 @@
-"""A distributed lock: an owner, a lease, and a fencing token.
+"""A distributed lock: an owner, a lease, a fencing token; `Locked` and `LeaseLost`.
 
     lock = Lock(store, "nightly-report")
     with lock:                          # async with, over an AsyncStore

@@ -21,7 +21,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from isotone.errors import (
     AlreadyExists,
@@ -58,8 +58,6 @@ from isotone.structures.queue_messages import (
 )
 from isotone.structures.structure import Batches, S, Structure, iteration, operation
 from isotone.structures.waits_and_retries import poll_intervals, wait
-
-R = TypeVar("R")
 
 _LOGGER: Final = logging.getLogger("isotone.queue")
 _DEAD_PAGE: Final = 25  # dead letters per query; whole items are read

@@ -1,4 +1,4 @@
-"""Keeping the tree of a ranking balanced: full nodes are split, sparse ones are joined to their neighbour.
+"""Keeps the tree of a ranking balanced: full nodes are split, sparse ones are joined to their neighbour.
 
 Each step is one transaction of its own. It moves keys between items and changes no rank. Its conditions are what it
 relies on: the shape of the node above, so of two who change that the first wins, and the keys or counts that it

@@ -1,4 +1,4 @@
-"""Rebuilding and deleting a whole ranking, while others may read it and write to it.
+"""Rebuilds and deletes a whole ranking, while others may read it and write to it.
 
 Both start by putting a mark in the place of the root, and delete the root's counts. From then on nobody finds a way
 into the tree, plants a new one, or changes the root. Then everything else is deleted, in an order that leaves nothing

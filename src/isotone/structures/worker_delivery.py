@@ -1,4 +1,4 @@
-"""Delivery of events to handlers: in order, retried with growing pauses, and finally as dead letters.
+"""Delivers events to handlers: in order, retried with growing pauses, and finally as dead letters.
 
 A dead letter is an event that a handler failed to handle, kept with the error until it is redriven or discarded.
 """

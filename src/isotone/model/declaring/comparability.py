@@ -1,4 +1,4 @@
-"""Stored forms: which places of an item the database can compare with each other, or copy to each other.
+"""Which fields the database can compare with each other, or copy to each other: those of one stored form.
 
 DynamoDB compares and copies what is stored, and knows no Python types: a datetime may be a text in one field
 and a number in another. So both places must be stored alike. Where a type says nothing (`Any`), anything goes.

@@ -1,4 +1,4 @@
-"""A declared entity, ready for use: how an entity becomes an item, and an item an entity.
+"""The schema of an entity: how an entity becomes an item, and an item an entity; versions, kinds, defaults.
 
 Values are checked in `value_validation`; what pydantic and FastAPI see of an entity is in `pydantic_type`.
 """

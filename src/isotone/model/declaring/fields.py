@@ -1,4 +1,4 @@
-"""Fields: `total: Attr[Decimal] = field()` is a Decimal on an entity, and a name on its class.
+"""Fields and their options: `total: Attr[Decimal] = field(max=…)`; defaults, roles, access on class and entity.
 
 On an instance `order.total` is the value. On the class `Order.total` is the `Attr` itself: its
 comparisons make conditions (`Order.total > 3`), its methods make changes (`Order.total.add(1)`), and keys

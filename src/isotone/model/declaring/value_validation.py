@@ -1,4 +1,4 @@
-"""Validation of values from outside, against the declared types by pydantic, and of the names of fields.
+"""`InvalidEntity`: values from outside, validated against the declared types, and unknown names of fields.
 
 Validators are built when they are first needed, so that defining an entity costs little, and
 `import isotone` does not load pydantic.

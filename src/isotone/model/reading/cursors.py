@@ -1,4 +1,4 @@
-"""Cursors: the end of a page as a short, encrypted text that clients can keep.
+"""Cursors and `InvalidCursor`: the end of a page as a short, encrypted text that clients can keep.
 
     base64url( tag, 16 bytes · encrypted and compressed: identity of the query · MessagePack of [expiry, state] )
 

@@ -1,4 +1,4 @@
-"""Turns conditions on fields into exact conditions on key attributes.
+"""Turns conditions on fields into exact bounds of key attributes, or raises `Unanswerable`.
 
 DynamoDB reads one range of one partition. So a key answers conditions that give `==` for every field of
 its partition, then `==` for the first fields of its order, then at most one range, on the next field.

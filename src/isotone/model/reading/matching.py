@@ -1,4 +1,4 @@
-"""`Order.match(…)`: the query by the best key for some conditions, with a filter for the rest.
+"""`Order.match(…)`: which key answers some conditions best, with a filter for the rest.
 
     Order.match(Order.customer == "x", Order.status == "OPEN", Order.total > 5).explain()
 

@@ -1,4 +1,4 @@
-"""Merges: several queries as one, in the common order of their results, with one cursor.
+"""Merged queries: several as one, in the common order of their results, with one cursor.
 
     mine = isotone.merge(*[Post.by_author.where(Post.author == name) for name in following])
     page = store.page(mine, size=25)

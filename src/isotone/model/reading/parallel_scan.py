@@ -1,4 +1,4 @@
-"""Concurrent reads: the segments of a parallel scan, with their total cost.
+"""Parallel scans: the segments of a scan at the same time, with their total cost.
 
 Each segment reads at most one request ahead, so results do not pile up for a slow consumer.
 """

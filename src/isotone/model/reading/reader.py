@@ -1,4 +1,4 @@
-"""Executes reads: `get`, `page`, `iterate`, `first`, `all`, `count`, `get_many` of a store.
+"""Executes reads: `get`, `page`, `iterate`, `first`, `all`, `count`, `get_many`; `TooMany`, `BatchIncomplete`.
 
 Each is a generator of requests (`steps`) that returns its result. A read takes as many requests as it
 needs: DynamoDB ends each response at 1 MB, and filters drop items, so an empty response is not the end. The

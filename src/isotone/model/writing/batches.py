@@ -1,4 +1,4 @@
-"""Batches of writes without conditions: BatchWriteItem, repeated until a batch is complete.
+"""Batches of writes: BatchWriteItem, repeated until a batch is complete; `BatchIncomplete`.
 
 The service writes as much of a batch as throughput allows and returns the rest, which is sent again after a
 pause. While keys are being widened, an entry also deletes the item under the previous key.

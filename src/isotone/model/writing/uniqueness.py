@@ -1,4 +1,4 @@
-"""Unique values: a marker item for each, written in one transaction with its entity.
+"""Unique values and `NotUnique`: a marker item for each, written in one transaction with its entity.
 
 DynamoDB enforces uniqueness only for primary keys. So each unique value gets a marker item: its primary key
 contains the value (`_unique#User#email#ann@example.com`), its tag is `_unique`, and `_owner` holds the primary

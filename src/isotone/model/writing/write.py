@@ -1,4 +1,4 @@
-"""What all writes share: planning, conditions, expected versions, and the error that explains a refusal.
+"""What all writes share: conditions, versions, and the error of a refusal (`ConditionFailed`, `VersionConflict`).
 
 An *action* is an entry of a transaction. Some actions depend on the stored item (index keys of fields that the
 caller does not know, unique values to release). Such a write reads the item, and adds the values that it used
