@@ -443,6 +443,32 @@ def test_a_removal_creates_nothing(bench: Bench) -> None:
     assert bench.query()["Count"] == 0
 
 
+def test_an_error_in_a_single_write_is_counted(bench: Bench) -> None:
+    condition: Any = {"TableName": "items", "ConditionExpression": "x ="}
+    with pytest.raises(ValidationException, match="^1 validation error detected: Invalid Cond"):
+        bench.client.delete_item(Key=KEY, **condition)
+    entry: Any = {"Delete": {"Key": KEY, **condition}}
+    with pytest.raises(ValidationException, match="^Invalid ConditionExpression"):
+        bench.client.transact_write_items(TransactItems=[entry])
+
+
+def test_a_faulty_value_is_not_a_reason(bench: Bench) -> None:
+    def deleted(**key: Any) -> None:
+        entry: Any = {"Delete": {"TableName": "items", "Key": {**KEY, **key}}}
+        bench.client.transact_write_items(TransactItems=[entry])
+
+    with pytest.raises(ValidationException, match="cannot contain an empty string"):
+        deleted(s={"S": ""})
+    with pytest.raises(TransactionCanceledException):
+        deleted(s={"N": "1"})
+
+
+def test_a_boolean_may_be_a_text(bench: Bench) -> None:
+    item = {**KEY, "x": {"BOOL": "true"}}
+    bench.database.execute("PutItem", {"TableName": "items", "Item": item})
+    assert bench.query()["Items"][0]["x"] == {"BOOL": True}
+
+
 def test_sets_come_back_sorted(bench: Bench) -> None:
     bench.put("1", x={"SS": ["b", "a"]}, y={"NS": ["10", "9"]}, z={"BS": [b"\xff", b"\x00"]})
     item = bench.query()["Items"][0]

@@ -142,7 +142,8 @@ REFUSED = [
     (
         {"N": "1"},
         ONE_INVALID + "Type mismatch for Index Key g Expected: S Actual: N IndexName: by-g",
-        "The update expression attempted to update the secondary index key to unsupported type",
+        "One or more parameter values were invalid: Type mismatch for Index Key g "
+        "Expected: S Actual: N IndexName: by-g",
     ),
     (
         {"S": ""},

@@ -254,7 +254,7 @@ def test_unprocessed_keys_come_back_with_their_tree(db: isotone.Database) -> Non
 def test_values_in_a_tree_are_checked(db: isotone.Database) -> None:
     equal = Comparison("=", Path(("a",)), Literal({"N": "x"}))
     with pytest.raises(
-        ValidationException, match="ExpressionAttributeValues contains invalid value"
+        ValidationException, match="parameter cannot be converted to a numeric value: x"
     ):
         db.execute("Scan", {"TableName": "plain", "FilterExpression": equal})
     large = {"S": "x" * (limits.EXPRESSION_VALUES_SIZE + 1)}

@@ -51,6 +51,7 @@ def mixed(legacy: str, expressions: str) -> str:
     )
 
 
+COUNT = "1 validation error detected: "
 NAMES_ONLY = "ExpressionAttributeNames can only be specified when using expressions"
 VALUES_ONLY = "ExpressionAttributeValues can only be specified when using expressions: "
 OLD_ONLY = "ReturnValues can only be ALL_OLD or NONE"
@@ -75,20 +76,30 @@ PARAMETERS: list[tuple[str, dict[str, Any], str | None]] = [
     (
         "PutItem",
         {"Expected": {"a": ABSENT}, "ConditionalOperator": "AND", "ConditionExpression": "a = b"},
-        mixed("Expected, ConditionalOperator", "ConditionExpression"),
+        COUNT + mixed("Expected, ConditionalOperator", "ConditionExpression"),
     ),
-    ("PutItem", {"ExpressionAttributeValues": VALUES}, VALUES_ONLY + "ConditionExpression is null"),
+    ("PutItem", {"ExpressionAttributeValues": VALUES}, COUNT + VALUES_ONLY.removesuffix(": ")),
     (
         "PutItem",
         {"ExpressionAttributeValues": VALUES, "ExpressionAttributeNames": NAMES},
-        NAMES_ONLY,
+        COUNT + NAMES_ONLY,
     ),
-    ("PutItem", {"ConditionalOperator": "AND"}, NO_FILTER),
-    ("PutItem", {"ConditionalOperator": "OR", "Expected": {}}, NO_FILTER),
+    ("PutItem", {"ConditionalOperator": "AND"}, COUNT + NO_FILTER),
+    ("PutItem", {"ConditionalOperator": "OR", "Expected": {}}, COUNT + NO_FILTER),
     ("PutItem", {"ConditionalOperator": "OR", "Expected": {"a": ABSENT, "b": ABSENT}}, None),
+    (
+        "PutItem",
+        {"Expected": {"a": {"ComparisonOperator": "IS"}}},
+        COUNT + INVALID + "Invalid comparison operator",
+    ),
+    (
+        "PutItem",
+        {"ConditionalOperator": "NOR", "Expected": {"a": ABSENT, "b": ABSENT}},
+        COUNT + "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]",
+    ),
     ("PutItem", {"ReturnValues": "ALL_OLD"}, None),
-    ("PutItem", {"ReturnValues": "ALL_NEW"}, OLD_ONLY),
-    ("DeleteItem", {"ReturnValues": "UPDATED_OLD"}, OLD_ONLY),
+    ("PutItem", {"ReturnValues": "ALL_NEW"}, COUNT + OLD_ONLY),
+    ("DeleteItem", {"ReturnValues": "UPDATED_OLD"}, COUNT + OLD_ONLY),
     ("UpdateItem", {"ReturnValues": "UPDATED_NEW"}, None),
     (
         "UpdateItem",
@@ -98,12 +109,12 @@ PARAMETERS: list[tuple[str, dict[str, Any], str | None]] = [
             "UpdateExpression": "REMOVE a",
             "ConditionExpression": "a = b",
         },
-        mixed("AttributeUpdates, Expected", "UpdateExpression, ConditionExpression"),
+        COUNT + mixed("AttributeUpdates, Expected", "UpdateExpression, ConditionExpression"),
     ),
     (
         "UpdateItem",
         {"ExpressionAttributeValues": VALUES, "AttributeUpdates": {"a": {"Action": "DELETE"}}},
-        VALUES_ONLY + "UpdateExpression and ConditionExpression are null",
+        COUNT + VALUES_ONLY.removesuffix(": "),
     ),
     ("UpdateItem", {"UpdateExpression": "SET a = :a", "ExpressionAttributeValues": VALUES}, None),
     (
@@ -148,28 +159,28 @@ SELECTED: list[tuple[str, dict[str, Any], str | None]] = [
     (
         "Query",
         {"Select": "SPECIFIC_ATTRIBUTES"},
-        "Must specify the AttributesToGet or ProjectionExpression when choosing to get "
+        COUNT + "Must specify the AttributesToGet or ProjectionExpression when choosing to get "
         "SPECIFIC_ATTRIBUTES",
     ),
     (
         "Query",
         {"Select": "ALL_ATTRIBUTES", "AttributesToGet": ["a"]},
-        "Cannot specify the AttributesToGet when choosing to get ALL_ATTRIBUTES",
+        COUNT + "Cannot specify the AttributesToGet when choosing to get ALL_ATTRIBUTES",
     ),
     (
         "Scan",
         {"Select": "ALL_PROJECTED_ATTRIBUTES", "ProjectionExpression": "a"},
-        "Cannot specify the ProjectionExpression when choosing to get ALL_PROJECTED_ATTRIBUTES",
+        COUNT + "Cannot specify the ProjectionExpression when choosing to get ALL_PROJECTED_ATTRIBUTES",
     ),
     (
         "Scan",
         {"Select": "COUNT", "ProjectionExpression": "a"},
-        "Cannot specify the ProjectionExpression when choosing to get only the Count",
+        COUNT + "Cannot specify the ProjectionExpression when choosing to get only the Count",
     ),
     (
         "Scan",
         {"Select": "ALL_PROJECTED_ATTRIBUTES"},
-        "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
+        COUNT + "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
     ),
     ("Scan", {"Select": "ALL_PROJECTED_ATTRIBUTES", "IndexName": "idx"}, None),
     ("Scan", {"Segment": 3, "TotalSegments": 4}, None),
@@ -241,6 +252,15 @@ SEVERAL: list[tuple[str, dict[str, Any], str | None]] = [
         "TransactWriteItems",
         {"TransactItems": [{"Put": {**TRANSACT_PUT, "ExpressionAttributeValues": VALUES}}]},
         VALUES_ONLY + "ConditionExpression is null",
+    ),
+    (
+        "TransactGetItems",
+        {"TransactItems": [{"Get": {"TableName": "a;", "Key": KEY}}]},
+        "2 validation errors detected: "
+        "Value 'a;' at 'transactItems.1.member.get.tableName' failed to satisfy constraint: "
+        "Member must have length greater than or equal to 3; "
+        "Value 'a;' at 'transactItems.1.member.get.tableName' failed to satisfy constraint: "
+        "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
     ),
     (
         "TransactGetItems",

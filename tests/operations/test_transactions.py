@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.operations.conftest import Asker
+import pytest
+from tests.operations.conftest import Asker, key_schema
 
 
 def put(number: int, **more: Any) -> dict[str, Any]:
@@ -181,3 +182,93 @@ def test_a_transaction_carries_4_megabytes_at_most(ask: Asker) -> None:
     puts.append({"Put": {"TableName": "tab", "Item": rest}})
     error = ask.refused("TransactWriteItems", TransactItems=puts)
     assert error.message == "Collection size exceeds 4 MB limit for a transaction"
+
+
+EMPTY = (
+    "One or more parameter values are not valid. "
+    "The AttributeValue for a key attribute cannot contain an empty string value. Key: p"
+)
+EMPTY_PUT: dict[str, Any] = {"Put": {"TableName": "tab", "Item": {"p": {"S": ""}}}}
+WRONG_PUT: dict[str, Any] = {"Put": {"TableName": "tab", "Item": {"p": {"N": "1"}}}}
+WRONG = "One or more parameter values were invalid: Type mismatch for key p expected: S actual: N"
+
+
+def put_of(name: str, **more: Any) -> dict[str, Any]:
+    return {"Put": {"TableName": "tab", "Item": {"p": {"S": name}, **more}}}
+
+
+def update(text: str, value: dict[str, Any]) -> dict[str, Any]:
+    key = {"TableName": "tab", "Key": {"p": {"S": "a"}}}
+    values = {"ExpressionAttributeValues": {":v": value}}
+    return {"Update": {**key, "UpdateExpression": text, **values}}
+
+
+def by_g(ask: Asker) -> None:
+    index = {"IndexName": "by-g", "KeySchema": key_schema("g"), "Projection": {"ProjectionType": "ALL"}}
+    ask.table(types={"g": "S"}, GlobalSecondaryIndexes=[index])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        EMPTY_PUT,
+        {"Delete": {"TableName": "tab", "Key": {"p": {"S": ""}}}},
+        put_of("a", g={"S": ""}),
+        put_of("a", x={"S": "x" * 400 * 1024}),
+        update("SET g = :v", {"S": ""}),
+    ],
+)
+def test_a_faulty_value_refuses_the_whole_request(ask: Asker, entry: dict[str, Any]) -> None:
+    by_g(ask)
+    error = ask.refused("TransactWriteItems", TransactItems=[WRONG_PUT, entry, put_of("b")])
+    assert error.code == "ValidationException"
+    assert "not valid. " in error.message or "Item size" in error.message
+    assert ask("Scan", TableName="tab")["Count"] == 0
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        WRONG_PUT,
+        {"Delete": {"TableName": "tab", "Key": {"p": {"N": "1"}}}},
+        {"Delete": {"TableName": "tab", "Key": {"x": {"S": "1"}}}},
+        put_of("a", g={"N": "1"}),
+        update("SET g = :v", {"N": "1"}),
+        update("SET x = y + :v", {"N": "1"}),
+        update("SET x = :v", {"S": "x" * 400 * 1024}),
+    ],
+)
+def test_an_entry_that_does_not_fit_cancels(ask: Asker, entry: dict[str, Any]) -> None:
+    by_g(ask)
+    error = ask.refused("TransactWriteItems", TransactItems=[put_of("b"), entry])
+    reasons = [reason["Code"] for reason in error.members["CancellationReasons"]]
+    assert reasons == ["None", "ValidationError"]
+
+
+def test_each_bad_entry_gives_its_reason(ask: Asker) -> None:
+    ask.table()
+    check = {
+        "ConditionCheck": {
+            "TableName": "tab",
+            "Key": {"p": {"S": "z"}},
+            "ConditionExpression": "attribute_exists(p)",
+        }
+    }
+    error = ask.refused("TransactWriteItems", TransactItems=[check, WRONG_PUT, put_of("a")])
+    assert error.members["CancellationReasons"] == [
+        {"Code": "ConditionalCheckFailed", "Message": "The conditional request failed"},
+        {"Code": "ValidationError", "Message": WRONG},
+        {"Code": "None"},
+    ]
+
+
+def test_an_item_written_twice_comes_before_the_reasons(ask: Asker) -> None:
+    ask.table()
+    error = ask.refused("TransactWriteItems", TransactItems=[WRONG_PUT, put_of("a"), put_of("a")])
+    assert "cannot include multiple operations on one item" in error.message
+
+
+def test_a_read_of_an_empty_key_refuses_the_request(ask: Asker) -> None:
+    ask.table()
+    gets = [{"Get": {"TableName": "tab", "Key": {"p": {"S": text}}}} for text in ("a", "")]
+    assert ask.refused("TransactGetItems", TransactItems=gets).message == EMPTY

@@ -20,6 +20,7 @@ class Action:
 
     `grouped` actions are small writes: a server collects waiting ones and commits them together.
     `starts_work` actions can give background work to do: an index to fill, items that expire, a stream.
+    `check` raises what the service refuses before it reads the table, if `run` also finds some of it later.
     """
 
     name: str
@@ -27,17 +28,24 @@ class Action:
     run: Callable[[Engine, Any], Answer]
     grouped: bool
     starts_work: bool
+    check: Callable[[Any], object] | None
 
 
 ACTIONS: Final[dict[str, Action]] = {}
 
 
-def action(name: str, *, grouped: bool = False, starts_work: bool = False) -> Callable[[Run], Run]:
+def action(
+    name: str,
+    *,
+    grouped: bool = False,
+    starts_work: bool = False,
+    check: Callable[[Any], object] | None = None,
+) -> Callable[[Run], Run]:
     """Register the decorated function as an action; its `request` is annotated with the structure."""
 
     def register(run: Run) -> Run:
         request = get_annotations(run, eval_str=True)["request"]
-        ACTIONS[name] = Action(name, request, run, grouped, starts_work)
+        ACTIONS[name] = Action(name, request, run, grouped, starts_work, check)
         return run
 
     return register

@@ -36,7 +36,8 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     tables,
     transactions,
 )
-from isotone.operations.action import ACTIONS
+from isotone.operations.action import ACTIONS, Action
+from isotone.operations.fault_wording import worded
 from isotone.operations.request_decoding import convert, decode, explain
 
 log = logging.getLogger("isotone")
@@ -66,8 +67,7 @@ class Api:
         try:
             return _encode(action.run(self.engine, decode(action.request, body)))
         except (ValidationException, ResourceNotFoundException) as error:
-            # The service checks a whole request first; msgspec left some of it to the action.
-            raise explain(action.request, body) or error from None
+            raise _told(action, body, error) from None
 
     def execute(
         self, operation: str, request: Mapping[str, Any], *, json_items: bool = False
@@ -85,7 +85,7 @@ class Api:
             answer = action.run(self.engine, convert(action.request, request))
         except ApiError as error:
             if isinstance(error, _EXPLAINED):
-                error = explain(action.request, request) or error
+                error = _told(action, request, error)
             if error.members:
                 error.members = _decode(_encode(error.members))
             raise error from None
@@ -147,6 +147,29 @@ class Api:
         except Exception:
             log.exception("%s failed", operation)
             return InternalServerError("Internal server error")
+
+
+def _told(action: Action, request: bytes | Mapping[str, Any], error: ApiError) -> ApiError:
+    """The error that the service would report for a request whose action raised `error`.
+
+    The service checks a whole request first; msgspec left some of it to the action.
+    """
+    first = explain(action.request, request)
+    if first is not None:
+        return first
+    in_parameters = False
+    if action.check is not None:
+        try:
+            action.check(
+                decode(action.request, request)
+                if isinstance(request, bytes)
+                else convert(action.request, request)
+            )
+        except ValidationException as found:
+            error, in_parameters = found, True
+    if isinstance(error, ValidationException):
+        return worded(action.name, error, in_parameters=in_parameters)
+    return error
 
 
 def _restore_expressions(unprocessed: dict[str, Any], requested: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from isotone import limits
 from isotone.engine.layout import Keyspace
 from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.engine.table_schema import KeyPart, KeySchema
-from isotone.errors import ValidationException
+from isotone.errors import ApiError, ValidationException
 from isotone.expressions import KeyRange
 from isotone.values.attribute_validation import AttributeValue, Item, canonical_item
 from isotone.values.size import value_size
@@ -53,7 +53,7 @@ _PUT: Final = Sentences(
     item_size="Item size has exceeded the maximum allowed size",
 )
 _UPDATE: Final = Sentences(
-    type="The update expression attempted to update the secondary index key to unsupported type",
+    type=_PUT.type,
     empty="One or more parameter values are not valid. The update expression attempted to update "
     "a secondary index key to a value that is not supported. "
     "The AttributeValue for a key attribute cannot contain an empty {kind} value.",
@@ -61,6 +61,18 @@ _UPDATE: Final = Sentences(
     "beyond allowed size limits",
     item_size="Item size to update has exceeded the maximum allowed size",
 )
+
+
+_OF_REQUEST: Final = ("One or more parameter values are not valid. ", _PUT.item_size)
+
+
+def is_of_request(error: ApiError) -> bool:
+    """Whether an error refuses the whole request, also if it is that of one entry of a transaction.
+
+    It is for an empty value in a key, and for an item that is too large; a key of a wrong type, or an
+    update that does not fit the stored item, cancels the transaction.
+    """
+    return error.message.startswith(_OF_REQUEST)
 
 
 def requested_key(keyspace: Keyspace, key: dict[str, Any]) -> tuple[bytes, Item]:

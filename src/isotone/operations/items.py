@@ -38,7 +38,39 @@ from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import canonical_item
 
 
-@action("PutItem", grouped=True)
+def _check_put(request: PutItem) -> None:
+    _condition_of(request)
+    canonical_item(request.item)
+
+
+def _check_delete(request: DeleteItem) -> None:
+    _condition_of(request)
+    canonical_item(request.key)
+
+
+def _check_get_item(request: GetItem) -> None:
+    _projection_of(request)
+    canonical_item(request.key)
+
+
+def _compiled_update(request: UpdateItem) -> tuple[Binding, Update | None, Matches | None]:
+    """The update and the condition of an UpdateItem, and the binding of its expressions."""
+    check_update(request)
+    binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
+    update = binding.update(request.update_expression)
+    if update is None:
+        update = legacy.attribute_updates(request.attribute_updates)
+    matches = _write_condition(request, binding)
+    binding.check()
+    return binding, update, matches
+
+
+def _check_update_item(request: UpdateItem) -> None:
+    canonical_item(request.key)
+    _compiled_update(request)
+
+
+@action("PutItem", grouped=True, check=_check_put)
 def put_item(engine: Engine, request: PutItem) -> Answer:
     """Put a whole item, replacing any with its key."""
     binding, matches = _condition_of(request)
@@ -53,7 +85,7 @@ def put_item(engine: Engine, request: PutItem) -> Answer:
         return _execute_and_answer(engine, request, change)
 
 
-@action("DeleteItem", grouped=True)
+@action("DeleteItem", grouped=True, check=_check_delete)
 def delete_item(engine: Engine, request: DeleteItem) -> Answer:
     """Delete one item by its key; not an error if it does not exist."""
     binding, matches = _condition_of(request)
@@ -67,16 +99,10 @@ def delete_item(engine: Engine, request: DeleteItem) -> Answer:
         return _execute_and_answer(engine, request, change)
 
 
-@action("UpdateItem", grouped=True)
+@action("UpdateItem", grouped=True, check=_check_update_item)
 def update_item(engine: Engine, request: UpdateItem) -> Answer:
     """Change attributes of an item, or create it."""
-    check_update(request)
-    binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
-    update = binding.update(request.update_expression)
-    if update is None:
-        update = legacy.attribute_updates(request.attribute_updates)
-    matches = _write_condition(request, binding)
-    binding.check()
+    binding, update, matches = _compiled_update(request)
     with engine.writing:
         table = open_table(engine, request.table_name)
         change = update_change(
@@ -109,7 +135,7 @@ def _execute_and_answer(
     return answer
 
 
-@action("GetItem")
+@action("GetItem", check=_check_get_item)
 def get_item(engine: Engine, request: GetItem) -> Answer:
     """Read one item by its key."""
     has_options = read_options_of(request) != NO_READ_OPTIONS

@@ -177,7 +177,7 @@ def checked_values(
 ) -> tuple[AttributeValue, ...]:
     """The values of a comparison in normal form, after checking their number and types."""
     checked = tuple(canonical_value(value)[0] for value in values or ())
-    rule = OPERATORS[operator]
+    rule = _rule_of(operator)
     if not rule.fewest <= len(checked) <= rule.most:
         raise ValidationException(
             f"{INVALID}Invalid number of argument(s) for the {operator} ComparisonOperator"
@@ -200,6 +200,13 @@ def checked_values(
     return checked
 
 
+def _rule_of(operator: str) -> Operator:
+    try:
+        return OPERATORS[operator]
+    except KeyError:
+        raise ValidationException(f"{INVALID}Invalid comparison operator") from None
+
+
 def type_of(value: AttributeValue) -> str:
     """The type code of a value in normal form."""
     return next(iter(value))
@@ -217,6 +224,10 @@ def _joined(
     if operator is not None and len(nodes) < 2:
         raise ValidationException(
             "ConditionalOperator can only be used when Filter or Expected has two or more elements"
+        )
+    if operator not in (None, "AND", "OR"):
+        raise ValidationException(
+            "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]"
         )
     join = Or if operator == "OR" else And
     return Condition.from_node(nodes[0] if len(nodes) == 1 else join(nodes), parameter=parameter)
@@ -250,7 +261,7 @@ def _expectation(name: str, expected: request_members.ExpectedAttributeValue) ->
         raise refuse("Exists and ComparisonOperator cannot be used together")
     if values is None and expected.value is not None:
         values = [expected.value]
-    if values is None and OPERATORS[operator].fewest:
+    if values is None and _rule_of(operator).fewest:
         raise refuse(
             f"Value or AttributeValueList must be used with ComparisonOperator: {operator}"
         )

@@ -19,7 +19,6 @@ from isotone.operations.action import Answer, action
 from isotone.operations.capacity import Meter, meter_for
 from isotone.operations.item_validation import (
     INVALID,
-    MISMATCH,
     check_key_condition,
     key_value_error,
 )
@@ -32,8 +31,6 @@ from isotone.operations.request_members import (
     ExpressionNames,
     ExpressionValues,
     Flag,
-    IndexName,
-    PositiveInteger,
     ReturnConsumedCapacity,
     Select,
     Structure,
@@ -45,18 +42,24 @@ from isotone.operations.request_members import (
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import canonical_item
 
-Segment = Annotated[int, Meta(ge=0, le=limits.TOTAL_SEGMENTS - 1)]
-TotalSegments = Annotated[int, Meta(ge=1, le=limits.TOTAL_SEGMENTS)]
+_AT: Final = "Value at '{}' failed to satisfy constraint: {{sentence}}"
+Limit = Annotated[int, Meta(ge=1, le=2**31 - 1, extra={"told": _AT.format("Limit")})]
+Segment = Annotated[
+    int, Meta(ge=0, le=limits.TOTAL_SEGMENTS - 1, extra={"told": _AT.format("Segment")})
+]
+TotalSegments = Annotated[
+    int, Meta(ge=1, le=limits.TOTAL_SEGMENTS, extra={"told": _AT.format("TotalSegments")})
+]
 
 
 class Query(Structure, frozen=True):
     """Read the items of one partition key, in the order of their sort key."""
 
     table_name: TableName
-    index_name: IndexName | None = None
+    index_name: str | None = None
     select: Select | None = None
     attributes_to_get: AttributeNames | None = None
-    limit: PositiveInteger | None = None
+    limit: Limit | None = None
     consistent_read: Flag | None = None
     key_conditions: dict[AttributeName, LegacyCondition] | None = None
     query_filter: dict[AttributeName, LegacyCondition] | None = None
@@ -75,9 +78,9 @@ class Scan(Structure, frozen=True):
     """Read all items of a table or an index, or one segment of them."""
 
     table_name: TableName
-    index_name: IndexName | None = None
+    index_name: str | None = None
     attributes_to_get: AttributeNames | None = None
-    limit: PositiveInteger | None = None
+    limit: Limit | None = None
     select: Select | None = None
     scan_filter: dict[AttributeName, LegacyCondition] | None = None
     conditional_operator: ConditionalOperator | None = None
@@ -182,18 +185,14 @@ def _index(table: Table, name: str) -> SecondaryIndex:
 def _query_start(
     source: Source, requested: dict[str, Any], wanted: KeyRange, bounds: Bounds
 ) -> bytes:
-    if len(requested) != len(source.key_names):
-        raise ValidationException("Exclusive Start Key must have same size as table's key schema")
     key = start_position(source, requested)
-    if not key.startswith(source.keyspace.prefix(wanted.partition)):
-        raise ValidationException(
-            "The provided starting key is outside query boundaries based on provided conditions"
-        )
-    if not _within(key, bounds):
-        raise ValidationException(
-            "The provided starting key does not match the range key predicate"
-        )
-    return key
+    if _within(key, bounds):
+        return key
+    raise ValidationException(
+        "The provided starting key is outside query boundaries based on provided conditions"
+        if wanted.operator is None and not wanted.equal
+        else "The provided starting key does not match the range key predicate"
+    )
 
 
 def _scan_start(source: Source, request: Scan, bounds: Bounds) -> bytes | None:
@@ -221,10 +220,7 @@ def start_position(source: Source, requested: dict[str, Any]) -> bytes:
     table = source.table.keyspace
     types = {part.name: part.type for part in table.schema.parts + source.keyspace.schema.parts}
     if start.keys() != types.keys() or any(kind not in start[name] for name, kind in types.items()):
-        # The service gives the reason only for the table's own key.
-        raise ValidationException(
-            _INVALID_START if source.index else f"{_INVALID_START}: {MISMATCH}"
-        )
+        raise ValidationException(_INVALID_START)
     if not table.fits(start):
         raise ValidationException(f"{_INVALID_START}: {key_value_error(table, start).message}")
     return source.position(start)

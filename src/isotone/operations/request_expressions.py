@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from operator import attrgetter
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from isotone import limits
 from isotone.engine.table_indexes import Table
@@ -38,6 +38,11 @@ Matches: TypeAlias = Callable[[Item], bool]
 Values: TypeAlias = Mapping[str, AttributeValue]
 Compiled: TypeAlias = Condition | Update | Projection | KeyCondition
 WithValues = TypeVar("WithValues", Condition, Update, KeyCondition)
+
+
+VALUES_WITHOUT_EXPRESSIONS: Final = (
+    "ExpressionAttributeValues can only be specified when using expressions"
+)
 
 
 class Binding:
@@ -226,8 +231,7 @@ def _check_values(request: Any, with_values: Sequence[str]) -> None:
         return
     verb = "is" if len(with_values) == 1 else "are"
     raise ValidationException(
-        "ExpressionAttributeValues can only be specified when using expressions: "
-        f"{' and '.join(map(member_name, with_values))} {verb} null"
+        f"{VALUES_WITHOUT_EXPRESSIONS}: {' and '.join(map(member_name, with_values))} {verb} null"
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import (
@@ -35,10 +35,11 @@ _ARN_LENGTH: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One rule on a member, and its sentence in an error."""
+    """One rule on a member, and its sentence in an error; `told` is the whole entry, if it is not the usual."""
 
     sentence: str
     holds: Callable[[Any], bool]
+    told: str | None = None
 
 
 Constraints: TypeAlias = tuple[Constraint, ...]
@@ -128,20 +129,29 @@ def _shape(annotation: Any) -> Shape:
 
 
 def _text(_: Any, meta: msgspec.Meta) -> Scalar:
-    if (meta.extra or {}).get("checked") == "name":
-        return Scalar("String", NAME_CONSTRAINTS)
+    kind = (meta.extra or {}).get("checked")
+    if kind in _NAME_RULES:
+        return Scalar("String", _NAME_RULES[kind])
     return Scalar("String", text_constraints(meta))
 
 
-def _enum(annotation: Any, _: msgspec.Meta) -> Scalar:
+def _enum(annotation: Any, meta: msgspec.Meta) -> Scalar:
     values = get_args(annotation)
     sentence = f"Member must satisfy enum value set: [{', '.join(values)}]"
-    return Scalar("String", (Constraint(sentence, frozenset(values).__contains__),))
+    return Scalar("String", _told((Constraint(sentence, frozenset(values).__contains__),), meta))
+
+
+def _told(rules: Constraints, meta: msgspec.Meta) -> Constraints:
+    """The rules of a member that has an entry of its own in the list of faults."""
+    entry = (meta.extra or {}).get("told")
+    if entry is None:
+        return rules
+    return tuple(replace(rule, told=entry.format(sentence=rule.sentence)) for rule in rules)
 
 
 def _number(_: Any, meta: msgspec.Meta) -> Scalar:
     java = "Integer" if meta.le is not None and meta.le <= _INTEGER_MAX else "Long"
-    return Scalar(java, _range(meta))
+    return Scalar(java, _told(_range(meta), meta))
 
 
 def _timestamp(_: Any, __: msgspec.Meta) -> Scalar:
@@ -249,7 +259,32 @@ def _unless_arn(rule: Constraint) -> Constraint:
     return Constraint(rule.sentence, holds)
 
 
-# The rules of a data-plane call on a TableName that is not an ARN.
+def _if_long_enough(rule: Constraint) -> Constraint:
+    """The rule for names that no rule on the length refuses."""
+
+    def holds(text: str) -> bool:
+        return not 3 <= len(text) <= 255 or rule.holds(text)
+
+    return Constraint(rule.sentence, holds)
+
+
+# The rules of a data-plane call on a name that is not an ARN: all that are broken are told.
 NAME_CONSTRAINTS: Final[Constraints] = tuple(
     _unless_arn(rule) for rule in (_pattern(NAME_PATTERN), at_least(3), at_most(255))
 )
+# Of the TableName of a single write or read, one is told; an empty name in words of its own.
+_SINGLE_NAME: Final[Constraints] = (
+    Constraint(
+        "",
+        bool,
+        "Value at 'TableName' failed to satisfy constraint: "
+        "Member must have length greater than or equal to 1",
+    ),
+    Constraint(at_least(3).sentence, lambda text: not text or len(text) >= 3),
+    _unless_arn(at_most(255)),
+    _unless_arn(_if_long_enough(_pattern(NAME_PATTERN))),
+)
+_NAME_RULES: Final[dict[Any, Constraints]] = {
+    "name": _SINGLE_NAME,
+    "name of an entry": (*NAME_CONSTRAINTS[1:], NAME_CONSTRAINTS[0]),
+}

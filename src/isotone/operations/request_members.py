@@ -34,6 +34,9 @@ AttributeNames: TypeAlias = Annotated[list[AttributeName], Meta(min_length=1)]
 TableName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=1024, extra={"checked": "name"})
 ]
+EntryTableName: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=1024, extra={"checked": "name of an entry"})
+]
 # Control-plane calls check the name last, and have their own sentences.
 ControlTableName: TypeAlias = Annotated[
     str,
@@ -61,15 +64,23 @@ ExpressionValues: TypeAlias = dict[str, AttributeValue]
 
 AttributeAction: TypeAlias = Literal["ADD", "DELETE", "PUT"]
 BillingMode: TypeAlias = Literal["PROVISIONED", "PAY_PER_REQUEST"]
-ComparisonOperator: TypeAlias = Literal[
-    "IN", "NULL", "BETWEEN", "LT", "NOT_CONTAINS", "EQ", "GT", "NOT_NULL", "NE", "LE", "BEGINS_WITH", "GE", "CONTAINS",
-]  # fmt: skip
-ConditionalOperator: TypeAlias = Literal["OR", "AND"]
+# Legacy conditions are checked as a whole: see `legacy`.
+ComparisonOperator: TypeAlias = str
+ConditionalOperator: TypeAlias = str
 KeyType: TypeAlias = Literal["HASH", "RANGE"]
 ProjectionType: TypeAlias = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
 ReturnConsumedCapacity: TypeAlias = Literal["INDEXES", "TOTAL", "NONE"]
 ReturnItemCollectionMetrics: TypeAlias = Literal["SIZE", "NONE"]
-ReturnValue: TypeAlias = Literal["ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"]
+# Single writes and reads have constraints that the service words in another way: "told" is the whole entry.
+ReturnValue: TypeAlias = Annotated[
+    Literal["ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"],
+    Meta(
+        extra={
+            "told": "Failed to satisfy constraint: Member must satisfy enum value set: "
+            "[ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]"
+        }
+    ),
+]
 ReturnValuesOnConditionCheckFailure: TypeAlias = Literal["ALL_OLD", "NONE"]
 ScalarAttributeType: TypeAlias = Literal["B", "N", "S"]
 Select: TypeAlias = Literal[

@@ -43,7 +43,7 @@ def violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
         yield problem("null", path, _NULL)
         return
     yield from (
-        problem(f"'{java_text(value, shape)}'", path, rule.sentence)
+        rule.told or problem(f"'{java_text(value, shape)}'", path, rule.sentence)
         for rule in shape.constraints
         if not rule.holds(value)
     )

@@ -14,7 +14,7 @@ import msgspec
 
 from isotone.errors import SerializationException
 from isotone.operations.request_grammar import Mapping, Record, Scalar, Sequence, Shape, Value
-from isotone.values.shape import check_value
+from isotone.values.shape import check_value, flag_of_text
 
 _MODEL: Final = "com.amazonaws.dynamodb.v20120810."
 _STRUCTURE: Final = "Start of structure or map found where not expected"
@@ -60,7 +60,10 @@ def _scalar(document: Any, shape: Scalar) -> Any:
     accepted = _JSON_TYPES[shape.java]
     if isinstance(document, accepted) and (bool in accepted or not isinstance(document, bool)):
         return _clamped(document, shape.java)
-    if shape.java == "Boolean" and token == "STRING_VALUE":
+    if shape.java == "Boolean" and isinstance(document, str):
+        flag = flag_of_text(document)
+        if flag is not None:
+            return flag
         raise SerializationException(_TOKEN)
     raise SerializationException(f"{token} cannot be converted to {shape.java}")
 

@@ -30,10 +30,11 @@ from isotone.operations.capacity import (
     transaction_meters,
 )
 from isotone.operations.item_responses import item_in_response
-from isotone.operations.item_validation import requested_key
+from isotone.operations.item_validation import is_of_request, requested_key
 from isotone.operations.item_writes import (
     Change,
     Sized,
+    Stored,
     check_change,
     delete_change,
     put_change,
@@ -42,13 +43,13 @@ from isotone.operations.item_writes import (
 from isotone.operations.request_expressions import Binding, Parameters, bound, checker
 from isotone.operations.request_members import (
     AttributeMap,
+    EntryTableName,
     ExpressionNames,
     ExpressionValues,
     ReturnConsumedCapacity,
     ReturnItemCollectionMetrics,
     ReturnValuesOnConditionCheckFailure,
     Structure,
-    TableName,
 )
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import canonical_item
@@ -60,7 +61,7 @@ class Get(Structure, frozen=True):
     """One read of a transaction."""
 
     key: AttributeMap
-    table_name: TableName
+    table_name: EntryTableName
     projection_expression: str | None = None
     expression_attribute_names: ExpressionNames | None = None
 
@@ -84,7 +85,7 @@ class ConditionCheck(Structure, frozen=True):
     """A condition on an item that the transaction does not write."""
 
     key: AttributeMap
-    table_name: TableName
+    table_name: EntryTableName
     condition_expression: str
     expression_attribute_names: ExpressionNames | None = None
     expression_attribute_values: ExpressionValues | None = None
@@ -95,7 +96,7 @@ class Put(Structure, frozen=True):
     """One put of a transaction."""
 
     item: AttributeMap
-    table_name: TableName
+    table_name: EntryTableName
     condition_expression: str | None = None
     expression_attribute_names: ExpressionNames | None = None
     expression_attribute_values: ExpressionValues | None = None
@@ -106,7 +107,7 @@ class Delete(Structure, frozen=True):
     """One delete of a transaction."""
 
     key: AttributeMap
-    table_name: TableName
+    table_name: EntryTableName
     condition_expression: str | None = None
     expression_attribute_names: ExpressionNames | None = None
     expression_attribute_values: ExpressionValues | None = None
@@ -118,7 +119,7 @@ class Update(Structure, frozen=True):
 
     key: AttributeMap
     update_expression: str
-    table_name: TableName
+    table_name: EntryTableName
     condition_expression: str | None = None
     expression_attribute_names: ExpressionNames | None = None
     expression_attribute_values: ExpressionValues | None = None
@@ -187,19 +188,31 @@ def _cancelled(reasons: Sequence[Reason]) -> TransactionCanceledException:
     )
 
 
-def _each_or_cancel(attempts: Iterable[Callable[[], Any]]) -> list[Any]:
-    """The results of all attempts; the errors of entries cancel the transaction."""
+def _each(attempts: Iterable[Callable[[], Any]], reasons: dict[int, Reason]) -> list[Any]:
+    """The results of all attempts; None for one that failed, whose error is added to `reasons`."""
     results: list[Any] = []
-    reasons: dict[int, Reason] = {}
     for attempt in attempts:
         try:
             results.append(attempt())
         except _REASONS as error:
+            if is_of_request(error):
+                raise
             reasons[len(results)] = _reason_of(error)
             results.append(None)
-    if reasons:
-        raise _cancelled([reasons.get(place, _NO_REASON) for place in range(len(results))])
     return results
+
+
+def _check_reasons(reasons: Mapping[int, Reason], count: int) -> None:
+    """Cancel the transaction if there is any reason to."""
+    if reasons:
+        raise _cancelled([reasons.get(place, _NO_REASON) for place in range(count)])
+
+
+def _refuse_duplicates(located: Iterable[tuple[str, bytes] | None]) -> None:
+    """Refuse two actions on one item; entries whose key does not fit are None."""
+    known = [place for place in located if place is not None]
+    if len(set(known)) < len(known):
+        raise ValidationException(_ONE_ITEM)
 
 
 # TransactGetItems
@@ -268,13 +281,16 @@ def _projection(get: Get) -> Projection | None:
 def _keys(engine: Engine, readings: Sequence[Reading]) -> list[tuple[str, bytes]]:
     """The tree and key of each item."""
 
-    def locate(reading: Reading) -> tuple[str, bytes]:
-        table = open_table(engine, reading.table_name)
+    def locate(reading: Reading, table: Table) -> tuple[str, bytes]:
         return table.tree, reading.locate(table)
 
-    keys: list[tuple[str, bytes]] = _each_or_cancel([partial(locate, one) for one in readings])
-    if len(set(keys)) < len(keys):
-        raise ValidationException(_ONE_ITEM)
+    tables = [open_table(engine, reading.table_name) for reading in readings]
+    reasons: dict[int, Reason] = {}
+    keys = _each(
+        [partial(locate, one, table) for one, table in zip(readings, tables, strict=True)], reasons
+    )
+    _refuse_duplicates(keys)
+    _check_reasons(reasons, len(keys))
     return keys
 
 
@@ -385,14 +401,20 @@ def _prepare(entry: Entry) -> MakeChange:
             return lambda table: check_change(table, key, matches, on_failure)
 
 
-def _changes(engine: Engine, names: Sequence[str], prepared: Sequence[MakeChange]) -> list[Change]:
-    """Every write as a change of an item; one that does not fit its table cancels the transaction."""
+def _changes(
+    engine: Engine,
+    names: Sequence[str],
+    prepared: Sequence[MakeChange],
+    reasons: dict[int, Reason],
+) -> list[Change | None]:
+    """Every write as a change of an item; None for one that does not fit its table, with the reason."""
     tables = [open_table(engine, name) for name in names]
-    changes: list[Change] = _each_or_cancel(
-        [partial(make, table) for make, table in zip(prepared, tables, strict=True)]
+    changes: list[Change | None] = _each(
+        [partial(make, table) for make, table in zip(prepared, tables, strict=True)], reasons
     )
-    if len({(change.table.name, change.key) for change in changes}) < len(changes):
-        raise ValidationException(_ONE_ITEM)
+    _refuse_duplicates(
+        None if change is None else (change.table.name, change.key) for change in changes
+    )
     return changes
 
 
@@ -403,11 +425,19 @@ def _write(
     meters: Mapping[str, Meter],
 ) -> list[Change]:
     """Test all conditions, then write."""
-    changes = _changes(engine, names, prepared)
-    old = [change.read(engine) for change in changes]
-    new: list[Sized | None] = _each_or_cancel(
-        [partial(change.new_item, stored) for change, stored in zip(changes, old, strict=True)]
+    reasons: dict[int, Reason] = {}
+    made = _changes(engine, names, prepared, reasons)
+    old = [_NOTHING if change is None else change.read(engine) for change in made]
+    failed: dict[int, Reason] = {}
+    new: list[Sized | None] = _each(
+        [
+            _no_item if change is None else partial(change.new_item, stored)
+            for change, stored in zip(made, old, strict=True)
+        ],
+        failed,
     )
+    _check_reasons({**reasons, **failed}, len(made))
+    changes = [change for change in made if change is not None]
     if sum(sized[1] for sized in new if sized is not None) > limits.TRANSACTION_SIZE:
         raise ValidationException("Collection size exceeds 4 MB limit for a transaction")
     for name, change, stored, sized in zip(names, changes, old, new, strict=True):
@@ -419,6 +449,13 @@ def _write(
     return changes
 
 
+_NOTHING: Final[Stored] = (None, None)
+
+
+def _no_item() -> None:
+    """The new item of an entry that does not fit its table."""
+
+
 def _reread(
     engine: Engine,
     names: Sequence[str],
@@ -426,7 +463,10 @@ def _reread(
     meters: Mapping[str, Meter],
 ) -> list[Change]:
     """Charge a request that was already executed: its items are read, not written."""
-    changes = _changes(engine, names, prepared)
+    reasons: dict[int, Reason] = {}
+    made = _changes(engine, names, prepared, reasons)
+    _check_reasons(reasons, len(made))
+    changes = [change for change in made if change is not None]
     for name, change in zip(names, changes, strict=True):
         if meters:
             record = engine.store.get(change.table.tree, change.key)

@@ -181,16 +181,23 @@ def _binary(value: AttributeValue, base64: Any, _depth: int) -> Measured:
 
 def _boolean(value: AttributeValue, content: Any, _depth: int) -> Measured:
     if type(content) is not bool:
-        raise _misfit(content)
+        return {"BOOL": _flag_of(content)}, 1
     return value, 1
 
 
 def _null(value: AttributeValue, content: Any, _depth: int) -> Measured:
     if type(content) is not bool:
-        raise _misfit(content)
-    if not content:
+        value = {"NULL": _flag_of(content)}
+    if not value["NULL"]:
         raise ValidationException(NULL_NOT_TRUE)
     return value, 1
+
+
+def _flag_of(content: Any) -> bool:
+    """A flag that is written as a text, which the service accepts."""
+    if type(content) is str and (flag := shape.flag_of_text(content)) is not None:
+        return flag
+    raise _misfit(content)
 
 
 def _string_set(value: AttributeValue, members: Any, _depth: int) -> Measured:

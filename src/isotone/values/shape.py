@@ -153,9 +153,20 @@ def _map_members(content: Any) -> Iterable[Any]:
     return content.values()
 
 
+def flag_of_text(text: str) -> bool | None:
+    """The flag that a text spells, in any case; None if it spells neither."""
+    return {"true": True, "false": False}.get(text.lower())
+
+
+def _flag(content: Any) -> Iterable[Any]:
+    if type(content) is not str or flag_of_text(content) is None:
+        _bare_flag(content)
+    return ()
+
+
 _text: Final = _scalar("String", str)
 _blob_text: Final = _scalar("Blob", str)
-_flag: Final = _scalar("Boolean", bool)
+_bare_flag: Final = _scalar("Boolean", bool)
 
 _SHAPES: Final[dict[str, _Shape]] = {
     "S": _text,
