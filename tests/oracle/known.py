@@ -293,6 +293,13 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         rf"{_VALID}One or more parameter values were invalid: Invalid comparison operator",
     ),
     Known(
+        "Each bad statement of a transaction has its reason, as each bad entry of TransactWriteItems has; DynamoDB "
+        "Local does not go on to the conditions after a key of a wrong type.",
+        API + "API_ExecuteTransaction.html",
+        r"TransactionCanceledException: .*Key attribute's data type should match .*",
+        r"TransactionCanceledException: .*Key attribute's data type should match .*The conditional request failed.*",
+    ),
+    Known(
         "An update that only removes finds nothing to do where there is no item: of DELETE, AWS says that "
         "nothing happens. DynamoDB Local and dynoxide create an item of the key alone, or refuse a path.",
         API + "API_AttributeValueUpdate.html",
