@@ -170,7 +170,8 @@ SELECTED: list[tuple[str, dict[str, Any], str | None]] = [
     (
         "Scan",
         {"Select": "ALL_PROJECTED_ATTRIBUTES", "ProjectionExpression": "a"},
-        COUNT + "Cannot specify the ProjectionExpression when choosing to get ALL_PROJECTED_ATTRIBUTES",
+        COUNT
+        + "Cannot specify the ProjectionExpression when choosing to get ALL_PROJECTED_ATTRIBUTES",
     ),
     (
         "Scan",

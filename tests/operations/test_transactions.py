@@ -204,7 +204,11 @@ def update(text: str, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def by_g(ask: Asker) -> None:
-    index = {"IndexName": "by-g", "KeySchema": key_schema("g"), "Projection": {"ProjectionType": "ALL"}}
+    index = {
+        "IndexName": "by-g",
+        "KeySchema": key_schema("g"),
+        "Projection": {"ProjectionType": "ALL"},
+    }
     ask.table(types={"g": "S"}, GlobalSecondaryIndexes=[index])
 
 

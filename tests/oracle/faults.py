@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import botocore
-
 from tests.oracle.scripts import INDEXED, Request, n, s
 from tests.oracle.sides import Side
 from tests.oracle.witnesses import shown, witnesses
@@ -254,9 +253,7 @@ def double_faults(model: Model, action: str) -> Iterator[tuple[str, Request]]:
     faults: list[tuple[Path_, str, Any]] = []
     for path, name in members(model, action, depth=1):
         kinds = dict(wrong_values(model, name))
-        faults.extend(
-            (path, label, kinds[label]) for label in REPRESENTATIVE if label in kinds
-        )
+        faults.extend((path, label, kinds[label]) for label in REPRESENTATIVE if label in kinds)
         if path[0] in base:
             faults.append((path, "absent", ABSENT))
     for (path, label, value), (other, other_label, other_value) in combinations(faults, 2):
