@@ -109,6 +109,20 @@ def test_what_is_described(ask: Asker) -> None:
     assert enable(ask)["EarliestRestorableDateTime"] == now
 
 
+def test_the_earliest_time_can_be_given_back_in_whole_seconds(ask: Asker) -> None:
+    ask.clock.set(START + 0.4)
+    put(ask, 1)
+    enable(ask)
+    assert described(ask)["EarliestRestorableDateTime"] == START + 0.4
+    ask.clock.set(START + 0.7)
+    put(ask, 2)
+    ask.clock.set(START + 2)
+    earliest = described(ask)["EarliestRestorableDateTime"]
+    assert earliest == START + 1
+    assert len(restored(ask, earliest)) == 2
+    assert len(restored(ask, START + 0.5, "third")) == 1
+
+
 def test_every_second_can_be_restored(ask: Asker) -> None:
     put(ask, 0)
     enable(ask)

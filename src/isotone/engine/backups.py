@@ -51,12 +51,12 @@ def create(engine: Engine, table: Table, name: str) -> Backup:
     """Begin a backup of a table as it is now, and copy its first slice."""
     tree = engine.catalog.new_tree("b")
     engine.store.create_tree(tree)
-    created = engine.clock.now()
+    created = milliseconds(engine.clock.now())
     identity = _new_id(created)
     view = views.open_table(engine, table, f"{_OWNER}:{identity}")
     items, size = engine.counts.of(table.tree)
     backup = Backup(
-        identity, name, "USER", table.schema, tree, round(created, 3), items, size, view=view
+        identity, name, "USER", table.schema, tree, created / 1000, items, size, view=view
     )
     _save(engine, backup)
     _copy(engine, backup)
@@ -65,7 +65,7 @@ def create(engine: Engine, table: Table, name: str) -> Backup:
 
 def keep_deleted(engine: Engine, table: Table) -> None:
     """Make a system backup of a table that is being deleted: it takes over the table's tree."""
-    created = engine.clock.now()
+    created = milliseconds(engine.clock.now())
     items, size = engine.counts.of(table.tree)
     backup = Backup(
         _new_id(created),
@@ -73,10 +73,10 @@ def keep_deleted(engine: Engine, table: Table) -> None:
         "SYSTEM",
         table.schema,
         table.tree,
-        round(created, 3),
+        created / 1000,
         items,
         size,
-        expires=created + limits.SYSTEM_BACKUP_LIFETIME,
+        expires=created / 1000 + limits.SYSTEM_BACKUP_LIFETIME,
     )
     _save(engine, backup)
     engine.store.put(BACKUPS, _expiry_key(backup), b"")
@@ -106,9 +106,9 @@ def _save(engine: Engine, backup: Backup) -> None:
     engine.store.put(BACKUPS, b"b" + backup.id.encode(), _encode(backup))
 
 
-def _new_id(created: float) -> str:
+def _new_id(created: int) -> str:
     """An id in the service's form, which sorts by time: milliseconds, then a random part."""
-    return f"{milliseconds(created):014d}-{os.urandom(4).hex()}"
+    return f"{created:014d}-{os.urandom(4).hex()}"
 
 
 def _expiry_key(backup: Backup) -> bytes:

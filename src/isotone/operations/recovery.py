@@ -177,11 +177,15 @@ def _table(engine: Engine, name: str) -> Table:
 def _description(engine: Engine, schema: TableSchema) -> dict[str, Any]:
     described: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
     if schema.recovery is not None:
+        now = history.milliseconds(engine.clock.now())
+        earliest = history.earliest(engine, schema.recovery)
+        # boto3 sends whole seconds: the described time must be one to which the table can be restored.
+        earliest = min(-(-earliest // 1000) * 1000, max(earliest, now))
         described = {
             "PointInTimeRecoveryStatus": "ENABLED",
             "RecoveryPeriodInDays": schema.recovery.days,
-            "EarliestRestorableDateTime": history.earliest(engine, schema.recovery) / 1000,
-            "LatestRestorableDateTime": history.milliseconds(engine.clock.now()) / 1000,
+            "EarliestRestorableDateTime": earliest / 1000,
+            "LatestRestorableDateTime": now / 1000,
         }
     return {
         "ContinuousBackupsStatus": "ENABLED",
