@@ -91,7 +91,7 @@ class BatchWriteItem(Structure, frozen=True):
 _check_keys: Final = checker(
     Parameters(expressions=("projection_expression",), legacy=("attributes_to_get",))
 )
-_DUPLICATES: Final = "Provided list of item keys contains duplicates"
+DUPLICATES: Final = "Provided list of item keys contains duplicates"
 
 
 @action("BatchGetItem")
@@ -147,7 +147,7 @@ def _keys(engine: Engine, name: str, entry: KeysAndAttributes) -> tuple[Table, l
     table = open_table(engine, name)
     keys = [requested_key(table.keyspace, key)[0] for key in entry.keys]
     if len(set(keys)) < len(keys):
-        raise ValidationException(_DUPLICATES)
+        raise ValidationException(DUPLICATES)
     return table, keys
 
 
@@ -236,4 +236,4 @@ def _changes(
 
 def _refuse_duplicates(changes: list[Change]) -> None:
     if len({change.key for change in changes}) < len(changes):
-        raise ValidationException(_DUPLICATES)
+        raise ValidationException(DUPLICATES)

@@ -56,8 +56,8 @@ _decode: Final = msgspec.json.Decoder(Position).decode
 
 
 def select_page(
-    table: Table,
     engine: Engine,
+    table: Table,
     select: Select,
     values: Values,
     request: Query,

@@ -31,6 +31,7 @@ from isotone.expressions.partiql import (
 )
 from isotone.operations import transactions
 from isotone.operations.action import Answer, action
+from isotone.operations.batches import DUPLICATES
 from isotone.operations.capacity import Meter, add_capacity, meter_for
 from isotone.operations.item_responses import item_in_response, returned
 from isotone.operations.item_writes import Change, execute
@@ -136,7 +137,7 @@ def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer:
             )
             with engine.reading:
                 table = open_table(engine, statement.table)
-                return select_page(table, engine, statement, values, reading, request.next_token)
+                return select_page(engine, table, statement, values, reading, request.next_token)
         case Insert() | Update() | Delete():
             on_failure = request.return_values_on_condition_check_failure
             with engine.writing:
@@ -151,8 +152,8 @@ def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer:
             return answer
 
 
-def _meter(statement: AnyStatement, mode: str | None) -> Meter | None:
-    return meter_for(Query(statement.table, return_consumed_capacity=mode))  # type: ignore[arg-type] # one of the modes
+def _meter(statement: AnyStatement, mode: ReturnConsumedCapacity | None) -> Meter | None:
+    return meter_for(Query(statement.table, return_consumed_capacity=mode))
 
 
 def _written(engine: Engine, statement: Write, change: Change, meter: Meter | None) -> Any:
@@ -271,7 +272,7 @@ def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> A
 def _refuse_duplicates(entries: Sequence[_Entry]) -> None:
     found = [(entry.table.name, entry.key) for entry in entries if entry.table and entry.key]
     if len(set(found)) < len(found):
-        raise ValidationException("Provided list of item keys contains duplicates")
+        raise ValidationException(DUPLICATES)
 
 
 # ExecuteTransaction
@@ -291,22 +292,18 @@ def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer:
         raise ValidationException(messages.READ_AND_WRITE_TRANSACTION)
     if all(reads):
         return _read_together(engine, request, entries)
-    tables = [statement.table for statement, _ in entries]
     with engine.writing:
-        _check_tables(engine, request, entries)
-        prepared = [
-            partial(
-                _change,
-                statement=statement,
-                values=values,
-                on_failure=entry.return_values_on_condition_check_failure,
-            )
-            for entry, (statement, values) in zip(request.transact_statements, entries, strict=True)
-        ]
+        _check_exists(engine, entries)
         meters, _ = transactions.write_together(
             engine,
-            tables,
-            prepared,
+            [statement.table for statement, _ in entries],
+            [
+                partial(change_of, statement=statement, values=values, on_failure=on_failure)
+                for (statement, values), on_failure in zip(
+                    entries, _on_failure(request), strict=True
+                )
+                if not isinstance(statement, Select)
+            ],
             mode=request.return_consumed_capacity,
             token=request.client_request_token,
             writes=request.transact_statements,
@@ -316,8 +313,17 @@ def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer:
     return answer
 
 
-def _change(table: Table, *, statement: Any, values: Values, on_failure: str | None) -> Change:
-    return change_of(table, statement, values, on_failure)
+def _on_failure(request: ExecuteTransaction) -> list[str | None]:
+    return [
+        statement.return_values_on_condition_check_failure
+        for statement in request.transact_statements
+    ]
+
+
+# The messages about texts that are no statement, which do not tell the place in the transaction.
+_NOT_A_STATEMENT: Final = tuple(
+    sentence.partition("{")[0] for sentence in (messages.MALFORMED, messages.UNSUPPORTED_OPERATION)
+)
 
 
 def _transactional(place: int, request: ParameterizedStatement) -> tuple[AnyStatement, Values]:
@@ -329,7 +335,7 @@ def _transactional(place: int, request: ParameterizedStatement) -> tuple[AnyStat
         if isinstance(statement, Select) and statement.index is not None:
             raise ValidationException(messages.TRANSACTION_INDEX)
     except ValidationException as error:
-        if error.message.startswith(("Statement wasn't well formed", "Unsupported operation")):
+        if error.message.startswith(_NOT_A_STATEMENT):
             raise
         raise _in_transaction(place, error.message) from None
     return statement, values
@@ -339,9 +345,7 @@ def _in_transaction(place: int, message: str) -> ValidationException:
     return ValidationException(messages.IN_TRANSACTION.format(place=place, message=message))
 
 
-def _check_tables(
-    engine: Engine, request: ExecuteTransaction, entries: Sequence[tuple[AnyStatement, Values]]
-) -> None:
+def _check_exists(engine: Engine, entries: Sequence[tuple[AnyStatement, Values]]) -> None:
     """Refuse an EXISTS that is not about one item and something more."""
     for place, (statement, values) in enumerate(entries):
         table = open_table(engine, statement.table)

@@ -63,8 +63,10 @@ class KeyPlan:
     """How a condition selects the keys of one key schema.
 
     `partition` has the possible values of each partition attribute; it is empty if they are not known. `equal` has an
-    equality for each of the first sort attributes, `ranges` the conditions on the next one. `rest` is the condition
-    on the items so selected. `mentions_partition`: some operand of the AND at the top is about the partition key.
+    equality for each of the first sort attributes, `ranges` the conditions on the next one. `rest` has the conditions
+    on the items so selected, and `filter` is their AND. `equalities` has all values that each key attribute must equal.
+    `is_one_key`: equality fixes the whole key, and nothing is left. `mentions_partition`: one of the conditions that
+    must all be true is about the partition key.
     """
 
     partition: tuple[tuple[Term, ...], ...]
@@ -87,35 +89,36 @@ def plan(where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...])
     """The plan of a condition for the key of a table or an index. O(nodes) the first time, then cached."""
     conjuncts = [] if where is None else _conjuncts(where.node)
     terms = [_key_term(conjunct, (*partition, *sort)) for conjunct in conjuncts]
-    equalities: dict[str, tuple[Term, ...]] = {}
+    possible = [found for name in partition if (found := _possible_values(conjuncts, name))]
+    taken: set[int] = set()
+    equal: list[int] = []
+    ranges: list[int] = []
+    if len(possible) == len(partition):
+        equal, ranges = _sort_terms(terms, sort)
+        taken = {*(place for _, place in possible), *equal, *ranges}
+    else:
+        possible = []
+    rest = tuple(each for place, each in enumerate(conjuncts) if place not in taken)
+    equalities = _equalities(terms)
+    return KeyPlan(
+        partition=tuple(values for values, _ in possible),
+        equal=tuple(term for place in equal if (term := terms[place])),
+        ranges=tuple(term for place in ranges if (term := terms[place])),
+        rest=rest,
+        filter=_joined(rest),
+        is_one_key=not rest and equalities.keys() == {*partition, *sort},
+        equalities=equalities,
+        mentions_partition=any(_mentions(conjunct, partition) for conjunct in conjuncts),
+    )
+
+
+def _equalities(terms: Sequence[KeyTerm | None]) -> dict[str, tuple[Term, ...]]:
+    """All values that each attribute must equal."""
+    found: dict[str, tuple[Term, ...]] = {}
     for term in terms:
         if term is not None and term.operator == "=":
-            equalities[term.attribute] = (*equalities.get(term.attribute, ()), *term.operands)
-    possible = [_possible_values(conjuncts, name) for name in partition]
-    selected: list[KeyTerm] = []
-    known: tuple[tuple[Term, ...], ...] = ()
-    equal: tuple[KeyTerm, ...] = ()
-    ranges: tuple[KeyTerm, ...] = ()
-    if conjuncts and None not in possible:
-        known = tuple(operands for operands, _ in filter(None, possible))
-        equal, ranges = _sort_terms(terms, sort)
-        selected = [*equal, *ranges]
-    taken = {found[1] for found in possible if found is not None and known}
-    rest = tuple(
-        conjunct
-        for place, (conjunct, term) in enumerate(zip(conjuncts, terms, strict=True))
-        if place not in taken and not any(term is one for one in selected)
-    )
-    return KeyPlan(
-        known,
-        equal,
-        ranges,
-        rest,
-        _joined(rest),
-        not rest and all(name in equalities for name in (*partition, *sort)),
-        equalities,
-        any(_mentions(conjunct, partition) for conjunct in conjuncts),
-    )
+            found[term.attribute] = (*found.get(term.attribute, ()), *term.operands)
+    return found
 
 
 def key_of(plan: KeyPlan, names: Sequence[str], values: Values) -> dict[str, AttributeValue] | None:
@@ -234,9 +237,9 @@ def _is_term(operand: Operand) -> bool:
 def _possible_values(
     conjuncts: Sequence[ConditionNode], name: str
 ) -> tuple[tuple[Term, ...], int] | None:
-    """The only values that an attribute can have, and the place of the conjunct that says so; -1 if the filter must keep it.
+    """The only values that an attribute can have, and the place of the condition that says so.
 
-    An equality is preferred, because it has one value.
+    The fewest values are preferred. The place is -1 if the condition says more, so that the filter must keep it.
     """
     best: tuple[tuple[Term, ...], int] | None = None
     for place, conjunct in enumerate(conjuncts):
@@ -275,16 +278,16 @@ def _is_about_only(node: ConditionNode, name: str) -> bool:
 
 def _sort_terms(
     terms: Sequence[KeyTerm | None], sort: Sequence[str]
-) -> tuple[tuple[KeyTerm, ...], tuple[KeyTerm, ...]]:
-    """Equalities on the first sort attributes, and the conditions on the attribute after them."""
-    equal: list[KeyTerm] = []
+) -> tuple[list[int], list[int]]:
+    """The places of equalities on the first sort attributes, and of the conditions on the one after them."""
+    equal: list[int] = []
     for name in sort:
-        of_name = [term for term in terms if term is not None and term.attribute == name]
-        first = next((term for term in of_name if term.operator == "="), None)
+        of_name = {at: term for at, term in enumerate(terms) if term and term.attribute == name}
+        first = next((place for place, term in of_name.items() if term.operator == "="), None)
         if first is None:
-            return tuple(equal), tuple(of_name)
+            return equal, [*of_name]
         equal.append(first)
-    return tuple(equal), ()
+    return equal, []
 
 
 def _mentions(node: ConditionNode, names: Sequence[str]) -> bool:
