@@ -234,20 +234,14 @@ def _resolved(engine: Engine, view: View, key: bytes, changed: _Changed) -> Chan
 
 def _merged(engine: Engine, view: View, most: int) -> tuple[list[tuple[bytes, bytes]], bool]:
     """The next items, from the source and the overlay; moves the view on."""
-    source = list(islice(engine.store.range(view.source, view.reached, None), most))
-    overlay: list[tuple[bytes, bytes]] = []
+    entries = list(islice(engine.store.range(view.source, view.reached, None), most))
     if view.log is not None:
-        overlay = list(islice(engine.store.range(view.id, view.reached, None), most))
-    # Where one of the two was cut, entries of the other may be missing after its last key.
-    ends = [entries[-1][0] for entries in (source, overlay) if len(entries) == most]
-    if ends:
-        end = min(ends)
-        view.reached = end + b"\x00"
-        source = [entry for entry in source if entry[0] <= end]
-        overlay = [entry for entry in overlay if entry[0] <= end]
-    if overlay:
-        source = sorted({**dict(source), **dict(overlay)}.items())
-    return [entry for entry in source if entry[1] != _ABSENT], not ends
+        overlay = dict(islice(engine.store.range(view.id, view.reached, None), most))
+        # Of each of the two there are `most`, so none is missing among the first `most` of both.
+        entries = sorted({**dict(entries), **overlay}.items())[:most]
+    if entries:
+        view.reached = entries[-1][0] + b"\x00"
+    return [entry for entry in entries if entry[1] != _ABSENT], len(entries) < most
 
 
 def _caught_up(engine: Engine, view: View) -> bool:
