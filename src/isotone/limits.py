@@ -61,6 +61,7 @@ LIST_TABLES: Final = 100  # names in one page of ListTables
 TAGS: Final = 50  # tags of a table
 TTL_OLDEST: Final = 5 * 365 * 24 * 3600  # an expiry time older than this is ignored
 
+LIST_INSIGHTS: Final = 100  # tables and indexes in one page of ListContributorInsights
 POLICY: Final = 20 * KB  # bytes of a resource policy
 
 # Streams

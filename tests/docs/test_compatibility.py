@@ -626,3 +626,20 @@ def test_23_a_policy_denies_nothing(bench: Bench) -> None:
         got = bench.client.get_resource_policy(ResourceArn=arn)
         assert (got["Policy"], got["RevisionId"]) == (policy, put["RevisionId"])
         bench.put("1")
+
+
+def test_24_destinations_insights_and_scaling_are_recorded(bench: Bench) -> None:
+    arn = "arn:aws:kinesis:us-east-1:000000000000:stream/nowhere"
+    bench.client.enable_kinesis_streaming_destination(TableName="items", StreamArn=arn)
+    bench.put("1")
+    described = bench.client.describe_kinesis_streaming_destination(TableName="items")
+    assert described["KinesisDataStreamDestinations"][0]["DestinationStatus"] == "ACTIVE"
+    answer = bench.client.update_contributor_insights(
+        TableName="items", ContributorInsightsAction="ENABLE"
+    )
+    assert answer["ContributorInsightsStatus"] == "ENABLING"
+    described = bench.client.describe_contributor_insights(TableName="items")
+    assert described["ContributorInsightsStatus"] == "ENABLED"
+    scaling = bench.client.describe_table_replica_auto_scaling(TableName="items")
+    (replica,) = scaling["TableAutoScalingDescription"]["Replicas"]
+    assert replica["ReplicaProvisionedReadCapacityAutoScalingSettings"]["AutoScalingDisabled"]

@@ -130,6 +130,7 @@ def scalar(shape: Scalar) -> st.SearchStrategy[Any]:
         "Boolean": st.booleans(),
         "Integer": st.integers(-1, 101),
         "Long": st.integers(-1, 10),
+        "Double": st.floats(allow_nan=False, allow_infinity=False),
         "Timestamp": st.one_of(
             st.integers(-1, 2**31), st.floats(allow_nan=False, allow_infinity=False)
         ),

@@ -262,28 +262,63 @@ class Client(_BaseClient):
         """Remove the policy of a table or a stream."""
         return self._call("DeleteResourcePolicy", request)
 
+    def enable_kinesis_streaming_destination(
+        self, **request: Unpack[types.EnableKinesisStreamingDestinationInput]
+    ) -> Response:
+        """Record a Kinesis data stream as the destination of a table's changes."""
+        return self._call("EnableKinesisStreamingDestination", request)
+
+    def disable_kinesis_streaming_destination(
+        self, **request: Unpack[types.DisableKinesisStreamingDestinationInput]
+    ) -> Response:
+        """Disable a table's Kinesis data stream."""
+        return self._call("DisableKinesisStreamingDestination", request)
+
+    def update_kinesis_streaming_destination(
+        self, **request: Unpack[types.UpdateKinesisStreamingDestinationInput]
+    ) -> Response:
+        """Change the precision of times in a table's Kinesis data stream."""
+        return self._call("UpdateKinesisStreamingDestination", request)
+
+    def describe_kinesis_streaming_destination(
+        self, **request: Unpack[types.DescribeKinesisStreamingDestinationInput]
+    ) -> Response:
+        """Return a table's Kinesis data streams."""
+        return self._call("DescribeKinesisStreamingDestination", request)
+
+    def update_contributor_insights(
+        self, **request: Unpack[types.UpdateContributorInsightsInput]
+    ) -> Response:
+        """Enable or disable the insights of a table or an index."""
+        return self._call("UpdateContributorInsights", request)
+
+    def describe_contributor_insights(
+        self, **request: Unpack[types.DescribeContributorInsightsInput]
+    ) -> Response:
+        """Describe the insights of a table or an index."""
+        return self._call("DescribeContributorInsights", request)
+
+    def list_contributor_insights(
+        self, **request: Unpack[types.ListContributorInsightsInput]
+    ) -> Response:
+        """List a page of the tables and indexes with insights."""
+        return self._call("ListContributorInsights", request)
+
     # Actions without a declared request type
 
     create_global_table = _undeclared("CreateGlobalTable")
-    describe_contributor_insights = _undeclared("DescribeContributorInsights")
     describe_export = _undeclared("DescribeExport")
     describe_global_table = _undeclared("DescribeGlobalTable")
     describe_global_table_settings = _undeclared("DescribeGlobalTableSettings")
     describe_import = _undeclared("DescribeImport")
-    describe_kinesis_streaming_destination = _undeclared("DescribeKinesisStreamingDestination")
     describe_table_replica_auto_scaling = _undeclared("DescribeTableReplicaAutoScaling")
-    disable_kinesis_streaming_destination = _undeclared("DisableKinesisStreamingDestination")
-    enable_kinesis_streaming_destination = _undeclared("EnableKinesisStreamingDestination")
     export_table_to_point_in_time = _undeclared("ExportTableToPointInTime")
     import_table = _undeclared("ImportTable")
-    list_contributor_insights = _undeclared("ListContributorInsights")
     list_exports = _undeclared("ListExports")
     list_global_tables = _undeclared("ListGlobalTables")
     list_imports = _undeclared("ListImports")
-    update_contributor_insights = _undeclared("UpdateContributorInsights")
     update_global_table = _undeclared("UpdateGlobalTable")
     update_global_table_settings = _undeclared("UpdateGlobalTableSettings")
-    update_kinesis_streaming_destination = _undeclared("UpdateKinesisStreamingDestination")
     update_table_replica_auto_scaling = _undeclared("UpdateTableReplicaAutoScaling")
 
 

@@ -534,6 +534,51 @@ class DeleteResourcePolicyInput(TypedDict, total=False):
     ExpectedRevisionId: Revision
 
 
+# Kinesis destinations and Contributor Insights
+
+KinesisArn = Annotated[str, Meta(min_length=37)]
+
+
+class KinesisPrecision(TypedDict, total=False):
+    ApproximateCreationDateTimePrecision: str
+
+
+class EnableKinesisStreamingDestinationInput(TypedDict, total=False):
+    TableName: Required[Name]
+    StreamArn: Required[KinesisArn]
+    EnableKinesisStreamingConfiguration: KinesisPrecision
+
+
+DisableKinesisStreamingDestinationInput = EnableKinesisStreamingDestinationInput
+
+
+class UpdateKinesisStreamingDestinationInput(TypedDict, total=False):
+    TableName: Required[Name]
+    StreamArn: Required[KinesisArn]
+    UpdateKinesisStreamingConfiguration: KinesisPrecision
+
+
+DescribeKinesisStreamingDestinationInput = DescribeTableInput
+
+
+class UpdateContributorInsightsInput(TypedDict, total=False):
+    TableName: Required[Name]
+    IndexName: TableName
+    ContributorInsightsAction: Required[str]
+    ContributorInsightsMode: str
+
+
+class DescribeContributorInsightsInput(TypedDict, total=False):
+    TableName: Required[Name]
+    IndexName: TableName
+
+
+class ListContributorInsightsInput(TypedDict, total=False):
+    TableName: Name
+    NextToken: str
+    MaxResults: int
+
+
 # Streams
 
 StreamArn = Annotated[str, Meta(min_length=37)]

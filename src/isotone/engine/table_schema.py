@@ -111,6 +111,22 @@ class Policy(msgspec.Struct, frozen=True):
     revision: str
 
 
+class KinesisDestination(msgspec.Struct, frozen=True):
+    """A Kinesis data stream that is recorded as a destination of a table's changes."""
+
+    arn: str
+    is_active: bool
+    precision: str
+
+
+class Insights(msgspec.Struct, frozen=True):
+    """Whether Contributor Insights are recorded as enabled, and since when (s)."""
+
+    enabled: bool
+    mode: str
+    changed: float
+
+
 class Restored(msgspec.Struct, frozen=True):
     """What a table was restored from; `view` (in `views`) is what is still to be copied, None when all is."""
 
@@ -141,6 +157,11 @@ class TableSchema(msgspec.Struct, frozen=True):
     recovery: Recovery | None = None
     restored: Restored | None = None
     policy: Policy | None = None
+    kinesis: tuple[KinesisDestination, ...] = ()
+    insights: dict[str, Insights] = {}
+    """By the name of a global index; that of the table is empty."""
+    scaling: dict[str, Any] = {}
+    """Auto-scaling settings by what they are of (`operations/auto_scaling.py`)."""
     tags: dict[str, str] = {}
     settings: dict[str, Any] = {}
     """Members of CreateTable that are recorded and described but change nothing here."""

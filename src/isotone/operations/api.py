@@ -24,9 +24,12 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.operations import (  # noqa: F401 - each registers its actions
+    auto_scaling,
     backups,
     batches,
+    contributor_insights,
     items,
+    kinesis_destinations,
     policies,
     query_and_scan,
     recovery,

@@ -154,8 +154,8 @@ def _number(_: Any, meta: msgspec.Meta) -> Scalar:
     return Scalar(java, _told(_range(meta), meta))
 
 
-def _timestamp(_: Any, __: msgspec.Meta) -> Scalar:
-    return Scalar("Timestamp")
+def _decimal(_: Any, meta: msgspec.Meta) -> Scalar:
+    return Scalar((meta.extra or {}).get("java", "Timestamp"))
 
 
 def _flag(_: Any, __: msgspec.Meta) -> Scalar:
@@ -179,7 +179,7 @@ def _record(annotation: Any, _: msgspec.Meta) -> Record:
 _BUILDERS: Final[dict[Any, Callable[[Any, msgspec.Meta], Shape]]] = {
     str: _text,
     int: _number,
-    float: _timestamp,
+    float: _decimal,
     bool: _flag,
     list: _sequence,
     dict: _mapping,

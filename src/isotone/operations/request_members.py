@@ -57,16 +57,20 @@ Long: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 PositiveLong: TypeAlias = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 Timestamp: TypeAlias = float
 """Seconds since the Unix epoch."""
+Double: TypeAlias = Annotated[float, Meta(extra={"java": "Double"})]
 PositiveInteger: TypeAlias = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 ExpressionNames: TypeAlias = dict[str, AttributeName]
 ExpressionValues: TypeAlias = dict[str, AttributeValue]
 
+ApproximateCreationDateTimePrecision: TypeAlias = Literal["MILLISECOND", "MICROSECOND"]
 AttributeAction: TypeAlias = Literal["ADD", "DELETE", "PUT"]
 BillingMode: TypeAlias = Literal["PROVISIONED", "PAY_PER_REQUEST"]
 # Legacy conditions are checked as a whole: see `legacy`.
 ComparisonOperator: TypeAlias = str
 ConditionalOperator: TypeAlias = str
+ContributorInsightsAction: TypeAlias = Literal["ENABLE", "DISABLE"]
+ContributorInsightsMode: TypeAlias = Literal["ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS"]
 KeyType: TypeAlias = Literal["HASH", "RANGE"]
 ProjectionType: TypeAlias = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
 ReturnConsumedCapacity: TypeAlias = Literal["INDEXES", "TOTAL", "NONE"]

@@ -27,6 +27,7 @@ _CLASSES: Final = {
     "Long": "java.lang.Long",
     "Boolean": "java.lang.Boolean",
     "Timestamp": "java.util.Date",
+    "Double": "java.lang.Double",
 }
 _RANGES: Final = {"Integer": 2**31 - 1, "Long": 2**63 - 1}
 _JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
@@ -35,6 +36,7 @@ _JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
     "Integer": (int, float),
     "Long": (int, float),
     "Timestamp": (int, float),
+    "Double": (int, float),
 }
 
 

@@ -1,0 +1,186 @@
+"""The actions on Kinesis destinations: enable, disable, change and describe the data stream of a table.
+
+A destination is recorded and described. Nothing is sent to it: there is no Kinesis here. The changes of a table can be
+read from its own stream.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
+
+from isotone.engine.engine import Engine
+from isotone.engine.table_schema import KinesisDestination, TableSchema
+from isotone.errors import ValidationException
+from isotone.operations.action import Answer, action
+from isotone.operations.request_members import (
+    ApproximateCreationDateTimePrecision,
+    Structure,
+    TableName,
+)
+from isotone.operations.table_lookup import changed_table, described_table
+
+KinesisStreamArn = Annotated[str, Meta(min_length=37, max_length=1024)]
+
+
+class EnableKinesisStreamingConfiguration(Structure, frozen=True):
+    """How exact the times of records are."""
+
+    approximate_creation_date_time_precision: ApproximateCreationDateTimePrecision | None = None
+
+
+class UpdateKinesisStreamingConfiguration(Structure, frozen=True):
+    """How exact the times of records will be."""
+
+    approximate_creation_date_time_precision: ApproximateCreationDateTimePrecision | None = None
+
+
+class EnableKinesisStreamingDestination(Structure, frozen=True):
+    """Send a table's changes to a data stream."""
+
+    table_name: TableName
+    stream_arn: KinesisStreamArn
+    enable_kinesis_streaming_configuration: EnableKinesisStreamingConfiguration | None = None
+
+
+class DisableKinesisStreamingDestination(Structure, frozen=True):
+    """Send no more changes to a data stream."""
+
+    table_name: TableName
+    stream_arn: KinesisStreamArn
+    enable_kinesis_streaming_configuration: EnableKinesisStreamingConfiguration | None = None
+
+
+class UpdateKinesisStreamingDestination(Structure, frozen=True):
+    """Change how exact the times of records are."""
+
+    table_name: TableName
+    stream_arn: KinesisStreamArn
+    update_kinesis_streaming_configuration: UpdateKinesisStreamingConfiguration | None = None
+
+
+class DescribeKinesisStreamingDestination(Structure, frozen=True):
+    """Ask for a table's data streams."""
+
+    table_name: TableName
+
+
+_STREAM_ARN: Final = re.compile(r"arn:[a-z-]+:kinesis:[a-z0-9-]+:[0-9]+:stream/[a-zA-Z0-9_.-]+")
+_STATE: Final = "Table is not in a valid state to enable Kinesis Streaming Destination: "
+
+
+@action("EnableKinesisStreamingDestination")
+def enable_kinesis_streaming_destination(
+    engine: Engine, request: EnableKinesisStreamingDestination
+) -> Answer:
+    """Record a data stream as the table's only active destination."""
+    arn, configuration = (
+        _checked(request.stream_arn),
+        request.enable_kinesis_streaming_configuration,
+    )
+    precision = configuration and configuration.approximate_creation_date_time_precision
+    with engine.writing:
+        schema = changed_table(engine, request.table_name).schema
+        if any(each.is_active for each in schema.kinesis):
+            raise ValidationException(
+                f"{_STATE}EnableKinesisStreamingDestination must be DISABLED or ENABLE_FAILED "
+                "to perform ENABLE operation."
+            )
+        destination = KinesisDestination(arn, is_active=True, precision=precision or "MILLISECOND")
+        _save(engine, schema, destination)
+    return {
+        **_changed(schema, arn, "ENABLING"),
+        "EnableKinesisStreamingConfiguration": _configuration(precision),
+    }
+
+
+@action("DisableKinesisStreamingDestination")
+def disable_kinesis_streaming_destination(
+    engine: Engine, request: DisableKinesisStreamingDestination
+) -> Answer:
+    """Disable a destination; it is still described."""
+    arn = _checked(request.stream_arn)
+    with engine.writing:
+        schema = changed_table(engine, request.table_name).schema
+        destination = _active(schema, arn, "DISABLE")
+        _save(engine, schema, msgspec.structs.replace(destination, is_active=False))
+    return _changed(schema, arn, "DISABLING")
+
+
+@action("UpdateKinesisStreamingDestination")
+def update_kinesis_streaming_destination(
+    engine: Engine, request: UpdateKinesisStreamingDestination
+) -> Answer:
+    """Change how exact the times of an active destination are."""
+    arn, configuration = (
+        _checked(request.stream_arn),
+        request.update_kinesis_streaming_configuration,
+    )
+    precision = configuration and configuration.approximate_creation_date_time_precision
+    if precision is None:
+        raise ValidationException(
+            "Invalid Request: UpdateKinesisStreamingConfiguration must have "
+            "ApproximateCreationDateTimePrecision"
+        )
+    with engine.writing:
+        schema = changed_table(engine, request.table_name).schema
+        destination = _active(schema, arn, "UPDATE")
+        if destination.precision == precision:
+            raise ValidationException(
+                f"Invalid Request: Precision is already set to the desired value of {precision} "
+                f"for tableId: {schema.id}, kdsArn: {arn}"
+            )
+        _save(engine, schema, msgspec.structs.replace(destination, precision=precision))
+    return {
+        **_changed(schema, arn, "UPDATING"),
+        "UpdateKinesisStreamingConfiguration": _configuration(precision),
+    }
+
+
+@action("DescribeKinesisStreamingDestination")
+def describe_kinesis_streaming_destination(
+    engine: Engine, request: DescribeKinesisStreamingDestination
+) -> Answer:
+    """The data streams of a table: the active one, and those that were disabled."""
+    with engine.reading:
+        schema = described_table(engine, request.table_name).schema
+    destinations = [
+        {
+            "StreamArn": each.arn,
+            "DestinationStatus": "ACTIVE" if each.is_active else "DISABLED",
+            "ApproximateCreationDateTimePrecision": each.precision,
+        }
+        for each in schema.kinesis
+    ]
+    return {"TableName": schema.name, "KinesisDataStreamDestinations": destinations}
+
+
+def _checked(arn: str) -> str:
+    if not _STREAM_ARN.fullmatch(arn):
+        raise ValidationException(f"Invalid StreamArn: {arn} is not that of a Kinesis data stream")
+    return arn
+
+
+def _active(schema: TableSchema, arn: str, operation: str) -> KinesisDestination:
+    for destination in schema.kinesis:
+        if destination.arn == arn and destination.is_active:
+            return destination
+    raise ValidationException(
+        f"{_STATE}KinesisStreamingDestination must be ACTIVE to perform {operation} operation."
+    )
+
+
+def _save(engine: Engine, schema: TableSchema, destination: KinesisDestination) -> None:
+    others = tuple(each for each in schema.kinesis if each.arn != destination.arn)
+    engine.catalog.save(msgspec.structs.replace(schema, kinesis=(*others, destination)))
+
+
+def _changed(schema: TableSchema, arn: str, status: str) -> dict[str, Any]:
+    return {"TableName": schema.name, "StreamArn": arn, "DestinationStatus": status}
+
+
+def _configuration(precision: str | None) -> dict[str, str]:
+    return {} if precision is None else {"ApproximateCreationDateTimePrecision": precision}
