@@ -164,6 +164,14 @@ def _checked(arn: str) -> str:
     return arn
 
 
+def _precision(
+    configuration: EnableKinesisStreamingConfiguration | UpdateKinesisStreamingConfiguration | None,
+) -> str | None:
+    if configuration is None:
+        return None
+    return configuration.approximate_creation_date_time_precision
+
+
 def _active(schema: TableSchema, arn: str, operation: str) -> KinesisDestination:
     for destination in schema.kinesis:
         if destination.arn == arn and destination.is_active:
