@@ -77,11 +77,8 @@ def enable_kinesis_streaming_destination(
     engine: Engine, request: EnableKinesisStreamingDestination
 ) -> Answer:
     """Record a data stream as the table's only active destination."""
-    arn, configuration = (
-        _checked(request.stream_arn),
-        request.enable_kinesis_streaming_configuration,
-    )
-    precision = configuration and configuration.approximate_creation_date_time_precision
+    arn = _checked(request.stream_arn)
+    precision = _precision(request.enable_kinesis_streaming_configuration)
     with engine.writing:
         schema = changed_table(engine, request.table_name).schema
         if any(each.is_active for each in schema.kinesis):
@@ -115,11 +112,8 @@ def update_kinesis_streaming_destination(
     engine: Engine, request: UpdateKinesisStreamingDestination
 ) -> Answer:
     """Change how exact the times of an active destination are."""
-    arn, configuration = (
-        _checked(request.stream_arn),
-        request.update_kinesis_streaming_configuration,
-    )
-    precision = configuration and configuration.approximate_creation_date_time_precision
+    arn = _checked(request.stream_arn)
+    precision = _precision(request.update_kinesis_streaming_configuration)
     if precision is None:
         raise ValidationException(
             "Invalid Request: UpdateKinesisStreamingConfiguration must have "
