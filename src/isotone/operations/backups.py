@@ -35,7 +35,7 @@ from isotone.operations.request_members import (
     TableName,
     Timestamp,
 )
-from isotone.operations.restoring import check_overrides, check_target, restored_schema
+from isotone.operations.restored_table import check_overrides, check_target, restored_schema
 from isotone.operations.table_lookup import table_arn, table_name
 from isotone.operations.table_requests import (
     GlobalSecondaryIndex,
