@@ -24,6 +24,7 @@ from isotone.errors import (
     RequestLimitExceeded,
     ResourceInUseException,
     ResourceNotFoundException,
+    TableInUseException,
     ThrottlingException,
     TransactionCanceledException,
     TransactionConflictException,
@@ -543,6 +544,27 @@ def test_a_table_stays_creating(site: Site) -> None:
     site.clock.advance(5)
     assert status() == "ACTIVE"
     site.client.put_item(TableName="films", Item=item("a"))
+
+
+def test_a_table_stays_in_restore(site: Site) -> None:
+    site.put("a")
+    made = site.client.create_backup(TableName="music", BackupName="copy")["BackupDetails"]
+    request = {"TargetTableName": "again", "BackupArn": made["BackupArn"]}
+    site.faults.slow_tables(creating=5)
+    site.client.restore_table_from_backup(**request)
+
+    def described() -> tuple[str, bool]:
+        described = site.client.describe_table(TableName="again")["Table"]
+        return described["TableStatus"], described["RestoreSummary"]["RestoreInProgress"]
+
+    assert described() == ("CREATING", True)
+    with pytest.raises(ResourceNotFoundException):
+        site.client.scan(TableName="again")
+    with pytest.raises(TableInUseException, match="being created: again"):
+        site.client.restore_table_from_backup(**request)
+    site.clock.advance(5)
+    assert described() == ("ACTIVE", False)
+    assert site.client.scan(TableName="again")["Count"] == 1
 
 
 def test_a_table_stays_updating_and_deleting(site: Site) -> None:

@@ -14,13 +14,20 @@ from isotone.clock import Clock
 from isotone.errors import (
     ResourceInUseException,
     ResourceNotFoundException,
+    TableInUseException,
     ValidationException,
 )
 from isotone.testing.faults.rules import Call, Proceed, Rule
 
 _NOT_FOUND: Final = "Requested resource not found"
 _STILL_IN_USE: Final = "Attempt to change a resource which is still in use: Table is being {0}: {1}"
-_CHANGES: Final = {"CreateTable": "CREATING", "UpdateTable": "UPDATING", "DeleteTable": "DELETING"}
+_RESTORES: Final = ("RestoreTableFromBackup", "RestoreTableToPointInTime")
+_CHANGES: Final = {
+    "CreateTable": "CREATING",
+    "UpdateTable": "UPDATING",
+    "DeleteTable": "DELETING",
+    **dict.fromkeys(_RESTORES, "CREATING"),
+}
 _DONE_TO_IT: Final = {"CREATING": "created", "UPDATING": "updated", "DELETING": "deleted"}
 
 
@@ -60,9 +67,11 @@ class SlowTables(Rule):
         return proceed(call)
 
     def _change(self, call: Call, proceed: Proceed) -> Response:
-        name = next(iter(call.tables), "")
+        name = call.request.get("TargetTableName") or next(iter(call.tables), "")
         change = self._pending(name)
         if change is not None:
+            if call.operation in _RESTORES:
+                raise TableInUseException(f"Table is being {_DONE_TO_IT[change.status]}: {name}")
             if call.operation == "CreateTable":
                 raise ResourceInUseException(f"Table already exists: {name}")
             if call.operation == "DeleteTable" and change.status == "DELETING":
@@ -138,6 +147,8 @@ class SlowTables(Rule):
         name = description["TableName"]
         change = self._pending(name)
         shown = self._shown(_Change(change.status, 0, description)) if change else {**description}
+        if "RestoreSummary" in shown and shown["TableStatus"] == "CREATING":
+            shown["RestoreSummary"] = {**shown["RestoreSummary"], "RestoreInProgress": True}
         if "GlobalSecondaryIndexes" in shown:
             shown["GlobalSecondaryIndexes"] = [
                 {**each, "IndexStatus": "CREATING", "Backfilling": True}
