@@ -63,13 +63,13 @@ class Store(Operations[Waits], Waits):
         Errors of the backend are raised inside the operation, at its request.
         """
         backend = self.backend
-        send, read_json = backend.execute, getattr(backend, "read_json", backend.execute)
+        send = backend.execute
         retries: Deadline | None = None
         try:
             step = next(steps)
             while True:
                 if type(step) is Call:
-                    execute = read_json if step.json_items else send
+                    execute = getattr(backend, "read_json", send) if step.json_items else send
                     until = None if retries is None else retries.until()
                     try:
                         response = execute(step.operation, step.request, until)
@@ -161,13 +161,13 @@ class AsyncStore(Operations[Awaits], Awaits):
     async def run(self, steps: Steps[R]) -> R:
         """Run the steps of an operation to their end; see `Store.run`."""
         backend = self.backend
-        send, read_json = backend.execute, getattr(backend, "read_json", backend.execute)
+        send = backend.execute
         retries: Deadline | None = None
         try:
             step = next(steps)
             while True:
                 if type(step) is Call:
-                    execute = read_json if step.json_items else send
+                    execute = getattr(backend, "read_json", send) if step.json_items else send
                     until = None if retries is None else retries.until()
                     try:
                         response = await execute(step.operation, step.request, until)

@@ -48,6 +48,7 @@ from isotone.operations.statement_reads import Values, located, select_page, sin
 from isotone.operations.statement_writes import RETURN_VALUES, Write, change_of, is_check
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import canonical_value
+from isotone.values.types import Item
 
 StatementText = Annotated[str, Meta(min_length=1, max_length=limits.STATEMENT_SIZE)]
 Parameters = Annotated[list[AttributeValue], Meta(min_length=1)]
@@ -353,6 +354,10 @@ def _check_exists(engine: Engine, entries: Sequence[tuple[AnyStatement, Values]]
             raise _in_transaction(place, messages.TRANSACTION_EXISTS)
 
 
+def _place(key: Item, table: Table) -> tuple[str, bytes]:
+    return table.tree, located(table, key)
+
+
 def _read_together(
     engine: Engine,
     request: ExecuteTransaction,
@@ -366,6 +371,6 @@ def _read_together(
             key = single_key(open_table(engine, statement.table), statement, values)
             if key is None:
                 raise _in_transaction(place, messages.TRANSACTION_KEY)
-            locate = partial(located, key=key)
+            locate = partial(_place, key)
             readings.append(transactions.Reading(statement.table, locate, statement.projection))
         return transactions.read_together(engine, readings, request.return_consumed_capacity)

@@ -180,11 +180,13 @@ def _reason_of(error: ApiError) -> Reason:
     return {"Code": _CODES[type(error)], "Message": error.message, **error.members}
 
 
-def _cancelled(reasons: Sequence[Reason]) -> TransactionCanceledException:
-    codes = ", ".join([reason["Code"] for reason in reasons])
+def _cancelled(reasons: Mapping[int, Reason], count: int) -> TransactionCanceledException:
+    """The error of a transaction of so many entries, some of which have a reason."""
+    listed = [reasons.get(place, _NO_REASON) for place in range(count)]
+    codes = ", ".join([reason["Code"] for reason in listed])
     return TransactionCanceledException(
         f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
-        CancellationReasons=list(reasons),
+        CancellationReasons=listed,
     )
 
 
@@ -200,12 +202,6 @@ def _each(attempts: Iterable[Callable[[], Any]], reasons: dict[int, Reason]) -> 
             reasons[len(results)] = _reason_of(error)
             results.append(None)
     return results
-
-
-def _check_reasons(reasons: Mapping[int, Reason], count: int) -> None:
-    """Cancel the transaction if there is any reason to."""
-    if reasons:
-        raise _cancelled([reasons.get(place, _NO_REASON) for place in range(count)])
 
 
 def _refuse_duplicates(located: Iterable[tuple[str, bytes] | None]) -> None:
@@ -229,21 +225,21 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer:
     for get in gets:
         canonical_item(get.key)  # a malformed value is an error of the request, not a reason
     readings = [
-        Reading(get.table_name, partial(_physical_key, get.key), projection)
+        Reading(get.table_name, partial(_place, get.key), projection)
         for get, projection in zip(gets, projections, strict=True)
     ]
     return read_together(engine, readings, request.return_consumed_capacity)
 
 
-def _physical_key(key: dict[str, Any], table: Table) -> bytes:
-    return requested_key(table.keyspace, key)[0]
+def _place(key: dict[str, Any], table: Table) -> tuple[str, bytes]:
+    return table.tree, requested_key(table.keyspace, key)[0]
 
 
 class Reading(NamedTuple):
-    """A read of one item: its table, a function that finds its key in the table, and what to return of it."""
+    """A read of one item: its table, a function that tells its tree and its key in it, and what to return of it."""
 
     table_name: str
-    locate: Callable[[Table], bytes]
+    locate: Callable[[Table], tuple[str, bytes]]
     projection: Projection | None
 
 
@@ -280,17 +276,14 @@ def _projection(get: Get) -> Projection | None:
 
 def _keys(engine: Engine, readings: Sequence[Reading]) -> list[tuple[str, bytes]]:
     """The tree and key of each item."""
-
-    def locate(reading: Reading, table: Table) -> tuple[str, bytes]:
-        return table.tree, reading.locate(table)
-
     tables = [open_table(engine, reading.table_name) for reading in readings]
     reasons: dict[int, Reason] = {}
     keys = _each(
-        [partial(locate, one, table) for one, table in zip(readings, tables, strict=True)], reasons
+        [partial(one.locate, table) for one, table in zip(readings, tables, strict=True)], reasons
     )
     _refuse_duplicates(keys)
-    _check_reasons(reasons, len(keys))
+    if reasons:
+        raise _cancelled(reasons, len(keys))
     return keys
 
 
@@ -436,7 +429,8 @@ def _write(
         ],
         failed,
     )
-    _check_reasons({**reasons, **failed}, len(made))
+    if reasons or failed:
+        raise _cancelled({**reasons, **failed}, len(made))
     changes = [change for change in made if change is not None]
     if sum(sized[1] for sized in new if sized is not None) > limits.TRANSACTION_SIZE:
         raise ValidationException("Collection size exceeds 4 MB limit for a transaction")
@@ -465,7 +459,8 @@ def _reread(
     """Charge a request that was already executed: its items are read, not written."""
     reasons: dict[int, Reason] = {}
     made = _changes(engine, names, prepared, reasons)
-    _check_reasons(reasons, len(made))
+    if reasons:
+        raise _cancelled(reasons, len(made))
     changes = [change for change in made if change is not None]
     for name, change in zip(names, changes, strict=True):
         if meters:
