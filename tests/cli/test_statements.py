@@ -128,7 +128,7 @@ def test_what_cannot_run(isotone, shop):
     assert isotone("sql", shop, "SELECT *") == (
         1,
         "",
-        "isotone: ValidationException: Statement wasn't well formed, can't be processed: SELECT *\n",
+        "isotone: ValidationException: Statement wasn't well formed, can't be processed: Expected FROM after SELECT list\n",
     )
     assert (
         "there is no table Nope; tables here: Orders"

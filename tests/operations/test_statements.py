@@ -224,7 +224,7 @@ def test_parameters_stand_for_values(music: Asker) -> None:
     assert titles(music, "WHERE a = ? AND s > ?", {"S": "x"}, {"N": "2"}) == ["x-3"]
     mismatch = "ValidationException: Number of parameters in request and statement don't match."
     assert refused(music, "SELECT * FROM Music WHERE a = ?") == mismatch
-    assert refused(music, "SELECT * FROM Music WHERE a = '?'", {"S": "x"}) == mismatch
+    assert refused(music, "INSERT INTO Music VALUE {'a': ?, 's': ?}", {"S": "x"}) == mismatch
 
 
 # SELECT: pages and costs
@@ -255,6 +255,14 @@ def test_limit_counts_what_was_read(music: Asker) -> None:
     assert answer["Items"] == []
     assert answer["LastEvaluatedKey"] == {"a": {"S": "x"}, "s": {"N": "1"}}
     assert "NextToken" in answer
+
+
+def test_a_page_of_one_item_ends_at_its_limit(music: Asker) -> None:
+    statement = "SELECT t FROM Music WHERE a = 'x' AND s = 1"
+    assert set(run(music, statement, Limit=2)) == {"Items"}
+    answer = run(music, statement, Limit=1)
+    assert answer["LastEvaluatedKey"] == {"a": {"S": "x"}, "s": {"N": "1"}}
+    assert run(music, statement, Limit=1, NextToken=answer["NextToken"]) == {"Items": []}
 
 
 def test_several_partition_keys_are_read_ten_items_at_a_time(music: Asker) -> None:
@@ -453,8 +461,32 @@ def test_writes_are_in_indexes_and_in_the_stream(music: Asker) -> None:
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("SELEC * FROM Music", "Statement wasn't well formed, can't be processed: SELEC * FROM Music"),
-        ("SELECT * FROM Music {}", "Statement wasn't well formed, can't be processed: SELECT * FROM Music {}"),
+        ("SELEC * FROM Music", "Statement wasn't well formed, can't be processed: Expected data manipulation"),
+        ("SELECT * FROM Music {}", "Statement wasn't well formed, can't be processed: Unexpected token after expression"),
+        *(
+            (text, f"Statement wasn't well formed, can't be processed: {reason}")
+            for text, reason in (
+                ("SELECT FROM Music", "Expected identifier or an expression but found unexpected keyword 'from' in a select list."),
+                ("SELEC t", "Unexpected token after expression"),
+                ("SELECT * Music", "Expected FROM after SELECT list"),
+                ("SELECT *, t FROM Music", "Other expressions may not be present in the select list when '*' is used without dot notation."),
+                ("SELECT t, date FROM Music", "Expected identifier or an expression but found unexpected keyword 'date' in a select list."),
+                ("SELECT * FROM Music WHERE date = 1", "Unexpected keyword"),
+                ("SELECT m.size FROM Music", "Invalid path dot component"),
+                ("SELECT * FROM Music WHERE a = = 1", "Unexpected operator"),
+                ("SELECT * FROM Music WHERE a = 'x", "Invalid character"),
+                ("SELECT * FROM Music WHERE (a = 1", "Expected RIGHT_PAREN"),
+                ("SELECT * FROM Music WHERE ()", "Expression group cannot be empty"),
+                ("SELECT * FROM Music WHERE a IS NUMBER", "Expected type name"),
+                ("SELECT * FROM Music; SELECT * FROM Music", "Unexpected token after semicolon. (Only one query is allowed.)"),
+                ("SELECT * FROM Music RETURNING ALL OLD *", "Unexpected token after expression"),
+                ("UPDATE Music WHERE a = 1", "Expected data manipulation"),
+                ("UPDATE Music SET 't' = 1 WHERE a = 1", "Expected identifier for simple path"),
+                ("UPDATE Music SET t WHERE a = 1", "Expected '='"),
+                ("DELETE Music WHERE a = 1", "Expected FROM after DELETE"),
+                ("DELETE FROM Music WHERE a = 1 RETURNING OLD *", "Expected ( MODIFIED | ALL ) ( NEW | OLD ) in each returning element."),
+            )
+        ),
         ("SELECT t AS title FROM Music", "Aliasing is not supported"),
         ("SELECT * FROM Music x", "Aliasing is not supported"),
         ("SELECT COUNT(*) FROM Music", "Unexpected path component at 1:8:5"),
@@ -492,6 +524,7 @@ def test_writes_are_in_indexes_and_in_the_stream(music: Asker) -> None:
         ("UPDATE Music SET t = 1 WHERE a = 'x' AND s = 1 AND s = 2", "Multiple conditions on same key s. Only single item Update/Insert/Delete are supported"),
         ('UPDATE "Music"."by_genre" SET t = 1 WHERE g = \'x\'', "This operation is not supported on an index"),
         ("DELETE FROM Music WHERE a = 'x' AND s = 1 RETURNING ALL NEW *", "Invalid returning clause: RETURNING ALL NEW *. Only RETURNING ALL OLD * is allowed in DELETE statements."),
+        ("Music", "Unsupported operation: Id"),
         ("DROP TABLE Music", "Unsupported operation: DropTable"),
         ("EXISTS(SELECT * FROM Music WHERE a = 'x' AND s = 1)", "EXISTS can only be used in ExecuteTransaction write requests."),
     ],
@@ -524,7 +557,7 @@ def test_a_batch_reads_single_items(music: Asker) -> None:
         "SELECT t FROM Music WHERE",
         ReturnConsumedCapacity="TOTAL",
     )
-    malformed = "Statement wasn't well formed, can't be processed: SELECT t FROM Music WHERE"
+    malformed = "Statement wasn't well formed, can't be processed: Unexpected term"
     assert answer["Responses"] == [
         {"TableName": "Music", "Item": {"m": {"M": {"p": {"N": "1"}}}, "t": {"S": "x-1"}}},
         {"TableName": "Music"},
@@ -656,7 +689,7 @@ def test_a_token_runs_a_transaction_once(music: Asker) -> None:
         ),
         (
             ("DELETE FROM Music WHERE a = 'x' AND",),
-            "Statement wasn't well formed, can't be processed: DELETE FROM Music WHERE a = 'x' AND",
+            "Statement wasn't well formed, can't be processed: Unexpected term",
         ),
     ],
 )  # fmt: skip

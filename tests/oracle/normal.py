@@ -19,6 +19,8 @@ DROPPED = frozenset(
         *("TableStatus", "IndexStatus", "Backfilling", "TimeToLiveStatus"),
     }
 )
+# The service goes on with the reason, DynamoDB Local with the statement.
+MALFORMED = "Statement wasn't well formed, can't be processed: "
 SETS = frozenset({"SS", "NS", "BS"})
 UNORDERED = frozenset(
     {
@@ -40,6 +42,8 @@ def _sorted(values: list[Any]) -> list[Any]:
 
 def _plain(value: Any) -> Any:
     """The value with sets sorted and volatile members dropped."""
+    if isinstance(value, str) and value.startswith(MALFORMED):
+        return MALFORMED
     if isinstance(value, list):
         return [_plain(member) for member in value]
     if not isinstance(value, dict):
@@ -119,5 +123,5 @@ def _error(body: dict[str, Any]) -> dict[str, Any]:
     return {
         **_plain(rest),
         "code": body.get("__type", "").rpartition("#")[2],
-        "message": body.get("message", body.get("Message", "")),
+        "message": _plain(body.get("message", body.get("Message", ""))),
     }

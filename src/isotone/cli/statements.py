@@ -206,6 +206,10 @@ class _Plan:
         """The plan of a statement. Reads the description of its table."""
         if isinstance(statement, Exists):
             raise ValidationException(messages.EXISTS_ALONE)
+        if len(parameters) > statement.parameters:
+            raise UsageError(
+                f"there are {len(parameters)} --param, but the statement has {statement.parameters} ?"
+            )
         table = table_of(connection, statement.table)
         return cls(statement, table, statement.bind([*parameters]))
 

@@ -72,7 +72,8 @@ def select_page(
     _check_paths(table, select)
     key_plan = plan(select.where, keyspace.partition_names, keyspace.sort_names)
     _check_order(select, keyspace, key_plan)
-    if key_plan.is_one_key and source.index is None and next_token is None:
+    # A page of one item that ends at its limit has a token, also where no other item can follow.
+    if key_plan.is_one_key and source.index is None and next_token is None and request.limit != 1:
         key = key_of(key_plan, keyspace.names, values)
         assert key is not None
         return _get(engine, table, select, key, request)

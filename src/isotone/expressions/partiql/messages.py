@@ -9,7 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 # The statement
-MALFORMED: Final = "Statement wasn't well formed, can't be processed: {text}"
+MALFORMED: Final = "Statement wasn't well formed, can't be processed: {reason}"
+KEYWORD_IN_LIST: Final = (
+    "Expected identifier or an expression but found unexpected keyword '{word}' in a select list."
+)
+STAR_AND_COLUMNS: Final = (
+    "Other expressions may not be present in the select list when '*' is used without dot notation."
+)
 UNSUPPORTED_OPERATION: Final = "Unsupported operation: {operation}"
 UNSUPPORTED_CLAUSE: Final = "Unsupported clause: {clause}{at}"
 UNSUPPORTED_TOKEN: Final = "Unsupported token in expression: {token}{at}"

@@ -98,8 +98,21 @@ _OPERATIONS: Final = {
 }
 
 
+_CONFLICT: Final = "invalid ON CONFLICT syntax"
+# What PartiQL's parser calls symbols that it expects, and kinds of tokens that it does not expect.
+_TOKEN_NAMES: Final = {
+    "(": "LEFT_PAREN",
+    ")": "RIGHT_PAREN",
+    "]": "RIGHT_BRACKET",
+    "}": "RIGHT_CURLY",
+    ">>": "RIGHT_DOUBLE_ANGLE_BRACKET",
+    ":": "COLON",
+}
+_UNEXPECTED: Final = {Kind.KEYWORD: "Unexpected keyword", Kind.SYMBOL: "Unexpected operator"}
+
+
 class Malformed(Exception):
-    """The text is not a statement of PartiQL."""
+    """The text is not a statement of PartiQL; the argument is the reason, in the words of PartiQL's own parser."""
 
 
 def parse(text: str) -> tuple[StatementSyntax, int]:
@@ -110,8 +123,8 @@ def parse(text: str) -> tuple[StatementSyntax, int]:
     parser = _Parser(text)
     try:
         tree = parser.statement()
-    except RecursionError:  # deeper than the parser of the service can go, too
-        raise Malformed from None
+    except RecursionError:
+        raise Malformed("Expression is nested too deeply") from None
     if parser.refusal is not None:
         raise parser.refusal
     return tree, parser.parameters
@@ -138,8 +151,10 @@ class _Parser:
 
     def _take(self) -> Token:
         token = self._token
-        if token.kind in (Kind.END, Kind.UNKNOWN):
-            raise Malformed
+        if token.kind is Kind.UNKNOWN:
+            raise Malformed("Invalid character")
+        if token.kind is Kind.END:
+            raise Malformed("Unexpected term")
         self._at += 1
         return token
 
@@ -154,9 +169,11 @@ class _Parser:
         self._at += len(symbols)
         return True
 
-    def _expect(self, *symbols: str) -> None:
+    def _expect(self, *symbols: str, reason: str = "") -> None:
+        """Take tokens that must be the next ones; `reason` is why the statement is malformed without them."""
         if not self._accept(*symbols):
-            raise Malformed
+            shown = " ".join(_TOKEN_NAMES.get(symbol, symbol) for symbol in symbols)
+            raise Malformed(reason or f"Expected {shown}")
 
     def _refuse(
         self, sentence: str, place: Expression | Token | None = None, **details: object
@@ -182,9 +199,9 @@ class _Parser:
         """The whole text."""
         rule = _STATEMENTS.get(self._token.symbol)
         tree = self._other() if rule is None else rule(self)
-        self._accept(";")
+        after = "semicolon. (Only one query is allowed.)" if self._accept(";") else "expression"
         if self._token.kind is not Kind.END:
-            raise Malformed
+            raise Malformed(f"Unexpected token after {after}")
         return tree
 
     def _other(self) -> NoReturn:
@@ -192,7 +209,15 @@ class _Parser:
         words = tuple(token.symbol for token in self._tokens[:2])
         if words in _OPERATIONS and self._tokens[2].kind in (Kind.NAME, Kind.QUOTED):
             raise Refusal(messages.UNSUPPORTED_OPERATION, operation=_OPERATIONS[words])
-        raise Malformed
+        try:
+            tree = self._expression()
+        except Malformed:
+            raise Malformed("Expected data manipulation") from None
+        if self._token.kind is not Kind.END:
+            raise Malformed("Unexpected token after expression")
+        if isinstance(tree, Variable):
+            raise Refusal(messages.UNSUPPORTED_OPERATION, operation="Id")
+        raise Malformed("Expected data manipulation")
 
     def _exists(self) -> ExistsSyntax:
         self._expect("EXISTS", "(")
@@ -207,7 +232,7 @@ class _Parser:
         else:
             self._accept("ALL")
         columns = self._columns()
-        self._expect("FROM")
+        self._expect("FROM", reason="Expected FROM after SELECT list")
         source = self._source()
         where = self._where()
         self._unsupported_clauses()
@@ -220,13 +245,21 @@ class _Parser:
 
     def _columns(self) -> tuple[Expression, ...] | None:
         if self._accept("*"):
+            if self._next_is(","):
+                raise Malformed(messages.STAR_AND_COLUMNS)
             return None
         if self._accept("VALUE") or self._accept("PIVOT"):
             self._refuse(messages.VALUE_OR_PIVOT)
         return self._list(self._column)
 
     def _column(self) -> Expression:
-        column = self._expression()
+        token = self._token
+        try:
+            column = self._expression()
+        except Malformed:
+            if token.kind is Kind.KEYWORD and self._tokens[self._at - 1] is token:
+                raise Malformed(messages.KEYWORD_IN_LIST.format(word=token.text.lower())) from None
+            raise
         if self._accept("AS"):
             self._name()
             self._refuse(messages.ALIAS)
@@ -284,7 +317,7 @@ class _Parser:
         self._expect("INSERT", "INTO")
         target = self._primary()
         if isinstance(target, CallSyntax):  # a list of columns, which PartiQL does not have
-            raise Malformed
+            raise Malformed("Unexpected term")
         if not self._accept("VALUE"):
             # Rows of values, or a collection of items: PartiQL has both, DynamoDB neither.
             value = self._list(self._row)[0] if self._accept("VALUES") else self._expression()
@@ -295,9 +328,9 @@ class _Parser:
             self._expression()
             self._refuse(messages.AT_IN_INSERT, start)
         if self._accept("ON", "CONFLICT"):
-            self._expect("WHERE")
+            self._expect("WHERE", reason=_CONFLICT)
             self._expression()
-            self._expect("DO", "NOTHING")
+            self._expect("DO", "NOTHING", reason=_CONFLICT)
             self._refuse(messages.UNSUPPORTED_CLAUSE, clause="ON CONFLICT", at="")
         if self._returning() is not None:
             self._refuse(messages.RETURNING_IN_INSERT)
@@ -306,7 +339,7 @@ class _Parser:
     def _row(self) -> Expression:
         """A row of `VALUES`, which is in parentheses."""
         if not self._next_is("("):
-            raise Malformed
+            raise Malformed("Expected LEFT_PAREN for row value constructor")
         return self._expression()
 
     def _update(self) -> UpdateSyntax:
@@ -321,22 +354,22 @@ class _Parser:
             else:
                 break
         if not assignments:
-            raise Malformed
+            raise Malformed("Expected data manipulation")
         return UpdateSyntax(target, tuple(assignments), self._where(), self._returning())
 
     def _assignment(self) -> Assignment:
         target = self._path()
-        self._expect("=")
+        self._expect("=", reason="Expected '='")
         return Assignment(target, self._expression())
 
     def _path(self) -> Expression:
         """A name, with the steps that follow it."""
         if self._token.kind not in (Kind.NAME, Kind.QUOTED):
-            raise Malformed
+            raise Malformed("Expected identifier for simple path")
         return self._primary()
 
     def _delete(self) -> DeleteSyntax:
-        self._expect("DELETE", "FROM")
+        self._expect("DELETE", "FROM", reason="Expected FROM after DELETE")
         return DeleteSyntax(self._target(), self._where(), self._returning())
 
     def _returning(self) -> Returning | None:
@@ -355,7 +388,7 @@ class _Parser:
                     self._expression()
                     self._refuse(messages.RETURNING_STAR)
                 return returning
-        raise Malformed
+        raise Malformed("Expected ( MODIFIED | ALL ) ( NEW | OLD ) in each returning element.")
 
     # Expressions
 
@@ -383,7 +416,7 @@ class _Parser:
             return Is(start, end, left, self._type(), negated)
         if symbol == "BETWEEN":
             low = self._expression(binding)
-            self._expect("AND")
+            self._expect("AND", reason="Expected expression after AND")
             return Operation(start, end, symbol, (left, low, self._expression(binding)))
         if symbol == "IN" and self._next_is("("):
             opening = self._take()
@@ -399,7 +432,7 @@ class _Parser:
     def _type(self) -> str:
         name = _TYPES.get(self._take().symbol)
         if name is None:
-            raise Malformed
+            raise Malformed("Expected type name")
         if self._accept("("):
             self._list(self._expression, ")")
         return name
@@ -420,7 +453,7 @@ class _Parser:
         steps: list[Expression] = []
         while True:
             if self._accept("."):
-                steps.append(self._star() or self._name())
+                steps.append(self._star() or self._name("Invalid path dot component"))
             elif self._accept("["):
                 steps.append(self._expression())
                 self._expect("]")
@@ -432,10 +465,10 @@ class _Parser:
         token = self._token
         return Star(token.start, token.end) if self._accept("*") else None
 
-    def _name(self) -> Variable:
+    def _name(self, reason: str = "Expected identifier!") -> Variable:
         token = self._take()
         if token.kind not in (Kind.NAME, Kind.QUOTED):
-            raise Malformed
+            raise Malformed(reason)
         return Variable(token.start, token.end, token.text)
 
     def _root(self) -> Expression:
@@ -456,7 +489,7 @@ class _Parser:
             return self._call(token)
         if token.symbol in _CONSTRUCTS:
             return self._construct(token)
-        raise Malformed
+        raise Malformed(_UNEXPECTED.get(kind, "Unexpected term"))
 
     def _parameter(self, token: Token) -> Expression:
         self.parameters += 1
@@ -467,7 +500,7 @@ class _Parser:
             return self._subquery(")")
         members = self._list(self._expression, ")")
         if not members:
-            raise Malformed
+            raise Malformed("Expression group cannot be empty")
         return members[0] if len(members) == 1 else Sequence(token.start, token.end, members)
 
     def _brackets(self, token: Token) -> Expression:

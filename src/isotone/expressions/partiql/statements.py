@@ -112,8 +112,11 @@ class Statement:
         return ()
 
     def bind(self, parameters: list[AttributeValue]) -> dict[str, AttributeValue]:
-        """The values by which the expressions know the parameters. The values must be canonical."""
-        if len(parameters) != self.parameters:
+        """The values by which the expressions know the parameters, which must be canonical.
+
+        Parameters beyond those that the statement has are ignored, as by the service.
+        """
+        if len(parameters) < self.parameters:
             raise ValidationException(messages.PARAMETER_COUNT)
         values = {f":{position}": value for position, value in enumerate(parameters)}
         for name, message in self.set_parameters:
@@ -199,13 +202,14 @@ def parse_statement(text: str) -> AnyStatement:
     try:
         tree, parameters = parse(text)
         return _Building(text, parameters).build(tree)
-    except Malformed:
-        # Braces of the text are not those of the sentence.
-        raise ValidationException(messages.MALFORMED.format(text=text)) from None
+    except Malformed as error:
+        raise ValidationException(messages.MALFORMED.format(reason=error)) from None
     except Refusal as refusal:
         raise ValidationException(str(refusal)) from None
     except RecursionError:
-        raise ValidationException(messages.MALFORMED.format(text=text)) from None
+        raise ValidationException(
+            messages.MALFORMED.format(reason="Expression is nested too deeply")
+        ) from None
 
 
 class _Building:
