@@ -549,7 +549,9 @@ def test_an_index_is_charged_for_changes(bench: Bench) -> None:
     assert units(bench.put("1")) == 1.0
 
 
-def test_17_a_stream_has_four_shards_at_first(bench: Bench) -> None:
+@pytest.mark.parametrize("count", [1, 4])
+def test_17_a_stream_has_the_shards_that_were_asked_for(bench: Bench, count: int) -> None:
+    bench.database.engine.stream_shards = count
     specification = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
     changed = bench.client.update_table(TableName="items", StreamSpecification=specification)
     arn = changed["TableDescription"]["LatestStreamArn"]
@@ -564,7 +566,7 @@ def test_17_a_stream_has_four_shards_at_first(bench: Bench) -> None:
         position = streams.get_shard_iterator(StreamArn=arn, **request)["ShardIterator"]
         records = streams.get_records(ShardIterator=position)["Records"]
         found += [record["dynamodb"] for record in records]
-    assert len(shards) == 4
+    assert len(shards) == count
     found.sort(key=lambda change: int(change["SequenceNumber"]))
     assert [change["Keys"]["p"]["S"] for change in found] == names
 

@@ -47,7 +47,7 @@ def opened(kind: str) -> Iterator[Asker]:
     clock = isotone.ManualClock()
     with tempfile.TemporaryDirectory() as folder:
         path = ":memory:" if kind == "memory" else Path(folder) / "file.db"
-        with isotone.open(path, durability="none", clock=clock) as database:
+        with isotone.open(path, durability="none", clock=clock, stream_shards=4) as database:
             ask = Asker(database, clock)
             ask.table(StreamSpecification=STREAM)
             yield ask
@@ -335,7 +335,7 @@ SPOILED = {
 
 @pytest.mark.parametrize("words", SPOILED)
 def test_the_check_finds_what_is_wrong(words: str) -> None:
-    with isotone.open() as database:
+    with isotone.open(stream_shards=4) as database:
         ask = Asker(database, isotone.ManualClock())
         ask.table(StreamSpecification=STREAM)
         ask("PutItem", TableName="tab", Item=key("a"))

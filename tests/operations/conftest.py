@@ -60,6 +60,6 @@ def key_schema(partition: str, sort: str | None = None) -> list[dict[str, str]]:
 @pytest.fixture
 def ask() -> Iterator[Asker]:
     clock = isotone.ManualClock()
-    with isotone.open(":memory:", clock=clock) as database:
+    with isotone.open(":memory:", clock=clock, stream_shards=4) as database:
         yield Asker(database, clock)
         assert database.check() == []

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.operations.conftest import Asker
 
+import isotone
 from isotone.engine import streams
 
 BOTH = "NEW_AND_OLD_IMAGES"
@@ -498,4 +499,82 @@ def test_a_filter_asks_for_the_children_of_a_shard(ask: Asker) -> None:
     assert error.message == (
         "1 validation error detected: Value 'null' at 'shardFilter.type' failed to satisfy "
         "constraint: Member must be CHILD_SHARDS"
+    )
+
+
+def opened(count: int) -> tuple[isotone.Database, Asker]:
+    """A database whose streams begin with so many shards, with a table that has a stream."""
+    clock = isotone.ManualClock()
+    database = isotone.open(clock=clock, stream_shards=count)
+    ask = Asker(database, clock)
+    ask.table(**stream())
+    return database, ask
+
+
+def test_a_new_stream_has_one_shard() -> None:
+    with isotone.open() as database:
+        ask = Asker(database, isotone.ManualClock())
+        ask.table(**stream())
+        for name in "abcdefgh":
+            put(ask, name)
+        (shard,) = describe(ask)["Shards"]
+        assert len(list(drained(ask, iterator(ask, shard["ShardId"])))) == 8
+
+
+@pytest.mark.parametrize("count", [0, 17, "2", True])
+def test_the_number_of_shards_is_limited(count: Any) -> None:
+    with pytest.raises(isotone.errors.UsageError, match="give 1 to 16"):
+        isotone.open(stream_shards=count)
+
+
+def test_a_key_is_in_the_same_place_in_every_run() -> None:
+    def places() -> list[list[str]]:
+        database, ask = opened(5)
+        with database:
+            for name in "abcdefghijklmnop":
+                put(ask, name)
+            return [
+                [record["dynamodb"]["Keys"]["p"]["S"] for record in drained(ask, position)]
+                for position in (
+                    iterator(ask, shard["ShardId"]) for shard in describe(ask)["Shards"]
+                )
+            ]
+
+    first = places()
+    assert sum(map(bool, first)) > 1
+    assert [places() for _ in range(3)] == [first] * 3
+
+
+def test_an_empty_shard_accepts_the_number_that_it_begins_with(ask: Asker) -> None:
+    ask.table(**stream())
+    for shard in describe(ask)["Shards"]:
+        begin = {"SequenceNumber": shard["SequenceNumberRange"]["StartingSequenceNumber"]}
+        for kind in ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"):
+            position = iterator(ask, shard["ShardId"], kind, **begin)
+            assert ask("GetRecords", ShardIterator=position)["Records"] == []
+
+
+def test_a_shard_begins_with_its_first_record() -> None:
+    database, ask = opened(1)
+    with database:
+        (shard,) = describe(ask)["Shards"]
+        begin = shard["SequenceNumberRange"]["StartingSequenceNumber"]
+        early = iterator(ask, shard["ShardId"], "AT_SEQUENCE_NUMBER", SequenceNumber=begin)
+        put(ask, "a")
+        put(ask, "b")
+        found = list(drained(ask, early))
+        assert [each["dynamodb"]["Keys"]["p"]["S"] for each in found] == ["a", "b"]
+        assert found[0]["dynamodb"]["SequenceNumber"] == begin
+
+
+def test_a_filter_does_not_go_with_a_start(ask: Asker) -> None:
+    ask.table(**stream())
+    shard = describe(ask)["Shards"][0]["ShardId"]
+    wanted = {"Type": "CHILD_SHARDS", "ShardId": shard}
+    assert describe(ask, ShardFilter=wanted)["Shards"] == []
+    error = ask.refused(
+        "DescribeStream", StreamArn=arn(ask), ShardFilter=wanted, ExclusiveStartShardId=shard
+    )
+    assert error.message == (
+        "ShardFilter and ExclusiveStartShardId both should not be specified in the request."
     )

@@ -44,14 +44,14 @@ def address(
 ) -> Iterator[object]:
     """Where the store keeps its tables; servers of ours go by the test's clock, Amazon's by its own."""
     if request.param == "memory":
-        with isotone.open(clock=clock) as database:
+        with isotone.open(clock=clock, stream_shards=4) as database:
             yield database
     elif request.param == "file":
         path = f"{tmp_path}/structures.db"
-        with isotone.open(path, durability="process", clock=clock) as database:
+        with isotone.open(path, durability="process", clock=clock, stream_shards=4) as database:
             yield database
     elif request.param == "http":
-        with isotone.open(clock=clock) as database, running_server(database) as url:
+        with isotone.open(clock=clock, stream_shards=4) as database, running_server(database) as url:
             yield url
     else:
         yield request.getfixturevalue("dynamodb_local")
@@ -67,7 +67,10 @@ def store(address: object, clock: ManualClock) -> Iterator[Store]:
 @pytest.fixture
 def memory(clock: ManualClock) -> Iterator[Store]:
     """A store in memory, for what is the same everywhere."""
-    with isotone.connect(clock=clock) as store:
+    with (
+        isotone.open(clock=clock, stream_shards=4) as database,
+        isotone.connect(database, clock=clock) as store,
+    ):
         yield store
 
 

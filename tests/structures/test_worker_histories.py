@@ -49,7 +49,7 @@ class Workers(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(streams, "SHARD_RECORDS", split)
         self.clock = ManualClock(1_800_000_000)
-        self.database = isotone.open(clock=self.clock)
+        self.database = isotone.open(clock=self.clock, stream_shards=4)
         self.store = isotone.connect(self.database)
         self.theirs = isotone.connect(self.database)
         self.losing = Losing(self.theirs.backend)

@@ -20,6 +20,7 @@ from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
 from isotone.engine import integrity, maintenance
 from isotone.engine.engine import Engine
+from isotone.engine.streams import OPEN_SHARDS
 from isotone.errors import ApiError, IsotoneError, UsageError
 from isotone.operations.api import STARTS_WORK, Api
 from isotone.storage.interface import Store
@@ -45,22 +46,29 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     region: str = "us-east-1",
     account: str = "000000000000",
     memory_map: int | None = None,
+    stream_shards: int = 1,
 ) -> Database:
     """Open a database: a file, which is created if it does not exist, or memory.
 
     `durability` is what an acknowledged write survives: "disk", a power cut; "process", a crash of the
     process; "none", nothing for certain. `memory_map` is how many bytes of a file are mapped into memory, by
     default 2 GB: less makes the process appear smaller, and reads slower. In memory both have no effect.
+    `stream_shards` is how many shards a new stream begins with, at most 16.
 
     Raises `StorageCorrupt` for a file that is not an Isotone database, `StorageError` for one that
     cannot be opened.
     """
+    if type(stream_shards) is not int or not 1 <= stream_shards <= OPEN_SHARDS:
+        raise UsageError(
+            f"stream_shards={stream_shards!r} is not a number of shards; give 1 to {OPEN_SHARDS}"
+        )
     return Database(
         Engine(
             _store(fspath(path), durability, memory_map),
             clock=clock,
             region=region,
             account=account,
+            stream_shards=stream_shards,
         )
     )
 

@@ -38,6 +38,13 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
         "when it survives the death of the process (process), or at once (none)",
     )
     parser.add_argument(
+        "--stream-shards",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how many shards a new stream begins with, at most 16 (default 1)",
+    )
+    parser.add_argument(
         "--faults",
         action="store_true",
         help="let tests order faults at the path /faults (throttling, conflicts, lost answers, …)",
@@ -71,7 +78,9 @@ def _serve(arguments: argparse.Namespace) -> int:
 
     prepare(arguments)
     path = arguments.file or MEMORY
-    database = embedded.open(path, durability=arguments.durability)
+    database = embedded.open(
+        path, durability=arguments.durability, stream_shards=arguments.stream_shards
+    )
     what = "memory" if path == MEMORY else path
 
     def ready(url: str) -> None:

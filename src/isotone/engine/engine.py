@@ -46,11 +46,13 @@ class Engine:
         clock: Clock | None = None,
         region: str = "us-east-1",
         account: str = "000000000000",
+        stream_shards: int = 1,
     ) -> None:
         self.store = store
         self.clock: Clock = clock or SystemClock()
         self.region = region
         self.account = account
+        self.stream_shards = stream_shards
         self.lock = threading.RLock()
         self.outdated = False
         _make_system_trees(store)

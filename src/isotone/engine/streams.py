@@ -38,7 +38,6 @@ SHARD_LIFETIME: Final = 4 * 3600  # seconds for which a shard stays open
 SHARD_RECORDS: Final = 100_000  # average records per shard above which a stream's shards are split
 OPEN_SHARDS: Final = 16  # a stream with this many open shards does not split them
 SLICE: Final = 500  # records dropped in one transaction
-_FIRST_SHARDS: Final = 4
 
 
 class Stream(msgspec.Struct, frozen=True):
@@ -88,9 +87,9 @@ def enable(engine: Engine, schema: TableSchema, view: StreamView) -> TableSchema
     engine.store.create_tree(tree)
     stream = Stream(schema.name, label, view, tree, schema.keys, now)
     save(engine, stream)
-    width = HASHES // _FIRST_SHARDS
-    ranges = [(low, low + width) for low in range(0, HASHES, width)]
-    opened = [_open(engine, stream, hashes, now) for hashes in ranges]
+    opened = [
+        _open(engine, stream, hashes, now) for hashes in _divided(0, HASHES, engine.stream_shards)
+    ]
     return msgspec.structs.replace(schema, stream=recording(stream, opened))
 
 
@@ -204,8 +203,13 @@ def close(engine: Engine, stream: Stream, shard: Shard, now: float) -> None:
 def _split(engine: Engine, stream: Stream, shard: Shard, parts: int, now: float) -> list[Shard]:
     """Close a shard and divide its hashes among a number of children."""
     close(engine, stream, shard, now)
-    bounds = [shard.low + (shard.high - shard.low) * part // parts for part in range(parts + 1)]
-    return [_open(engine, stream, hashes, now, shard.id) for hashes in pairwise(bounds)]
+    ranges = _divided(shard.low, shard.high, parts)
+    return [_open(engine, stream, hashes, now, shard.id) for hashes in ranges]
+
+
+def _divided(low: int, high: int, parts: int) -> Iterator[tuple[int, int]]:
+    """A range of hashes in equal parts."""
+    return pairwise(low + (high - low) * part // parts for part in range(parts + 1))
 
 
 def _save(engine: Engine, stream: Stream, shard: Shard) -> None:
@@ -213,9 +217,14 @@ def _save(engine: Engine, stream: Stream, shard: Shard) -> None:
 
 
 def _shard_id(stream: Stream, number: int, now: float) -> str:
-    """An id in the service's form: the time in milliseconds, then a hash."""
-    name = f"{stream.table}/{stream.label}/{number}".encode()
-    return f"shardId-{int(now * 1000):020d}-{blake2b(name, digest_size=4).hexdigest()}"
+    """An id in the service's form: the time in milliseconds, then eight digits.
+
+    The number makes ids sort as the shards were opened, so that the same keys are in the same place of a
+    list of shards in every run.
+    """
+    name = f"{stream.table}/{stream.label}".encode()
+    digits = f"{number & 0xFFFF:04x}{blake2b(name, digest_size=2).hexdigest()}"
+    return f"shardId-{int(now * 1000):020d}-{digits}"
 
 
 def _shard_key(stream: Stream, number: int) -> bytes:

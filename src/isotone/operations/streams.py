@@ -134,6 +134,10 @@ def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
             "1 validation error detected: Value 'null' at 'shardFilter.type' failed to satisfy "
             "constraint: Member must be CHILD_SHARDS"
         )
+    if request.shard_filter is not None and request.exclusive_start_shard_id is not None:
+        raise ValidationException(
+            "ShardFilter and ExclusiveStartShardId both should not be specified in the request."
+        )
     with engine.reading:
         stream = stream_of_arn(engine, request.stream_arn)
         shards = streams.shards(engine, stream)
@@ -328,7 +332,9 @@ def _checksum(arn: str, payload: bytes) -> bytes:
 def _start(engine: Engine, stream: Stream, shard: Shard, request: GetShardIterator) -> int:
     """The sequence number at which an iterator of a type starts."""
     # The latest number that can be in the shard; an open shard may still be empty.
-    end = last_sequence(engine, stream.tree) if shard.last is None else shard.last
+    end = max(last_sequence(engine, stream.tree), shard.first - 1)
+    if shard.last is not None:
+        end = shard.last
     kind = request.shard_iterator_type
     if kind == "TRIM_HORIZON" or kind == "LATEST":
         if request.sequence_number is not None:
@@ -337,7 +343,8 @@ def _start(engine: Engine, stream: Stream, shard: Shard, request: GetShardIterat
             )
         return max(shard.first, shard.trimmed + 1) if kind == "TRIM_HORIZON" else end + 1
     sequence = _sequence_in(request.sequence_number)
-    if not shard.first <= sequence <= end:
+    # A shard without records has its first number all the same.
+    if not shard.first <= sequence <= max(end, shard.first):
         raise ValidationException("Invalid SequenceNumber for the shard")
     _refuse_trimmed(shard, sequence)
     return sequence + (kind == "AFTER_SEQUENCE_NUMBER")
