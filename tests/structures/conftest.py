@@ -51,7 +51,10 @@ def address(
         with isotone.open(path, durability="process", clock=clock, stream_shards=4) as database:
             yield database
     elif request.param == "http":
-        with isotone.open(clock=clock, stream_shards=4) as database, running_server(database) as url:
+        with (
+            isotone.open(clock=clock, stream_shards=4) as database,
+            running_server(database) as url,
+        ):
             yield url
     else:
         yield request.getfixturevalue("dynamodb_local")
