@@ -158,9 +158,12 @@ class _Parser:
         self._at += 1
         return token
 
-    def _next_is(self, *symbols: str) -> bool:
-        following = self._tokens[self._at : self._at + len(symbols)]
-        return [token.symbol for token in following] == [*symbols]
+    def _next_is(self, symbol: str, *more: str) -> bool:
+        """Whether these are the next tokens."""
+        if self._tokens[self._at].symbol != symbol:
+            return False
+        following = self._tokens[self._at + 1 : self._at + 1 + len(more)]
+        return tuple(token.symbol for token in following) == more if more else True
 
     def _accept(self, *symbols: str) -> bool:
         """Take tokens if they are the next ones."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final, TypeAlias
 
 from isotone.errors import ValidationException
@@ -129,13 +129,18 @@ class Statement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Select(Statement):
-    """Read items. `columns` is None for `*`; `projection` picks the same parts but leaves them in their places."""
+    """Read items. `paths` are those that are selected, `columns` picks them; both are None for `*`."""
 
     index: str | None
+    paths: ProjectionNode | None
     columns: Columns | None
-    projection: Projection | None
     where: Where | None
     order: tuple[tuple[str, bool], ...]
+
+    @cached_property
+    def projection(self) -> Projection | None:
+        """What batches and transactions return: the selected paths, each in its place."""
+        return None if self.paths is None else Projection.from_node(self.paths, parameter="")
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -238,11 +243,10 @@ class _Building:
 
     def _select(self, tree: SelectSyntax) -> Select:
         table, *index = self._source(tree.source)
-        columns = projection = None
+        paths = columns = None
         if tree.columns is not None:
-            node = ProjectionNode(tuple(map(self._column, tree.columns)))
-            columns = Columns.from_node(node, parameter="")
-            projection = Projection.from_node(node, parameter="")
+            paths = ProjectionNode(tuple(map(self._column, tree.columns)))
+            columns = Columns.from_node(paths, parameter="")
         where = self._where(tree.where)
         order = tuple((self._order_name(key), descends) for key, descends in tree.order)
         if order and where is None:
@@ -252,8 +256,8 @@ class _Building:
             table=table,
             parameters=self._parameters,
             index=index[0] if index else None,
+            paths=paths,
             columns=columns,
-            projection=projection,
             where=where,
             order=order,
         )

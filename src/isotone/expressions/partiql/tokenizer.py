@@ -38,6 +38,7 @@ class Token(NamedTuple):
     symbol: str = ""
 
 
+_KINDS: Final = {kind.value: kind for kind in Kind}
 _TOKEN: Final = re.compile(
     r"""(?P<skipped>[\ \t\r\n\f\v]+ | --[^\n\r]* | /\*.*?\*/)
       | (?P<string>'(?:[^']|'')*')
@@ -54,7 +55,7 @@ _TOKEN: Final = re.compile(
 def tokenize(text: str) -> list[Token]:
     """The tokens of a statement, followed by one of kind `END`. O(length)."""
     tokens = [
-        _token(Kind(match.lastgroup), match.group(), match.start(), match.end())
+        _token(_KINDS[str(match.lastgroup)], match.group(), match.start(), match.end())
         for match in _TOKEN.finditer(text)
         if match.lastgroup != "skipped"
     ]
