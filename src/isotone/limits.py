@@ -50,6 +50,8 @@ BATCH_WRITE_ITEMS: Final = 25  # puts and deletes in one BatchWriteItem
 TRANSACTION_ITEMS: Final = 100  # actions in one transaction
 TRANSACTION_SIZE: Final = 4 * MB  # all items of one transaction
 TOKEN_LIFETIME: Final = 10 * 60  # of a ClientRequestToken
+SEARCH_RESULTS: Final = 100  # TopK of one SearchVectors
+SEARCH_SIZE: Final = 16 * MB  # what one SearchVectors returns
 TOTAL_SEGMENTS: Final = 1_000_000  # workers of a parallel scan
 
 # Tables
@@ -57,6 +59,10 @@ LOCAL_INDEXES: Final = 5  # local secondary indexes of a table
 GLOBAL_INDEXES: Final = 20  # global secondary indexes of a table
 INDEX_KEY_PARTS: Final = 4  # attributes in each part of a global index's key
 PROJECTED_NAMES: Final = 100  # NonKeyAttributes over all indexes of a table
+VECTOR_INDEXES: Final = 5  # vector indexes of a table
+VECTOR_DIMENSIONS: Final = 4096  # dimensions of a vector index
+INLINE_FILTERS: Final = 18  # INLINE_FILTER attributes of a vector index
+INLINE_FILTER_SIZE: Final = 10 * KB  # the value of an INLINE_FILTER attribute
 LIST_TABLES: Final = 100  # names in one page of ListTables
 TAGS: Final = 50  # tags of a table
 TTL_OLDEST: Final = 5 * 365 * 24 * 3600  # an expiry time older than this is ignored

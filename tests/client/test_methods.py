@@ -54,7 +54,8 @@ def test_calls_the_action_with_its_request() -> None:
 
 
 def test_has_every_method_of_boto3() -> None:
-    theirs = boto3_client().meta.method_to_api_mapping
+    # The installed boto3 may be older than the newest actions.
+    theirs = {"search_vectors": "SearchVectors", **boto3_client().meta.method_to_api_mapping}
     assert answering({}).meta.method_to_api_mapping == theirs
     assert all(callable(getattr(Client, name)) for name in theirs)
 

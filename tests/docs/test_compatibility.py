@@ -11,6 +11,7 @@ from typing import Any
 
 import boto3
 import pytest
+from tests.newest_model import newest_client
 
 import isotone
 from isotone.errors import (
@@ -645,3 +646,101 @@ def test_24_destinations_insights_and_scaling_are_recorded(bench: Bench) -> None
     scaling = bench.client.describe_table_replica_auto_scaling(TableName="items")
     (replica,) = scaling["TableAutoScalingDescription"]["Replicas"]
     assert replica["ReplicaProvisionedReadCapacityAutoScalingSettings"]["AutoScalingDisabled"]
+
+
+VECTORS: dict[str, Any] = {
+    "TableName": "vectors",
+    "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+NEAR: dict[str, Any] = {
+    "IndexName": "near",
+    "VectorAttribute": {"AttributeName": "v"},
+    "Dimensions": 1,
+    "DistanceFunction": "EUCLIDEAN",
+    "Projection": {"ProjectionType": "KEYS_ONLY"},
+}
+
+
+def put_vector(client: Any, p: str, number: float, **more: Any) -> dict[str, Any]:
+    item = {"p": {"S": p}, "v": {"L": [{"N": str(number)}]}, **more}
+    return client.put_item(TableName="vectors", Item=item, ReturnConsumedCapacity="INDEXES")
+
+
+def search_vectors(client: Any, number: float = 0, **more: Any) -> dict[str, Any]:
+    options = {"TableName": "vectors", "IndexName": "near", "TopK": 100, **more}
+    return client.search_vectors(SearchVector=[{"N": str(number)}], **options)
+
+
+def test_25_searches_are_exact(bench: Bench) -> None:
+    created = bench.client.create_table(**VECTORS, VectorIndexes=[NEAR])
+    assert created["TableDescription"]["VectorIndexes"][0]["IndexStatus"] == "CREATING"
+    for number in range(200):
+        put_vector(bench.client, f"{number}", number // 2)
+    searches = [search_vectors(bench.client, 50, TopK=5)["SearchResults"] for _ in range(3)]
+    assert searches[0] == searches[1] == searches[2]
+    found = [result["Item"]["p"]["S"] for result in searches[0]]
+    assert {*found[:2]} == {"100", "101"}
+    assert {*found[2:]} < {"98", "99", "102", "103"}
+
+
+def test_26_a_vector_index_is_never_behind(bench: Bench) -> None:
+    bench.client.create_table(**VECTORS)
+    put_vector(bench.client, "a", 1)
+    bench.client.update_table(TableName="vectors", VectorIndexUpdates=[{"Create": NEAR}])
+    bench.database.finish_maintenance()
+    put_vector(bench.client, "b", 0)
+    found = search_vectors(bench.client)["SearchResults"]
+    assert [result["Item"]["p"]["S"] for result in found] == ["b", "a"]
+
+
+def test_27_bytes_of_vectors_follow_a_formula(bench: Bench) -> None:
+    index = {**NEAR, "Dimensions": 4096}
+    bench.client.create_table(**VECTORS, VectorIndexes=[index])
+    item = {"p": {"S": "a"}, "v": {"L": [{"N": "0.5"}] * 4096}}
+    put = bench.client.put_item(TableName="vectors", Item=item, ReturnConsumedCapacity="INDEXES")
+    size = 4 * 4096 + len("v") + len("p") + len("a")
+    assert put["ConsumedCapacity"]["VectorIndexes"] == {"near": {"VectorWriteRequestBytes": size}}
+    for _ in range(2):
+        searched = bench.client.search_vectors(
+            TableName="vectors",
+            IndexName="near",
+            SearchVector=item["v"]["L"],
+            TopK=1,
+            ReturnConsumedCapacity="TOTAL",
+        )
+        capacity = searched["ConsumedCapacity"]
+        assert capacity == {"VectorSearchRequestBytes": pytest.approx(17.6 * 4096 + 2)}
+
+
+def test_28_search_results_end_at_16_mb(bench: Bench) -> None:
+    index = {**NEAR, "Projection": {"ProjectionType": "ALL"}}
+    bench.client.create_table(**VECTORS, VectorIndexes=[index])
+    for number in range(50):
+        put_vector(bench.client, f"{number}", number, x={"S": "x" * 400_000})
+    assert len(search_vectors(bench.client)["SearchResults"]) == 41
+
+
+def test_29_searches_have_no_endpoint_of_their_own(bench: Bench) -> None:
+    bench.client.create_table(**VECTORS, VectorIndexes=[NEAR])
+    put_vector(bench.client, "a", 1)
+    with running_server(bench.database) as url:
+        session = boto3.Session("key", "secret", region_name="us-east-1")
+        client = newest_client(session, endpoint_url=url)
+        (result,) = search_vectors(client)["SearchResults"]
+    assert result["Item"] == {"p": {"S": "a"}}
+
+
+def test_30_an_unprojected_attribute_is_refused(bench: Bench) -> None:
+    bench.client.create_table(**VECTORS, VectorIndexes=[NEAR])
+    for projection in ("v", "x"):
+        with pytest.raises(bench.client.exceptions.ClientError, match="does not project"):
+            search_vectors(bench.client, ProjectionExpression=projection)
+
+
+def test_31_a_table_with_a_new_vector_index_can_be_deleted(bench: Bench) -> None:
+    bench.client.create_table(**VECTORS)
+    bench.client.update_table(TableName="vectors", VectorIndexUpdates=[{"Create": NEAR}])
+    bench.client.delete_table(TableName="vectors")
+    assert "vectors" not in bench.client.list_tables()["TableNames"]

@@ -146,6 +146,10 @@ class Client(_BaseClient):
         """Write up to 100 items, all or none."""
         return self._call("TransactWriteItems", request)
 
+    def search_vectors(self, **request: Unpack[types.SearchVectorsInput]) -> Response:
+        """Find the items whose vectors are nearest to a vector."""
+        return self._call("SearchVectors", request)
+
     def execute_statement(self, **request: Unpack[types.ExecuteStatementInput]) -> Response:
         """Run one PartiQL statement."""
         return self._call("ExecuteStatement", request)

@@ -16,6 +16,7 @@ from msgspec import Meta
 T = TypeVar("T")
 
 Name = Annotated[str, Meta(min_length=1)]
+IndexName = Annotated[str, Meta(min_length=3)]
 Natural = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
 NonEmpty = Annotated[Sequence[T], Meta(min_length=1)]
@@ -252,6 +253,18 @@ class TransactWriteItemsInput(TypedDict, total=False):
     ClientRequestToken: Name
 
 
+class SearchVectorsInput(TypedDict, total=False):
+    TableName: Required[Name]
+    IndexName: Required[IndexName]
+    ReturnConsumedCapacity: str
+    ExpressionAttributeNames: Mapping[str, str]
+    ExpressionAttributeValues: AttributeMap
+    ProjectionExpression: str
+    SearchVector: Required[NonEmpty[AttributeValue]]
+    SearchConditionExpression: str
+    TopK: Required[Positive]
+
+
 class ExecuteStatementInput(TypedDict, total=False):
     Statement: Required[Name]
     Parameters: NonEmpty[AttributeValue]
@@ -350,6 +363,33 @@ class Tag(TypedDict, total=False):
     Value: Required[str]
 
 
+class VectorAttributeDefinition(TypedDict, total=False):
+    AttributeName: Required[Name]
+
+
+class SearchSchemaElement(TypedDict, total=False):
+    AttributeName: Required[str]
+    SearchSchemaElementType: Required[str]
+
+
+class VectorIndex(TypedDict, total=False):
+    IndexName: Required[IndexName]
+    VectorAttribute: Required[VectorAttributeDefinition]
+    SearchSchema: NonEmpty[SearchSchemaElement]
+    Projection: Required[ProjectionShape]
+    Dimensions: Required[Positive]
+    DistanceFunction: Required[str]
+
+
+class DeleteVectorIndexAction(TypedDict, total=False):
+    IndexName: Required[IndexName]
+
+
+class VectorIndexUpdate(TypedDict, total=False):
+    Create: VectorIndex
+    Delete: DeleteVectorIndexAction
+
+
 class CreateTableInput(TypedDict, total=False):
     AttributeDefinitions: Required[Sequence[AttributeDefinition]]
     TableName: Required[Name]
@@ -366,6 +406,7 @@ class CreateTableInput(TypedDict, total=False):
     WarmThroughput: WarmThroughputShape
     ResourcePolicy: str
     OnDemandThroughput: OnDemandThroughputShape
+    VectorIndexes: Sequence[VectorIndex]
 
 
 class UpdateGlobalSecondaryIndexAction(TypedDict, total=False):
@@ -400,6 +441,7 @@ class UpdateTableInput(TypedDict, total=False):
     GlobalTableWitnessUpdates: NonEmpty[Mapping[str, Any]]
     OnDemandThroughput: OnDemandThroughputShape
     WarmThroughput: WarmThroughputShape
+    VectorIndexUpdates: Sequence[VectorIndexUpdate]
 
 
 class DescribeTableInput(TypedDict, total=False):
@@ -488,6 +530,7 @@ class RestoreTableFromBackupInput(TypedDict, total=False):
     ProvisionedThroughputOverride: ProvisionedThroughputShape
     OnDemandThroughputOverride: OnDemandThroughputShape
     SSESpecificationOverride: SSESpecificationShape
+    VectorIndexOverride: Sequence[VectorIndex]
 
 
 class RestoreTableToPointInTimeInput(TypedDict, total=False):
@@ -502,6 +545,7 @@ class RestoreTableToPointInTimeInput(TypedDict, total=False):
     ProvisionedThroughputOverride: ProvisionedThroughputShape
     OnDemandThroughputOverride: OnDemandThroughputShape
     SSESpecificationOverride: SSESpecificationShape
+    VectorIndexOverride: Sequence[VectorIndex]
 
 
 class DescribeLimitsInput(TypedDict, total=False):

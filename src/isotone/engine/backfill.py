@@ -12,9 +12,11 @@ from itertools import islice
 import msgspec
 
 from isotone.engine.engine import PROGRESS, Engine
+from isotone.engine.index_entries import Index
 from isotone.engine.items import replace_entry
 from isotone.engine.layout import item_of
-from isotone.engine.table_indexes import Index, Table
+from isotone.engine.table_indexes import Table
+from isotone.engine.table_schema import IndexOrVector
 
 SLICE = 250  # items read in one transaction
 
@@ -38,6 +40,7 @@ def drop(engine: Engine, tree: str) -> None:
     """Drop a tree of a table, even while it is being filled."""
     engine.store.drop_tree(tree)
     engine.counts.drop(tree)
+    engine.vectors.forget_tree(tree)
     engine.store.delete(PROGRESS, tree.encode())
 
 
@@ -88,8 +91,10 @@ def _finish(engine: Engine, table: Table, tree: str) -> None:
         filled = msgspec.structs.replace(schema.ttl, filled=True)
         engine.catalog.save(msgspec.structs.replace(schema, ttl=filled))
         return
-    indexes = tuple(
-        msgspec.structs.replace(index, status="ACTIVE") if index.tree == tree else index
-        for index in schema.indexes
-    )
-    engine.catalog.save(msgspec.structs.replace(schema, indexes=indexes))
+    indexes = tuple(_active(index) if index.tree == tree else index for index in schema.indexes)
+    vectors = tuple(_active(index) if index.tree == tree else index for index in schema.vectors)
+    engine.catalog.save(msgspec.structs.replace(schema, indexes=indexes, vectors=vectors))
+
+
+def _active(index: IndexOrVector) -> IndexOrVector:
+    return msgspec.structs.replace(index, status="ACTIVE")

@@ -21,6 +21,7 @@ from weakref import WeakSet
 
 from isotone.clock import Clock, SystemClock
 from isotone.engine.catalog import CATALOG, COUNTS, Catalog, Counts
+from isotone.engine.vector_cache import VectorCache
 from isotone.errors import ApiError, IsotoneError
 from isotone.storage.interface import Store
 
@@ -58,6 +59,7 @@ class Engine:
         _make_system_trees(store)
         self.catalog = Catalog(store)
         self.counts = Counts(store)
+        self.vectors = VectorCache()
         self.reading: AbstractContextManager[Any] = self.lock if store.exclusive else _Reading(self)
         self.writing = _Writing(self)
         _OPEN.add(self)
@@ -71,6 +73,7 @@ class Engine:
         """Read catalog and counts again: another process has written, or a transaction was undone."""
         self.outdated = True
         self.counts.forget()
+        self.vectors.forget()
         self.catalog.refresh()
         self.outdated = False
 
@@ -110,6 +113,7 @@ class Engine:
         with self.writing:
             self.catalog.clear()
             self.counts.forget()
+            self.vectors.forget()
             for tree in self.store.trees():
                 if tree != CATALOG:
                     self.store.drop_tree(tree)

@@ -33,6 +33,7 @@ def check(engine: Engine, progress: Progress | None = None) -> list[str]:
         problems.extend(_unknown_trees(engine))
         for table in (*engine.catalog, *engine.catalog.creating.values()):
             problems.extend(_check_table(engine, table, progress))
+        problems.extend(_check_cached_vectors(engine))
         problems.extend(_check_streams(engine))
         problems.extend(_check_backups(engine))
     return problems
@@ -97,6 +98,17 @@ def _check_counts(
                 f"table {table.name}: the count of index {tree} is "
                 f"{engine.counts.of(tree)[0]}, but it has {there} entries"
             )
+
+
+def _check_cached_vectors(engine: Engine) -> Iterator[str]:
+    """The problems of vectors in memory: each is that of the entry, and no entry is missing."""
+    for tree, rows in engine.vectors.kept():
+        stored = {
+            key: rows.index.vector_of(record)
+            for key, record in engine.store.range(tree, rows.low, rows.high)
+        }
+        if dict(zip(rows.keys, rows.packed(), strict=True)) != stored:
+            yield f"vector index {tree}: the vectors in memory are not those of its entries"
 
 
 def _check_history(engine: Engine, table: Table) -> Iterator[str]:

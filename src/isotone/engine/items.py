@@ -6,9 +6,11 @@ from typing import Protocol
 
 from isotone.engine.engine import Engine
 from isotone.engine.history import keep_old
-from isotone.engine.layout import hold_equal_items, item_of, pack, size_of
+from isotone.engine.index_entries import Entry, Index
+from isotone.engine.layout import item_of, pack, size_of
 from isotone.engine.stream_records import record_change
-from isotone.engine.table_indexes import Entry, Index, SecondaryIndex, Table
+from isotone.engine.table_indexes import SecondaryIndex, Table
+from isotone.engine.vector_index import VectorIndex
 from isotone.values.attribute_validation import Item
 
 
@@ -18,7 +20,9 @@ class Meter(Protocol):
     def write(self, old_size: int, new_size: int) -> None:
         """Called with an item's sizes before and after; 0 if there was none."""
 
-    def write_entry(self, index: SecondaryIndex, before: Entry | None, after: Entry | None) -> None:
+    def write_entry(
+        self, index: SecondaryIndex | VectorIndex, before: Entry | None, after: Entry | None
+    ) -> None:
         """Called with an index entry before and after."""
 
 
@@ -104,23 +108,13 @@ def _update_entries(
             replace_entry(engine, index, before, after)
             if (
                 meter is not None
-                and isinstance(index, SecondaryIndex)
-                and not _are_equal(before, after)
+                and isinstance(index, SecondaryIndex | VectorIndex)
+                and not (before and after and index.are_equal(before, after))
             ):
                 meter.write_entry(index, before, after)
     item = new_item or old_item
     if table.collections is not None and item is not None:
         _resize_collection(engine, table, item, size_of(new_record) - size_of(old_record))
-
-
-def _are_equal(before: Entry | None, after: Entry | None) -> bool:
-    """Whether entries differ only in the order of attributes or of set members, which costs no unit."""
-    return (
-        before is not None
-        and after is not None
-        and before.key == after.key
-        and hold_equal_items(before.record, after.record)
-    )
 
 
 def replace_entry(engine: Engine, index: Index, before: Entry | None, after: Entry | None) -> None:
@@ -134,6 +128,8 @@ def replace_entry(engine: Engine, index: Index, before: Entry | None, after: Ent
         items, size = items + 1, size + size_of(after.record)
         engine.store.put(index.tree, after.key, after.record)
     engine.counts.add(index.tree, items, size)
+    if index.searched:
+        engine.vectors.replace(index.tree, before, after)
 
 
 def _resize_collection(engine: Engine, table: Table, item: Item, change: int) -> None:

@@ -153,6 +153,11 @@ def pack(item: Item, size: int) -> bytes:
     return _SIZE.pack(size) + encode_item(item)
 
 
+def size_prefix(size: int) -> bytes:
+    """The first bytes of a record, which give its size."""
+    return _SIZE.pack(size)
+
+
 def size_of(record: bytes | None) -> int:
     """The item's size by DynamoDB's accounting; 0 if there is no record."""
     return 0 if record is None else unpack_size(record)[0]

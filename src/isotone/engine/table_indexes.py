@@ -7,42 +7,20 @@ with a TimeToLive attribute is one more index, which only the sweep of expired i
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Protocol
-
-import msgspec
 
 from isotone.codec import HASH_SIZE, encode_number
-from isotone.engine.layout import SIZE_BYTES, Keyspace, pack
+from isotone.engine.index_entries import Entry, Index
+from isotone.engine.layout import SIZE_BYTES, Keyspace, hold_equal_items, pack
 from isotone.engine.table_schema import IndexSchema, TableSchema, TimeToLive
+from isotone.engine.vector_index import VectorIndex
 from isotone.values.attribute_validation import Item
 from isotone.values.size import item_size
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
-    """One index entry: its physical key and its record."""
-
-    key: bytes
-    record: bytes
-
-
-class Index(Protocol):
-    """An index of any kind: one entry for each item that belongs in it."""
-
-    tree: str
-    filled: bool
-    """Whether every item that belongs in it has its entry; False until its backfill has ended."""
-
-    def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
-        """The entry of an item that lies at `key` as `record`, or None if it has none."""
-
-    def old_entry(
-        self, old_item: Item, key: bytes, old: bytes, item: Item, entry: Entry | None
-    ) -> Entry | None:
-        """The entry of `old_item`, which `item` replaces at `key`; `entry` is the new one."""
-
-
 class SecondaryIndex:
     """A local or global secondary index."""
+
+    searched = False
 
     __slots__ = (
         "_kept",
@@ -92,6 +70,10 @@ class SecondaryIndex:
         """The key of the entry of an item that fits and is stored at `key` in its table."""
         return self.keyspace.key(item) + key[HASH_SIZE:]
 
+    def are_equal(self, before: Entry, after: Entry) -> bool:
+        """Whether entries differ only in the order of attributes or of set members."""
+        return before.key == after.key and hold_equal_items(before.record, after.record)
+
     def _projected_record(self, item: Item) -> bytes:
         projected = self._projected(item)
         return pack(projected, item_size(projected))
@@ -120,6 +102,8 @@ _NO_SIZE = bytes(SIZE_BYTES)
 
 class ExpiryIndex:
     """Items with an expiry, in the order in which they expire; a record's body is the item's key."""
+
+    searched = False
 
     __slots__ = ("attribute", "filled", "tree")
 
@@ -163,6 +147,7 @@ class Table:
         "secondary",
         "stream",
         "tree",
+        "vectors",
     )
 
     def __init__(self, schema: TableSchema) -> None:
@@ -176,7 +161,10 @@ class Table:
         )
         self.local = tuple(index for index in self.secondary if index.kind == "local")
         expiry = () if schema.ttl is None else (ExpiryIndex(schema.ttl),)
-        self.indexes: tuple[Index, ...] = self.secondary + expiry
+        self.vectors = tuple(
+            VectorIndex(index, schema) for index in schema.vectors if index.status != "DELETING"
+        )
+        self.indexes: tuple[Index, ...] = (*self.secondary, *self.vectors, *expiry)
         self.stream = schema.stream if schema.stream and schema.stream.shards else None
         self.collections = schema.tree + "_collections" if self.local else None
         self.history = schema.history
@@ -184,6 +172,10 @@ class Table:
     def index(self, name: str) -> SecondaryIndex | None:
         """A secondary index by its name."""
         return next((index for index in self.secondary if index.name == name), None)
+
+    def vector_index(self, name: str) -> VectorIndex | None:
+        """A vector index by its name."""
+        return next((index for index in self.vectors if index.name == name), None)
 
     def weight(self, item: Item, size: int) -> int:
         """The size that counts against the limit of an item: the item and its entries in local indexes."""

@@ -6,7 +6,7 @@ table is in `operations/descriptions.py`.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -16,6 +16,8 @@ IndexKind = Literal["local", "global"]
 IndexStatus = Literal["CREATING", "ACTIVE", "DELETING"]
 BillingMode = Literal["PROVISIONED", "PAY_PER_REQUEST"]
 ProjectionKind = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+Distance = Literal["COSINE", "DOT_PRODUCT", "EUCLIDEAN"]
+SearchRole = Literal["HASH", "INLINE_FILTER"]
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 
 
@@ -73,6 +75,40 @@ class IndexSchema(msgspec.Struct, frozen=True):
     status: IndexStatus = "ACTIVE"
     throughput: Throughput = Throughput()
     settings: dict[str, Any] = {}
+
+
+class SearchPart(msgspec.Struct, frozen=True):
+    """One attribute of a search schema: the partition of a vector index, or a filter of its searches."""
+
+    name: str
+    type: Literal["S", "N", "B"]
+    role: SearchRole
+
+
+class VectorSchema(msgspec.Struct, frozen=True):
+    """One vector index: the attribute that holds the vectors, and how they are compared and filtered."""
+
+    name: str
+    attribute: str
+    dimensions: int
+    distance: Distance
+    search: tuple[SearchPart, ...]
+    projection: Projection
+    tree: str
+    status: IndexStatus = "ACTIVE"
+
+    @property
+    def partition(self) -> SearchPart | None:
+        """The attribute by whose value the index is divided, if any."""
+        return next((part for part in self.search if part.role == "HASH"), None)
+
+    @property
+    def filters(self) -> tuple[SearchPart, ...]:
+        """The attributes by which searches can be filtered."""
+        return tuple(part for part in self.search if part.role == "INLINE_FILTER")
+
+
+IndexOrVector = TypeVar("IndexOrVector", IndexSchema, VectorSchema)
 
 
 class TimeToLive(msgspec.Struct, frozen=True):
@@ -146,6 +182,7 @@ class TableSchema(msgspec.Struct, frozen=True):
     tree: str
     attributes: dict[str, str]
     indexes: tuple[IndexSchema, ...] = ()
+    vectors: tuple[VectorSchema, ...] = ()
     billing: BillingMode = "PROVISIONED"
     throughput: Throughput = Throughput()
     on_demand_since: float | None = None
@@ -173,6 +210,38 @@ class TableSchema(msgspec.Struct, frozen=True):
 
     def index(self, name: str) -> IndexSchema | None:
         return next((index for index in self.indexes if index.name == name), None)
+
+    def vector_index(self, name: str) -> VectorSchema | None:
+        return next((index for index in self.vectors if index.name == name), None)
+
+    @property
+    def has_filling_index(self) -> bool:
+        """Whether an index was added whose backfill has not ended."""
+        statuses = [index.status for index in self.indexes]
+        statuses += [index.status for index in self.vectors]
+        return "CREATING" in statuses
+
+    @property
+    def index_trees(self) -> set[str]:
+        """The trees of all secondary and vector indexes."""
+        secondary = {index.tree for index in self.indexes}
+        return secondary | {index.tree for index in self.vectors}
+
+    @property
+    def projected_count(self) -> int:
+        """The attributes that all indexes name for projection; a vector index names its vector and filters too."""
+        vectors = [
+            {index.attribute, *index.projection.names, *(part.name for part in index.filters)}
+            for index in self.vectors
+        ]
+        return sum(len(index.projection.names) for index in self.indexes) + sum(map(len, vectors))
+
+    @property
+    def used_attributes(self) -> set[str]:
+        """The attributes whose types the table defines: those of keys and search schemas."""
+        keys = [self.keys, *(index.keys for index in self.indexes)]
+        searched = {part.name for index in self.vectors for part in index.search}
+        return searched.union(*(key.names for key in keys))
 
     def key_of(self, item: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
         """The table's key attributes of an item."""

@@ -4,13 +4,14 @@
     update("SET #c = #c + :one", names)       UpdateExpression
     projection("a, b.c[0]")                   ProjectionExpression
     key_condition("pk = :p AND sk > :s")      KeyConditionExpression
+    search_condition("brand = :b")            SearchConditionExpression
 
 Each takes a text and ExpressionAttributeNames, or a tree of `nodes` whose literals `lift` has replaced by
 placeholders. It returns a compiled expression, which is cached and applies to any item with any values;
 call its `check(values)` first.
 
 A text passes `tokenizer` and `parser`. `rules` has DynamoDB's checks beyond the grammar, `expression`
-the base of all four kinds, and each kind has its own module. `render` turns trees back into text.
+the base of all five kinds, and each kind has its own module. `render` turns trees back into text.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from isotone.expressions.operands import equal
 from isotone.expressions.placeholders import check_all_used, check_placeholders, check_scalar_keys
 from isotone.expressions.projection import Projection, projection
 from isotone.expressions.render import Writer, render
+from isotone.expressions.search_condition import SearchCondition, search_condition
 from isotone.expressions.update import Update, update
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "KeyCondition",
     "KeyRange",
     "Projection",
+    "SearchCondition",
     "Update",
     "Writer",
     "check_all_used",
@@ -40,5 +43,6 @@ __all__ = [
     "lift",
     "projection",
     "render",
+    "search_condition",
     "update",
 ]

@@ -1,4 +1,4 @@
-"""The base class of the four kinds of expression, and their cache: compiled once, used with many values.
+"""The base class of the five kinds of expression, and their cache: compiled once, used with many values.
 
 An expression that uses an undefined placeholder is refused here; what a request defines, and no expression uses, in
 `placeholders`.

@@ -7,7 +7,7 @@ one of `< <= > >= BETWEEN begins_with` on the next attribute.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -17,7 +17,6 @@ from isotone.errors import ValidationException
 from isotone.expressions import messages
 from isotone.expressions.expression import Expression, NameMap, cached
 from isotone.expressions.nodes import (
-    And,
     Between,
     Call,
     Comparison,
@@ -30,6 +29,7 @@ from isotone.expressions.nodes import (
     Or,
     Path,
     ValueRef,
+    conjuncts,
 )
 from isotone.expressions.operands import ValueMap
 from isotone.expressions.parser import parse_condition
@@ -128,21 +128,12 @@ def key_condition(source: str | ConditionNode, names: NameMap | None = None) -> 
 def _terms(node: ConditionNode) -> dict[str, _Term]:
     """The terms of a conjunction by their attributes. Raises for the first that is not allowed."""
     terms: dict[str, _Term] = {}
-    for conjunct in _conjuncts(node):
+    for conjunct in conjuncts(node):
         term = _term(conjunct)
         if term.attribute in terms:
             raise _refused(messages.KEY_TWICE)
         terms[term.attribute] = term
     return terms
-
-
-def _conjuncts(node: ConditionNode) -> Iterator[ConditionNode]:
-    """The conditions that must all be true, including those in nested groups."""
-    if isinstance(node, And):
-        for operand in node.operands:
-            yield from _conjuncts(operand)
-    else:
-        yield node
 
 
 def _term(node: ConditionNode) -> _Term:

@@ -184,3 +184,9 @@ KEY_SORT_PARTS: Final = (
     "RANGE key attributes {attributes} must have equality conditions specified in the query "
     "because a condition is present on key attribute {present}"
 )
+
+# Search conditions
+SEARCH_TWICE: Final = "SearchConditionExpression must only contain one condition per attribute"
+SEARCH_OPERATOR: Final = "Invalid operator used in SearchConditionExpression: {operator}"
+SEARCH_COMPARATOR: Final = "Invalid comparator used in SearchConditionExpression"
+SEARCH_NESTED_PATH: Final = "SearchConditionExpression cannot have conditions on nested attributes"

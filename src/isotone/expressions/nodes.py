@@ -13,7 +13,7 @@ compare by content. Four rules hold for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -347,3 +347,12 @@ _LIFT: Final[dict[type, Callable[[Any, Values], Any] | None]] = {
     UpdateNode: _lift_update,
     ProjectionNode: None,
 }
+
+
+def conjuncts(node: ConditionNode) -> Iterator[ConditionNode]:
+    """The conditions that must all be true, including those in nested groups."""
+    if isinstance(node, And):
+        for operand in node.operands:
+            yield from conjuncts(operand)
+    else:
+        yield node

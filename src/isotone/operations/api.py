@@ -38,6 +38,7 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     streams,
     tables,
     transactions,
+    vector_search,
 )
 from isotone.operations.action import ACTIONS, Action
 from isotone.operations.fault_wording import worded

@@ -25,6 +25,7 @@ from isotone.operations.descriptions import (
     key_elements,
     projection,
     table_description,
+    vector_settings,
 )
 from isotone.operations.request_members import (
     BackupArn,
@@ -43,6 +44,7 @@ from isotone.operations.table_requests import (
     OnDemandThroughput,
     ProvisionedThroughput,
     SSESpecification,
+    VectorIndex,
 )
 
 
@@ -87,6 +89,7 @@ class RestoreTableFromBackup(Structure, frozen=True):
     provisioned_throughput_override: ProvisionedThroughput | None = None
     on_demand_throughput_override: OnDemandThroughput | None = None
     sse_specification_override: SSESpecification | None = None
+    vector_index_override: list[VectorIndex] | None = None
 
 
 _ARN: Final = re.compile(r"(arn:.+:table/([a-zA-Z0-9_.-]+))/backup/([0-9]+-[0-9a-f]+)")
@@ -255,6 +258,8 @@ def _features(engine: Engine, table: TableSchema) -> dict[str, Any]:
         indexes = [_index(index) for index in table.indexes if index.kind == kind]
         if indexes:
             features[member] = indexes
+    if table.vectors:
+        features["VectorIndexes"] = [vector_settings(index) for index in table.vectors]
     if table.stream is not None and table.stream.shards:
         features["StreamDescription"] = {
             "StreamEnabled": True,

@@ -14,9 +14,11 @@ from typing import Any, Final, Literal, Protocol
 
 from isotone import limits
 from isotone.engine.engine import Engine
+from isotone.engine.index_entries import Entry
 from isotone.engine.items import collection_size
 from isotone.engine.layout import size_of
-from isotone.engine.table_indexes import Entry, SecondaryIndex, Table
+from isotone.engine.table_indexes import SecondaryIndex, Table
+from isotone.engine.vector_index import VectorIndex
 from isotone.values.attribute_validation import Item
 from isotone.values.size import read_units, write_units
 
@@ -24,6 +26,7 @@ TRANSACTION_FACTOR: Final = 2
 """A transaction reads or writes every item twice: to prepare, and to commit."""
 
 _GB: Final = 1024 * limits.MB
+_SEARCHED_BYTES: Final = 17.6  # for each dimension, however many vectors the index has
 _GROUPS: Final = {"local": "LocalSecondaryIndexes", "global": "GlobalSecondaryIndexes"}
 
 
@@ -33,7 +36,7 @@ class Meter:
     `kind` is the member that transactions report beside the total.
     """
 
-    __slots__ = ("_factor", "_indexes", "_kind", "_name", "_table")
+    __slots__ = ("_factor", "_indexes", "_kind", "_name", "_table", "_vectors")
 
     def __init__(self, table_name: str, *, factor: int = 1, kind: str | None = None) -> None:
         self._name = table_name
@@ -41,6 +44,7 @@ class Meter:
         self._kind = kind
         self._table = 0.0
         self._indexes: dict[tuple[str, str], float] = {}
+        self._vectors: dict[str, float] = {}
 
     def read(self, size: int, *, consistent: bool, index: SecondaryIndex | None = None) -> None:
         """Charge one read of a number of bytes to the table or to an index."""
@@ -50,8 +54,14 @@ class Meter:
         """Charge a write of an item, by the larger of its old and new size."""
         self._charge(write_units(max(old_size, new_size)) * self._factor, None)
 
-    def write_entry(self, index: SecondaryIndex, before: Entry | None, after: Entry | None) -> None:
+    def write_entry(
+        self, index: SecondaryIndex | VectorIndex, before: Entry | None, after: Entry | None
+    ) -> None:
         """Charge the change of an index entry: two writes if its key changes, otherwise one."""
+        if isinstance(index, VectorIndex):
+            written = self._vectors.get(index.name, 0.0) + vector_write_bytes(before, after)
+            self._vectors[index.name] = written
+            return
         if before is not None and after is not None and before.key == after.key:
             units = write_units(max(size_of(before.record), size_of(after.record)))
         else:
@@ -73,6 +83,11 @@ class Meter:
             report["Table"] = self._units(self._table)
             for (kind, name), units in self._indexes.items():
                 report.setdefault(_GROUPS[kind], {})[name] = self._units(units)
+            if self._vectors:
+                report["VectorIndexes"] = {
+                    name: {"VectorWriteRequestBytes": written}
+                    for name, written in self._vectors.items()
+                }
         return report
 
     def _units(self, units: float) -> Mapping[str, float]:
@@ -82,6 +97,25 @@ class Meter:
             if self._kind is None
             else {"CapacityUnits": units, self._kind: units}
         )
+
+
+def vector_write_bytes(before: Entry | None, after: Entry | None) -> float:
+    """The bytes that the change of an entry of a vector index costs: the larger of the two, or both if it moves.
+
+    An entry has four bytes for each dimension, the name of the vector attribute, and the size of the other
+    projected attributes; it costs at least 1 KB.
+    """
+    sizes = [max(size_of(entry.record), limits.KB) for entry in (before, after) if entry]
+    moved = before is not None and after is not None and before.key != after.key
+    return float(sum(sizes) if moved else max(sizes))
+
+
+def vector_search_bytes(dimensions: int, returned: Iterable[int]) -> float:
+    """The bytes that a search costs: the vectors it compares, and the entries it returns, without their vectors.
+
+    The service's figure varies from search to search. This is the lower one that it reports most.
+    """
+    return max(_SEARCHED_BYTES * dimensions + sum(returned), float(limits.KB))
 
 
 class Metered(Protocol):

@@ -13,6 +13,7 @@ from isotone.engine.table_schema import (
     Restored,
     TableSchema,
     Throughput,
+    VectorSchema,
 )
 from isotone.operations.table_lookup import table_arn
 
@@ -56,6 +57,10 @@ def table_description(
         ]
         if indexes:
             described[member] = indexes
+    if schema.vectors:
+        described["VectorIndexes"] = [
+            _vector_description(engine, schema, index, status) for index in schema.vectors
+        ]
     described["WarmThroughput"] = _warmth(schema.settings, schema)
     if schema.restored is not None:
         described["RestoreSummary"] = _restore_summary(schema.restored)
@@ -96,6 +101,39 @@ def _index_description(
         if "OnDemandThroughput" in index.settings:
             described["OnDemandThroughput"] = index.settings["OnDemandThroughput"]
     return described
+
+
+def _vector_description(
+    engine: Engine, table: TableSchema, index: VectorSchema, table_status: str
+) -> dict[str, Any]:
+    items, size = engine.counts.of(index.tree)
+    described = {
+        **vector_settings(index),
+        "IndexStatus": "CREATING" if table_status == "CREATING" else index.status,
+        "IndexSizeBytes": size,
+        "ItemCount": items,
+        "IndexArn": f"{table_arn(engine, table.name)}/index/{index.name}",
+    }
+    if index.status == "CREATING":
+        described["Backfilling"] = backfill.is_filling(engine, index.tree)
+    return described
+
+
+def vector_settings(index: VectorSchema) -> dict[str, Any]:
+    """A vector index as it was defined."""
+    defined: dict[str, Any] = {
+        "IndexName": index.name,
+        "VectorAttribute": {"AttributeName": index.attribute},
+        "Dimensions": index.dimensions,
+        "DistanceFunction": index.distance,
+        "Projection": projection(index.projection),
+    }
+    if index.search:
+        defined["SearchSchema"] = [
+            {"AttributeName": part.name, "SearchSchemaElementType": part.role}
+            for part in index.search
+        ]
+    return defined
 
 
 def key_elements(keys: KeySchema) -> list[dict[str, str]]:

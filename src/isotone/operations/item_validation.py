@@ -15,6 +15,7 @@ from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.engine.table_schema import KeyPart, KeySchema
 from isotone.errors import ApiError, ValidationException
 from isotone.expressions import KeyRange
+from isotone.operations.vector_validation import check_vectors
 from isotone.values.attribute_validation import AttributeValue, Item, canonical_item
 from isotone.values.size import value_size
 
@@ -94,11 +95,15 @@ def check_item(table: Table, item: Item, size: int) -> None:
     """Refuse an item that does not fit this table or one of its indexes."""
     if not (table.keyspace.is_plain(item) or table.keyspace.fits(item)):
         raise _key_error(table.keyspace, item)
+    if table.vectors:
+        check_vectors(table, item, {}, _PUT.empty)
     _check(table, item, size, _PUT)
 
 
-def check_updated(table: Table, item: Item, size: int) -> None:
+def check_updated(table: Table, before: Item, item: Item, size: int) -> None:
     """Refuse an updated item that does not fit this table or one of its indexes."""
+    if table.vectors:
+        check_vectors(table, item, before, _UPDATE.empty)
     _check(table, item, size, _UPDATE)
 
 
@@ -130,7 +135,7 @@ def key_value_error(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> V
     """The error for key attributes of the right types, one of which is empty or too long."""
     for part, kind, limit in _limited_parts(keyspace.schema):
         if not item[part.name][part.type]:
-            return _empty(part)
+            return empty_key(part.name, part.type)
         if value_size(item[part.name]) > limit:
             return ValidationException(_SIZES[kind].format(limit=limit))
     raise AssertionError("the item fits the key")
@@ -144,8 +149,9 @@ def _limited_parts(schema: KeySchema) -> Iterator[tuple[KeyPart, str, int]]:
         yield part, "RANGE", limits.SORT_KEY_SIZE
 
 
-def _empty(part: KeyPart) -> ValidationException:
-    return ValidationException(_EMPTY.format(kind=_KINDS[part.type], name=part.name))
+def empty_key(name: str, kind: str) -> ValidationException:
+    """The error for an empty value of a key attribute; `kind` is its type."""
+    return ValidationException(_EMPTY.format(kind=_KINDS[kind], name=name))
 
 
 def _check_index(index: SecondaryIndex, item: Item, sentences: Sentences) -> None:
@@ -197,4 +203,4 @@ def _check_operand(part: KeyPart, value: AttributeValue) -> None:
     if text is None:
         raise ValidationException(f"{INVALID}Condition parameter type does not match schema type")
     if not text:
-        raise _empty(part)
+        raise empty_key(part.name, part.type)

@@ -147,7 +147,7 @@ def update_change(
         after = before if update is None else update.apply(before, values)
         for name in written:
             size += _growth(name, before.get(name), after.get(name))
-        check_updated(table, after, size)
+        check_updated(table, before, after, size)
         return after, size
 
     return Change(table, physical, key_item, matches, on_failure, make=make)

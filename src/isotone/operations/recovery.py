@@ -38,6 +38,7 @@ from isotone.operations.table_requests import (
     OnDemandThroughput,
     ProvisionedThroughput,
     SSESpecification,
+    VectorIndex,
 )
 
 
@@ -75,6 +76,7 @@ class RestoreTableToPointInTime(Structure, frozen=True, kw_only=True):
     provisioned_throughput_override: ProvisionedThroughput | None = None
     on_demand_throughput_override: OnDemandThroughput | None = None
     sse_specification_override: SSESpecification | None = None
+    vector_index_override: list[VectorIndex] | None = None
 
 
 @action("UpdateContinuousBackups", starts_work=True)

@@ -21,6 +21,7 @@ from isotone.expressions import (
     Condition,
     KeyCondition,
     Projection,
+    SearchCondition,
     Update,
     check_all_used,
     check_placeholders,
@@ -29,6 +30,7 @@ from isotone.expressions import (
     key_condition,
     lift,
     projection,
+    search_condition,
     update,
 )
 from isotone.operations.request_members import Structure, member_name
@@ -36,8 +38,8 @@ from isotone.values.attribute_validation import AttributeValue, Item, canonical_
 
 Matches: TypeAlias = Callable[[Item], bool]
 Values: TypeAlias = Mapping[str, AttributeValue]
-Compiled: TypeAlias = Condition | Update | Projection | KeyCondition
-WithValues = TypeVar("WithValues", Condition, Update, KeyCondition)
+Compiled: TypeAlias = Condition | Update | Projection | KeyCondition | SearchCondition
+WithValues = TypeVar("WithValues", Condition, Update, KeyCondition, SearchCondition)
 
 
 VALUES_WITHOUT_EXPRESSIONS: Final = (
@@ -79,6 +81,11 @@ class Binding:
         if expression is None:
             return None
         return self._checked(key_condition(self._source(expression), self._names))
+
+    def search_condition(self, expression: Any) -> SearchCondition | None:
+        if expression is None:
+            return None
+        return self._checked(search_condition(self._source(expression), self._names))
 
     def projection(self, expression: Any) -> Projection | None:
         if expression is None:

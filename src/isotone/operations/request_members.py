@@ -90,9 +90,11 @@ ScalarAttributeType: TypeAlias = Literal["B", "N", "S"]
 Select: TypeAlias = Literal[
     "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"
 ]
+SearchSchemaElementType: TypeAlias = Literal["HASH", "INLINE_FILTER"]
 SSEType: TypeAlias = Literal["AES256", "KMS"]
 StreamViewType: TypeAlias = Literal["NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"]
 TableClass: TypeAlias = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
+VectorDistanceFunction: TypeAlias = Literal["COSINE", "DOT_PRODUCT", "EUCLIDEAN"]
 
 
 class Condition(Structure, frozen=True, kw_only=True):

@@ -14,14 +14,20 @@ import msgspec
 
 from isotone import limits
 from isotone.engine.engine import Engine
-from isotone.engine.table_schema import BillingMode, IndexSchema, TableSchema, Throughput
+from isotone.engine.table_schema import (
+    BillingMode,
+    IndexSchema,
+    TableSchema,
+    Throughput,
+    VectorSchema,
+)
 from isotone.errors import (
     LimitExceededException,
     TableAlreadyExistsException,
     TableInUseException,
     ValidationException,
 )
-from isotone.operations.descriptions import key_elements, projection
+from isotone.operations.descriptions import key_elements, projection, vector_settings
 from isotone.operations.item_validation import INVALID
 from isotone.operations.table_requests import (
     GlobalSecondaryIndex,
@@ -29,8 +35,10 @@ from isotone.operations.table_requests import (
     OnDemandThroughput,
     ProvisionedThroughput,
     SSESpecification,
+    VectorIndex,
 )
 from isotone.operations.tables import plain
+from isotone.operations.vector_indexes import ON_DEMAND_ONLY
 
 _RESTORED_SETTINGS: Final[tuple[str, ...]] = (
     "SSESpecification",
@@ -50,6 +58,8 @@ class Overrides(Protocol):
     def global_secondary_index_override(self) -> list[GlobalSecondaryIndex] | None: ...
     @property
     def local_secondary_index_override(self) -> list[LocalSecondaryIndex] | None: ...
+    @property
+    def vector_index_override(self) -> list[VectorIndex] | None: ...
     @property
     def provisioned_throughput_override(self) -> ProvisionedThroughput | None: ...
     @property
@@ -97,8 +107,13 @@ def restored_schema(engine: Engine, source: TableSchema, request: Overrides) -> 
         )
         for index in _indexes(source, request)
     )
-    keys = [source.keys, *(index.keys for index in indexes)]
-    used = {name for key in keys for name in key.names}
+    vectors = tuple(
+        msgspec.structs.replace(index, tree=engine.catalog.new_tree("i"), status="ACTIVE")
+        for index in _vectors(source, request)
+    )
+    if vectors and billing == "PROVISIONED":
+        raise ValidationException(ON_DEMAND_ONLY)
+    used = msgspec.structs.replace(source, indexes=indexes, vectors=vectors).used_attributes
     wanted = request.provisioned_throughput_override
     throughput = source.throughput if wanted is None else _given(wanted)
     return TableSchema(
@@ -109,6 +124,7 @@ def restored_schema(engine: Engine, source: TableSchema, request: Overrides) -> 
         tree=engine.catalog.new_tree("t"),
         attributes={name: kind for name, kind in source.attributes.items() if name in used},
         indexes=indexes,
+        vectors=vectors,
         billing=billing,
         throughput=_throughput(billing, throughput, "the table"),
         settings=_settings(source, request, billing),
@@ -155,6 +171,34 @@ def _indexes(source: TableSchema, request: Overrides) -> list[IndexSchema]:
     return [*local, *global_]
 
 
+def _vectors(source: TableSchema, request: Overrides) -> list[VectorSchema]:
+    """The vector indexes of the source that the request wants, all by default."""
+    if request.vector_index_override is None:
+        return list(source.vectors)
+    chosen: dict[str, VectorSchema] = {}
+    for definition in request.vector_index_override:
+        index = source.vector_index(definition.index_name)
+        if definition.index_name in chosen:
+            raise ValidationException(f"{INVALID}Duplicate index name: {definition.index_name}")
+        if index is None or _comparable(plain(definition)) != _comparable(vector_settings(index)):
+            raise _unknown_index(definition.index_name)
+        chosen[index.name] = index
+    return list(chosen.values())
+
+
+def _comparable(definition: dict[str, Any]) -> dict[str, Any]:
+    """A vector index in a form in which equal ones are equal."""
+    copied = {name: value for name, value in definition["Projection"].items() if value is not None}
+    copied["NonKeyAttributes"] = sorted(copied.get("NonKeyAttributes", ()))
+    return {"SearchSchema": None, **definition, "Projection": copied}
+
+
+def _unknown_index(name: str) -> ValidationException:
+    return ValidationException(
+        f"{INVALID}Index override does not match an index of the source: {name}"
+    )
+
+
 def _chosen(
     indexes: Sequence[IndexSchema],
     wanted: Sequence[GlobalSecondaryIndex] | Sequence[LocalSecondaryIndex],
@@ -166,10 +210,7 @@ def _chosen(
         if definition.index_name in chosen:
             raise ValidationException(f"{INVALID}Duplicate index name: {definition.index_name}")
         if index is None or not _matches(index, definition):
-            raise ValidationException(
-                f"{INVALID}Index override does not match an index of the source: "
-                f"{definition.index_name}"
-            )
+            raise _unknown_index(definition.index_name)
         chosen[index.name] = _with_throughput(index, definition)
     return list(chosen.values())
 

@@ -11,6 +11,7 @@ from isotone import limits
 from isotone.errors import LimitExceededException, ValidationException
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import (
+    AttributeName,
     BillingMode,
     ControlTableName,
     EntityName,
@@ -22,11 +23,13 @@ from isotone.operations.request_members import (
     PositiveLong,
     ProjectionType,
     ScalarAttributeType,
+    SearchSchemaElementType,
     SSEType,
     StreamViewType,
     Structure,
     TableClass,
     Tag,
+    VectorDistanceFunction,
 )
 
 NonKeyAttributes = Annotated[
@@ -102,6 +105,43 @@ class GlobalSecondaryIndex(Structure, frozen=True):
     warm_throughput: WarmThroughput | None = None
 
 
+class VectorAttributeDefinition(Structure, frozen=True):
+    """The attribute that holds the vectors."""
+
+    attribute_name: KeyAttributeName
+
+
+class SearchSchemaElement(Structure, frozen=True):
+    """An attribute that divides a vector index, or by which its searches can be filtered."""
+
+    attribute_name: AttributeName
+    search_schema_element_type: SearchSchemaElementType
+
+
+class VectorIndex(Structure, frozen=True, kw_only=True):
+    """An index that is searched for the vectors that are nearest to another."""
+
+    index_name: IndexName
+    vector_attribute: VectorAttributeDefinition
+    search_schema: Annotated[list[SearchSchemaElement], Meta(min_length=1)] | None = None
+    projection: Projection
+    dimensions: PositiveLong
+    distance_function: VectorDistanceFunction
+
+
+class DeleteVectorIndexAction(Structure, frozen=True):
+    """Delete a vector index."""
+
+    index_name: IndexName
+
+
+class VectorIndexUpdate(Structure, frozen=True):
+    """One change of the vector indexes: exactly one of the members is present."""
+
+    create: VectorIndex | None = None
+    delete: DeleteVectorIndexAction | None = None
+
+
 class StreamSpecification(Structure, frozen=True):
     """Whether changes are recorded, and what a record contains."""
 
@@ -135,6 +175,7 @@ class CreateTable(Structure, frozen=True):
     warm_throughput: WarmThroughput | None = None
     resource_policy: str | None = None
     on_demand_throughput: OnDemandThroughput | None = None
+    vector_indexes: list[VectorIndex] | None = None
 
 
 class DeleteTable(Structure, frozen=True):
@@ -230,10 +271,15 @@ class UpdateTable(Structure, frozen=True, kw_only=True):
     ) = None
     on_demand_throughput: OnDemandThroughput | None = None
     warm_throughput: WarmThroughput | None = None
+    vector_index_updates: list[VectorIndexUpdate] | None = None
 
 
 # Rules on tables
 
+ONE_AT_A_TIME: Final = (
+    "Subscriber limit exceeded: "
+    "Only 1 online index can be created or deleted simultaneously per table"
+)
 _LARGEST_THROUGHPUT: Final = 1_000_000_000_000
 _UPDATES: Final = (
     "billing_mode",
@@ -247,6 +293,7 @@ _UPDATES: Final = (
     "sse_specification",
     "stream_specification",
     "table_class",
+    "vector_index_updates",
     "warm_throughput",
 )
 
@@ -264,7 +311,6 @@ def check_create_table(request: CreateTable) -> None:
         raise ValidationException("Invalid KeySchema: Some index key attribute have no definition")
     check_local_indexes(request)
     check_global_indexes(request)
-    check_attributes(request)
 
 
 def _check_billing(request: CreateTable) -> None:
@@ -321,7 +367,7 @@ def check_update_table(request: UpdateTable) -> None:
         check_defined(index.key_schema, request.attribute_definitions)
         check_key_schema(index.key_schema, parts_of_index=True)
         check_projection(index.projection)
-    check_projected_count(created)
+    check_projected_count(_named(created))
 
 
 def _check_new_billing(request: UpdateTable) -> None:
@@ -353,10 +399,7 @@ def _created_indexes(
         _check_bounds(getattr(action, "provisioned_throughput", None), action.index_name)
     created = [update.create for update in updates if update.create is not None]
     if len(created) + sum(update.delete is not None for update in updates) > 1:
-        raise LimitExceededException(
-            "Subscriber limit exceeded: "
-            "Only 1 online index can be created or deleted simultaneously per table"
-        )
+        raise LimitExceededException(ONE_AT_A_TIME)
     return created
 
 
@@ -440,7 +483,7 @@ def check_local_indexes(request: CreateTable) -> None:
         check_defined(index.key_schema, request.attribute_definitions)
         check_key_schema(index.key_schema)
         _check_local_key(index, request.key_schema[0].attribute_name)
-        _check_name(index.index_name, seen)
+        check_unique_name(index.index_name, seen)
         check_projection(index.projection)
     if len(indexes) > limits.LOCAL_INDEXES:
         raise ValidationException(
@@ -473,14 +516,14 @@ def check_global_indexes(request: CreateTable) -> None:
     for index in indexes:
         check_defined(index.key_schema, request.attribute_definitions)
         check_key_schema(index.key_schema, parts_of_index=True)
-        _check_name(index.index_name, seen)
+        check_unique_name(index.index_name, seen)
         check_projection(index.projection)
         _check_throughput(index, request.billing_mode == "PAY_PER_REQUEST")
     if len(indexes) > limits.GLOBAL_INDEXES:
         raise ValidationException(
             f"{INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {limits.GLOBAL_INDEXES}"
         )
-    check_projected_count((*(request.local_secondary_indexes or ()), *indexes))
+    check_projected_count(_named((*(request.local_secondary_indexes or ()), *indexes)))
 
 
 def _check_throughput(index: GlobalSecondaryIndex, on_demand: bool) -> None:
@@ -508,7 +551,8 @@ def check_defined(
         )
 
 
-def _check_name(name: str, seen: set[str]) -> None:
+def check_unique_name(name: str, seen: set[str]) -> None:
+    """Check that a name is not among those seen, and add it to them."""
     if name in seen:
         raise ValidationException(f"{INVALID}Duplicate index name: {name}")
     seen.add(name)
@@ -529,12 +573,13 @@ def check_projection(projection: Projection) -> None:
         )
 
 
-def check_projected_count(indexes: Iterable[_Projecting]) -> None:
+def _named(indexes: Iterable[_Projecting]) -> int:
+    return sum(len(each.projection.non_key_attributes or ()) for each in indexes)
+
+
+def check_projected_count(named: int) -> None:
     """Check that the indexes of a table do not copy too many named attributes."""
-    if (
-        sum(len(each.projection.non_key_attributes or ()) for each in indexes)
-        > limits.PROJECTED_NAMES
-    ):
+    if named > limits.PROJECTED_NAMES:
         raise ValidationException(
             f"{INVALID}Number of NonKeyAttributes over all indexes exceeds "
             f"per-table limit of {limits.PROJECTED_NAMES}"
@@ -546,11 +591,14 @@ def check_attributes(request: CreateTable) -> None:
     local = request.local_secondary_indexes or ()
     global_ = request.global_secondary_indexes or ()
     schemas = [request.key_schema, *(each.key_schema for each in (*local, *global_))]
-    used = list(dict.fromkeys(each.attribute_name for schema in schemas for each in schema))
+    searched = [each.search_schema for each in request.vector_indexes or () if each.search_schema]
+    used = list(
+        dict.fromkeys(each.attribute_name for schema in (*schemas, *searched) for each in schema)
+    )
     defined = [each.attribute_name for each in request.attribute_definitions]
     if set(defined) <= set(used):
         return
-    if len(schemas) == 1:
+    if len(schemas) == 1 and not searched:
         raise ValidationException(
             f"{INVALID}Number of attributes in KeySchema does not exactly match "
             "number of attributes defined in AttributeDefinitions"

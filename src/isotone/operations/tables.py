@@ -17,6 +17,7 @@ from isotone.engine import backfill, backups, streams, views
 from isotone.engine.engine import Engine
 from isotone.engine.table_schema import (
     IndexKind,
+    IndexOrVector,
     IndexSchema,
     IndexStatus,
     KeyPart,
@@ -31,6 +32,7 @@ from isotone.errors import (
     ResourceNotFoundException,
     ValidationException,
 )
+from isotone.operations import vector_indexes
 from isotone.operations.action import Answer, action
 from isotone.operations.descriptions import table_description
 from isotone.operations.item_validation import INVALID
@@ -38,6 +40,7 @@ from isotone.operations.policies import check_policy, new_policy
 from isotone.operations.request_members import Structure
 from isotone.operations.table_lookup import IN_USE, changed_table, described_table, table_name
 from isotone.operations.table_requests import (
+    ONE_AT_A_TIME,
     AttributeDefinition,
     CreateGlobalSecondaryIndexAction,
     CreateTable,
@@ -50,7 +53,9 @@ from isotone.operations.table_requests import (
     StreamSpecification,
     UpdateGlobalSecondaryIndexAction,
     UpdateTable,
+    check_attributes,
     check_create_table,
+    check_projected_count,
     check_update_table,
 )
 
@@ -59,6 +64,8 @@ from isotone.operations.table_requests import (
 def create_table(engine: Engine, request: CreateTable) -> Answer:
     """Create a table with its indexes; it is ready when the response is sent."""
     check_create_table(request)
+    vector_indexes.check_created(request)
+    check_attributes(request)
     if request.resource_policy is not None:
         check_policy(request.resource_policy)
     name = table_name(request.table_name)
@@ -66,6 +73,7 @@ def create_table(engine: Engine, request: CreateTable) -> Answer:
         if engine.catalog.find(name) is not None:
             raise ResourceInUseException(f"Table already exists: {name}")
         schema = _new_schema(engine, name, request)
+        check_projected_count(schema.projected_count)
         if request.resource_policy is not None:
             policy = new_policy(engine, request.resource_policy)
             schema = msgspec.structs.replace(schema, policy=policy)
@@ -132,6 +140,7 @@ def delete_table(engine: Engine, request: DeleteTable) -> Answer:
 def update_table(engine: Engine, request: UpdateTable) -> Answer:
     """Change capacity, billing and protection; add or drop global indexes while the table is in use."""
     check_update_table(request)
+    vector_indexes.check_updates(request)
     with engine.writing:
         before = changed_table(engine, request.table_name).schema
         after = _with_settings(engine, before, request)
@@ -140,9 +149,7 @@ def update_table(engine: Engine, request: UpdateTable) -> Answer:
         if request.stream_specification is not None:
             after = _with_stream(engine, after, request.stream_specification)
         engine.catalog.save(after)
-        old_trees, new_trees = (
-            {index.tree for index in schema.indexes} for schema in (before, after)
-        )
+        old_trees, new_trees = before.index_trees, after.index_trees
         for tree in sorted(new_trees - old_trees):
             backfill.begin(engine, after.name, tree)
         shown = table_description(engine, _with_leaving(before, after), "UPDATING")
@@ -161,6 +168,10 @@ def _new_schema(engine: Engine, name: str, request: CreateTable) -> TableSchema:
         tree=engine.catalog.new_tree("t"),
         attributes=types,
         indexes=_indexes(engine, request, types),
+        vectors=tuple(
+            vector_indexes.vector_schema(engine, index, types)
+            for index in request.vector_indexes or ()
+        ),
         billing=request.billing_mode or "PROVISIONED",
         throughput=_throughput(request.provisioned_throughput),
         deletion_protection=bool(request.deletion_protection_enabled),
@@ -355,8 +366,9 @@ def _with_indexes(engine: Engine, schema: TableSchema, request: UpdateTable) -> 
             schema = _with_changed_index(engine, schema, update.update)
     _check_counts(schema)
     _check_capacity(before, schema)
-    keys = [schema.keys, *(index.keys for index in schema.indexes)]
-    used = {name for key in keys for name in key.names}
+    schema = vector_indexes.updated(engine, schema, request, types)
+    check_projected_count(schema.projected_count)
+    used = schema.used_attributes
     return msgspec.structs.replace(
         schema, attributes={name: kind for name, kind in types.items() if name in used}
     )
@@ -374,15 +386,9 @@ def _types(schema: TableSchema, request: UpdateTable) -> dict[str, str]:
 
 
 def _check_counts(schema: TableSchema) -> None:
-    """Refuse more global indexes, or more attributes named in projections, than a table may have."""
+    """Refuse more global indexes than a table may have."""
     if sum(index.kind == "global" for index in schema.indexes) > limits.GLOBAL_INDEXES:
         raise LimitExceededException("Number of global secondary indexes exceeds per-table limit")
-    named = sum(len(index.projection.names) for index in schema.indexes)
-    if named > limits.PROJECTED_NAMES:
-        raise ValidationException(
-            f"{INVALID}Number of NonKeyAttributes over all indexes exceeds "
-            f"per-table limit of {limits.PROJECTED_NAMES}"
-        )
 
 
 def _check_capacity(before: TableSchema, after: TableSchema) -> None:
@@ -409,17 +415,14 @@ def _with_new_index(
     types: dict[str, str],
 ) -> TableSchema:
     taken = schema.index(wanted.index_name)
-    if taken is not None:
+    if taken is not None or schema.vector_index(wanted.index_name) is not None:
         raise ValidationException(
             f"{INVALID}Duplicate index name: {wanted.index_name}"
-            if taken.kind == "local"
+            if taken is not None and taken.kind == "local"
             else "Attempting to create an index which already exists"
         )
-    if any(index.status == "CREATING" for index in schema.indexes):
-        raise LimitExceededException(
-            "Subscriber limit exceeded: Only 1 online index can be created or deleted "
-            "simultaneously per table"
-        )
+    if schema.has_filling_index:
+        raise LimitExceededException(ONE_AT_A_TIME)
     index = _index_schema(engine, wanted, "global", types, "CREATING")
     return msgspec.structs.replace(schema, indexes=(*schema.indexes, index))
 
@@ -461,10 +464,13 @@ def _global_index(schema: TableSchema, name: str) -> IndexSchema:
 
 def _with_leaving(before: TableSchema, after: TableSchema) -> TableSchema:
     """The table in the response: a dropped index is included for the last time."""
-    kept = {index.tree for index in after.indexes}
-    leaving = [
-        msgspec.structs.replace(index, status="DELETING")
-        for index in before.indexes
-        if index.tree not in kept
-    ]
-    return msgspec.structs.replace(after, indexes=(*after.indexes, *leaving))
+    kept = after.index_trees
+    indexes = [_leaving(index) for index in before.indexes if index.tree not in kept]
+    vectors = [_leaving(index) for index in before.vectors if index.tree not in kept]
+    return msgspec.structs.replace(
+        after, indexes=(*after.indexes, *indexes), vectors=(*after.vectors, *vectors)
+    )
+
+
+def _leaving(index: IndexOrVector) -> IndexOrVector:
+    return msgspec.structs.replace(index, status="DELETING")

@@ -1,0 +1,34 @@
+"""What all kinds of index share: the entry, and the functions that make one of an item."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from isotone.values.attribute_validation import Item
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """One index entry: its physical key and its record."""
+
+    key: bytes
+    record: bytes
+
+
+class Index(Protocol):
+    """An index of any kind: one entry for each item that belongs in it."""
+
+    tree: str
+    filled: bool
+    """Whether every item that belongs in it has its entry; False until its backfill has ended."""
+    searched: bool
+    """Whether it is a vector index, whose vectors searches keep in memory."""
+
+    def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
+        """The entry of an item that lies at `key` as `record`, or None if it has none."""
+
+    def old_entry(
+        self, old_item: Item, key: bytes, old: bytes, item: Item, entry: Entry | None
+    ) -> Entry | None:
+        """The entry of `old_item`, which `item` replaces at `key`; `entry` is the new one."""

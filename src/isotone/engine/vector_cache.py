@@ -1,0 +1,193 @@
+"""Vectors in memory: what a search reads, kept for the next search of the same partition.
+
+A partition is kept as rows: keys, and all vectors in one array. Every change of an index entry changes the row too
+(`replace`), inside the transaction and under the engine's lock, which searches hold as well. Whatever makes the
+engine forget its cached state (a commit of another process, a transaction that was undone) empties the cache.
+
+It holds at most `CACHE_SIZE` bytes; partitions that were not searched for the longest time are dropped first.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any, Final
+
+from sortedcontainers import SortedDict
+
+from isotone.engine.index_entries import Entry
+from isotone.engine.layout import Bounds
+from isotone.engine.vector_index import FLOAT_BYTES, Labels, VectorIndex, dot
+
+CACHE_SIZE: Final = 256 * 1024 * 1024
+_ROW_SIZE: Final = 250  # of what a row has besides its vector, roughly
+
+
+class Rows:
+    """The vectors of a range of index entries, in no particular order.
+
+    `squares` are the vectors' squared lengths, empty until `vector_scores` has needed them.
+    """
+
+    __slots__ = (
+        "_places",
+        "_width",
+        "high",
+        "index",
+        "keys",
+        "labels",
+        "low",
+        "squares",
+        "vectors",
+    )
+
+    def __init__(self, index: VectorIndex, bounds: Bounds) -> None:
+        self.index = index
+        self.low, self.high = bounds
+        self.keys: list[bytes] = []
+        self.vectors = bytearray()
+        self.labels: list[Labels] = []
+        self.squares = array("d")
+        self._places: dict[bytes, int] | None = None
+        self._width = FLOAT_BYTES * index.schema.dimensions
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def size(self) -> int:
+        """The memory that the rows take, roughly."""
+        return len(self.vectors) + _ROW_SIZE * len(self.keys)
+
+    def add(self, key: bytes, record: bytes) -> None:
+        """Append a row."""
+        self.keys.append(key)
+        self.vectors += self.index.vector_of(record)
+        if self.index.schema.filters:
+            self.labels.append(self.index.labels(record))
+
+    def vector(self, place: int) -> bytes:
+        """The packed vector of a row."""
+        return bytes(self.vectors[place * self._width : (place + 1) * self._width])
+
+    def packed(self) -> Iterator[bytes]:
+        """All packed vectors."""
+        return map(self.vector, range(len(self.keys)))
+
+    def put(self, key: bytes, record: bytes) -> None:
+        """Set the row of a key."""
+        places = self._index_of_keys()
+        measured = bool(self.squares)
+        place = places.setdefault(key, len(self.keys))
+        if place == len(self.keys):
+            self.add(key, record)
+            self.squares.extend([0.0] if measured else [])
+        else:
+            self._set(place, self.index.vector_of(record))
+            if self.labels:
+                self.labels[place] = self.index.labels(record)
+        if measured:
+            floats = self.index.floats(self.vector(place))
+            self.squares[place] = dot(floats, floats)
+
+    def remove(self, key: bytes) -> None:
+        """Remove the row of a key, if there is one; the last row takes its place."""
+        places = self._index_of_keys()
+        place = places.pop(key, None)
+        if place is None:
+            return
+        last = len(self.keys) - 1
+        if place != last:
+            places[self.keys[last]] = place
+            self._set(place, self.vector(last))
+        del self.vectors[last * self._width :]
+        columns: tuple[Any, ...] = (self.keys, self.labels, self.squares)
+        for column in filter(None, columns):
+            column[place] = column[last]
+            del column[last:]
+
+    def _set(self, place: int, vector: bytes) -> None:
+        self.vectors[place * self._width : (place + 1) * self._width] = vector
+
+    def _index_of_keys(self) -> dict[bytes, int]:
+        if self._places is None:
+            self._places = {key: place for place, key in enumerate(self.keys)}
+        return self._places
+
+
+class VectorCache:
+    """The rows of the partitions that were searched last."""
+
+    __slots__ = ("_latest", "_most", "_trees")
+
+    def __init__(self, most: int = CACHE_SIZE) -> None:
+        self._most = most
+        self._trees: dict[str, SortedDict] = {}
+        self._latest: OrderedDict[tuple[str, bytes], Rows] = OrderedDict()
+
+    def find(self, tree: str, low: bytes) -> Rows | None:
+        """The rows of the partition that begins at a key."""
+        rows = self._latest.get((tree, low))
+        if rows is not None:
+            self._latest.move_to_end((tree, low))
+        return rows
+
+    def fits(self, rows: Rows) -> bool:
+        """Whether rows may be kept at all."""
+        return rows.size <= self._most
+
+    def keep(self, tree: str, rows: Rows) -> None:
+        """Keep the rows of a whole partition."""
+        self._trees.setdefault(tree, SortedDict())[rows.low] = rows
+        self._latest[tree, rows.low] = rows
+        total = sum(each.size for each in self._latest.values())
+        while total > self._most:
+            (old_tree, low), dropped = next(iter(self._latest.items()))
+            total -= dropped.size
+            self._drop(old_tree, low)
+
+    def replace(self, tree: str, before: Entry | None, after: Entry | None) -> None:
+        """Change the rows as the entries change. O(log n) in the partitions that are kept."""
+        if tree not in self._trees:
+            return
+        if before is not None and (after is None or after.key != before.key):
+            self._change(tree, before.key, None)
+        if after is not None:
+            self._change(tree, after.key, after.record)
+
+    def _change(self, tree: str, key: bytes, record: bytes | None) -> None:
+        kept = self._trees.get(tree, SortedDict())
+        at = kept.bisect_right(key) - 1
+        if at < 0:
+            return
+        low, rows = kept.peekitem(at)
+        if rows.high is not None and key >= rows.high:
+            return
+        try:
+            if record is None:
+                rows.remove(key)
+            else:
+                rows.put(key, record)
+        except BufferError:  # something still looks at the array, which therefore cannot grow
+            self._drop(tree, low)
+
+    def _drop(self, tree: str, low: bytes) -> None:
+        del self._latest[tree, low]
+        del self._trees[tree][low]
+        if not self._trees[tree]:
+            del self._trees[tree]
+
+    def forget_tree(self, tree: str) -> None:
+        """Forget an index that is being dropped."""
+        for low in list(self._trees.get(tree, ())):
+            self._drop(tree, low)
+
+    def forget(self) -> None:
+        """Forget everything: another process has written, or a transaction was undone."""
+        self._trees.clear()
+        self._latest.clear()
+
+    def kept(self) -> list[tuple[str, Rows]]:
+        """All rows with their trees, for the consistency check."""
+        return [(tree, rows) for (tree, _), rows in self._latest.items()]
