@@ -328,6 +328,22 @@ def test_writes_and_transactions_conflict(site: Site) -> None:
     assert (site.count(), fault.count) == (0, 2)
 
 
+def test_a_transaction_that_was_executed_never_conflicts(site: Site) -> None:
+    site.faults.conflict(at=[1, 3])
+    site.faults.lose_answers("TransactWriteItems", at=1)
+    write = {
+        "TransactItems": [{"Put": {"TableName": "music", "Item": item("a")}}],
+        "ClientRequestToken": "once",
+    }
+    with pytest.raises(TransactionCanceledException):
+        site.client.transact_write_items(**write)
+    with pytest.raises(ConnectionFailed):
+        site.client.transact_write_items(**write)
+    site.client.transact_write_items(**write)
+    with pytest.raises(TransactionConflictException):
+        site.put("b")
+
+
 def test_an_answer_is_lost_after_the_write(site: Site) -> None:
     site.faults.lose_answers("PutItem", at=1)
     with pytest.raises(ConnectionFailed, match="before PutItem was answered"):

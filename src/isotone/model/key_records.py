@@ -30,7 +30,7 @@ from isotone.model.declaring.keys import BoundKey, StringSlot
 from isotone.model.declaring.previous_keys import previous_form
 from isotone.model.declaring.table import Table
 from isotone.model.expression_trees import equal, update_of
-from isotone.model.steps import Call, Steps
+from isotone.model.steps import Call, Steps, write_when_free
 from isotone.values.json import from_wire, to_wire
 from isotone.values.types import Item
 
@@ -88,7 +88,9 @@ class KeyRecords:
             if before != to_wire(declared):
                 # Refused if another program has recorded its keys in between, which are compared now.
                 with contextlib.suppress(ConditionalCheckFailedException):
-                    yield Call("UpdateItem", _update(schema, declared, before))
+                    yield from write_when_free(
+                        Call("UpdateItem", _update(schema, declared, before))
+                    )
                 self._records[schema.table] = yield from _read(schema.table)
                 yield from self._check(schema, schema.primary)
         self.recorded.add(schema)
@@ -98,7 +100,9 @@ class KeyRecords:
         before: Item = {}
         if _can_be_recorded(schema.table):
             before = yield from _read(schema.table)
-            yield Call("UpdateItem", _update(schema, forms(schema), is_rewritten=True))
+            yield from write_when_free(
+                Call("UpdateItem", _update(schema, forms(schema), is_rewritten=True))
+            )
             self._records[schema.table] = yield from _read(schema.table)
         self.checked.update(schema.keys.values())
         self.recorded.add(schema)
@@ -119,7 +123,7 @@ class KeyRecords:
             for schema in table.entities.values():
                 if schema.tag in table.redeclared:
                     continue
-                yield Call("UpdateItem", _update(schema, forms(schema)))
+                yield from write_when_free(Call("UpdateItem", _update(schema, forms(schema))))
                 self.checked.update(schema.keys.values())
                 self.recorded.add(schema)
             self._records[table] = yield from _read(table)

@@ -40,7 +40,7 @@ from isotone.model.finding_kinds import IGNORED_BY_REWRITE, NOTICES, REFUSED_BY_
 from isotone.model.inspection import Finding, Inspector
 from isotone.model.key_records import KeyRecords, forms
 from isotone.model.reading.reader import fetch
-from isotone.model.steps import Call, Steps
+from isotone.model.steps import Call, Steps, write_when_free
 from isotone.model.undo_log import UndoLog
 from isotone.model.walking import Walk, WalkProgress
 from isotone.model.writing import uniqueness
@@ -441,13 +441,13 @@ def _save(
         return
     table, key = {"TableName": schema.table.name}, _key(schema)
     if walk.is_over:
-        yield Call("DeleteItem", {**table, "Key": key})
+        yield from write_when_free(Call("DeleteItem", {**table, "Key": key}))
         return
     counts = {name: getattr(state, name) for name in _COUNTS}
     saved = _Saved(_identity(schema, options), walk.position, counts, dict(state.kinds))
     text = msgspec.json.encode(saved).decode()
     item: Item = {**key, schema.table.tag: {"S": MARK}, "state": {"S": text}}
-    yield Call("PutItem", {**table, "Item": item})
+    yield from write_when_free(Call("PutItem", {**table, "Item": item}))
 
 
 def _can_save(schema: EntitySchema) -> bool:

@@ -26,9 +26,14 @@ from msgspec import Struct
 from isotone.backends.interface import Request, Response
 from isotone.backends.request_retries import full_jitter
 from isotone.errors import (
+    Contended,
     DeadlineExceeded,
     IsotoneError,
+    ProvisionedThroughputExceededException,
+    RequestLimitExceeded,
     ResourceNotFoundException,
+    ThrottlingException,
+    TransactionConflictException,
     ValidationException,
 )
 
@@ -90,6 +95,25 @@ CONTENTION: Final = Backoff(attempts=12, first=0.005, longest=0.5)
 """For writes that lost a race."""
 THROTTLING: Final = Backoff(attempts=10, first=0.1, longest=10.0)
 """For batches of which the service processed nothing."""
+THROTTLES: Final = (
+    ProvisionedThroughputExceededException,
+    RequestLimitExceeded,
+    ThrottlingException,
+)
+"""The errors of a batch of which the service processed nothing."""
+
+
+def write_when_free(call: Call) -> Steps[Response]:
+    """Send a write of one item, again while a transaction holds that item."""
+    for attempt in range(1, CONTENTION.attempts + 1):
+        try:
+            return (yield call)
+        except TransactionConflictException:
+            yield CONTENTION.pause(attempt)
+    raise Contended(
+        f"transactions held the item of {call.operation} during each of {CONTENTION.attempts} attempts; "
+        "try again later"
+    )
 
 
 def poll_pauses() -> Iterator[Pause]:

@@ -23,8 +23,6 @@ from isotone.errors import (
     BudgetSpent,
     InvalidCursor,
     InvalidItem,
-    ProvisionedThroughputExceededException,
-    RequestLimitExceeded,
     TooLarge,
     TooMany,
     UsageError,
@@ -58,7 +56,7 @@ from isotone.model.reading.two_key_forms import (
     with_previous_tags,
 )
 from isotone.model.reading.unique_lookup import get_by_unique_value, unique_field
-from isotone.model.steps import THROTTLING, Call, Steps
+from isotone.model.steps import THROTTLES, THROTTLING, Call, Steps
 from isotone.values.size import item_size
 from isotone.values.types import Item
 
@@ -839,7 +837,7 @@ def _fetch_batch(
         request["ReturnConsumedCapacity"] = "TOTAL"
     try:
         response = yield Call("BatchGetItem", request)
-    except (ProvisionedThroughputExceededException, RequestLimitExceeded):
+    except THROTTLES:
         return [], batch
     if count is not None:
         count(response)

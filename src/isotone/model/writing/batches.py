@@ -14,14 +14,12 @@ from isotone import limits
 from isotone.clock import Clock
 from isotone.errors import (
     BatchIncomplete,
-    ProvisionedThroughputExceededException,
-    RequestLimitExceeded,
     UsageError,
 )
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.previous_keys import previous_key
 from isotone.model.key_records import KeyRecords
-from isotone.model.steps import THROTTLING, Call, Steps
+from isotone.model.steps import THROTTLES, THROTTLING, Call, Steps
 from isotone.model.writing import headroom
 from isotone.model.writing.put_and_delete import give_id, stamped
 from isotone.model.writing.write import key_in, key_of, place_of, schema_of, schema_of_instance
@@ -175,7 +173,7 @@ def _check_versions(entries: Iterable[_Entry]) -> Steps[None]:
     while pending:
         try:
             response = yield Call("BatchGetItem", {"RequestItems": pending})
-        except (ProvisionedThroughputExceededException, RequestLimitExceeded):
+        except THROTTLES:
             response = {"Responses": {}, "UnprocessedKeys": pending}
         for table, items in response["Responses"].items():
             for item in items:
@@ -218,7 +216,7 @@ def _send(pending: dict[str, list[Any]]) -> Steps[dict[str, list[Any]]]:
     """Send one request; returns the unprocessed entries."""
     try:
         response = yield Call("BatchWriteItem", {"RequestItems": pending})
-    except (ProvisionedThroughputExceededException, RequestLimitExceeded):
+    except THROTTLES:
         return pending
     left: dict[str, list[Any]] = response.get("UnprocessedItems") or {}
     return left

@@ -91,6 +91,9 @@ class Rewrite(Write[bool]):
         self._log = log
         self._logged: Sequence[Touched] = ()
         self._target: tuple[Item, Item] | None = None
+        self._tried: tuple[Item, Item] | None = (
+            None  # what the last single write was to make of what
+        )
         self._is_needed = False
         self.saw(item)
 
@@ -103,6 +106,12 @@ class Rewrite(Write[bool]):
         self._is_needed = False
         if current is None:
             return []
+        if self._tried is not None and is_same_item(self._tried[1], current):
+            # It was made by an attempt of this write whose answer was lost; `change` has had its turn.
+            self._target = self._tried
+            self.saw(self._tried[0])
+            self._is_needed = True
+            return []
         target = self.outcome(current)
         if is_same_item(target, current) and not self._claims_values:
             return []
@@ -110,7 +119,9 @@ class Rewrite(Write[bool]):
         own = self._moving(target) if key_in(schema, target) != self.key else [self._here(target)]
         markers = self._markers(target, now)
         self._note(current, target, markers)
-        return [*own, *markers]
+        actions = [*own, *markers]
+        self._tried = self._target if len(actions) == 1 else None
+        return actions
 
     def outcome(self, item: Item) -> Item:
         """The item as it should be; `change` is called once for each state of the item."""

@@ -57,7 +57,28 @@ class Delays(Chosen):
 
 
 class Conflicts(Chosen):
-    """Refuses writes and transactions as if another transaction held one of their items."""
+    """Refuses writes and transactions as if another transaction held one of their items.
+
+    A transaction that was executed is not refused when it comes again with its token.
+    """
+
+    def __init__(self, when: When) -> None:
+        super().__init__(when)
+        self._executed: set[str] = set()
+
+    def answer(self, call: Call, proceed: Proceed) -> Response:
+        token = call.request.get("ClientRequestToken")
+        if token is None:
+            return super().answer(call, proceed)
+        if token in self._executed:
+            return proceed(call)
+        try:
+            response = super().answer(call, proceed)
+        except ConnectionFailed:  # another fault lost the answer
+            self._executed.add(token)
+            raise
+        self._executed.add(token)
+        return response
 
     def strike(self, call: Call, proceed: Proceed) -> Response:
         entries = call.request.get("TransactItems")
