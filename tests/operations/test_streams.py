@@ -381,6 +381,26 @@ def test_iterators_begin_where_they_say(ask: Asker) -> None:
     assert [each["dynamodb"]["Keys"]["s"]["S"] for each in drained(ask, latest)] == ["new"]
 
 
+def test_an_iterator_begins_at_a_time(ask: Asker) -> None:
+    ask.table(keys="p s", **stream())
+    times = []
+    for number in range(5):
+        ask.clock.advance(0.25 if number % 2 else 60.5)
+        times.append(ask.clock.now())
+        ask("PutItem", TableName="tab", Item={**A, "s": {"S": str(number)}})
+    ask.clock.advance(1)
+    shard = next(s["ShardId"] for s in describe(ask)["Shards"] if _holds(ask, s["ShardId"]))
+    every = list(drained(ask, iterator(ask, shard)))
+    probes = [0, *times, *(time + 0.001 for time in times), *(time - 0.001 for time in times)]
+    for probe in probes:
+        found = drained(ask, iterator(ask, shard, "AT_TIMESTAMP", Timestamp=probe))
+        expected = [record for record, time in zip(every, times, strict=True) if time >= probe]
+        assert list(found) == expected
+    late = iterator(ask, shard, "AT_TIMESTAMP", Timestamp=times[-1] + 0.5)
+    ask("PutItem", TableName="tab", Item={**A, "s": {"S": "new"}})
+    assert [each["dynamodb"]["Keys"]["s"]["S"] for each in drained(ask, late)] == ["new"]
+
+
 def test_an_open_shard_has_a_next_iterator(ask: Asker) -> None:
     ask.table(**stream())
     for shard in describe(ask)["Shards"]:
@@ -435,6 +455,13 @@ def refusals() -> Iterator[tuple[str, dict[str, Any], str]]:
     latest = {"ShardIteratorType": "LATEST", "SequenceNumber": "1" * 21}
     words = "SequenceNumber should not be passed for this iterator type"
     yield ("GetShardIterator", latest, words)
+    yield ("GetShardIterator", {**latest, "ShardIteratorType": "AT_TIMESTAMP"}, words)
+    words = "Timestamp should not be passed for this iterator type"
+    yield ("GetShardIterator", {"ShardIteratorType": "LATEST", "Timestamp": 1}, words)
+    at = {"ShardIteratorType": "AT_TIMESTAMP"}
+    yield ("GetShardIterator", at, "Timestamp must be passed for this iterator type")
+    words = "Timestamp should not be in the future"
+    yield ("GetShardIterator", {**at, "Timestamp": 10**11}, words)
 
 
 @pytest.mark.parametrize(("operation", "request_", "words"), list(refusals()))
@@ -488,7 +515,7 @@ def test_constraints_are_listed(ask: Asker) -> None:
         "Value null at 'shardId' failed to satisfy constraint: Member must not be null; "
         "Value 'FIRST' at 'shardIteratorType' failed to satisfy constraint: "
         "Member must satisfy enum value set: "
-        "[AFTER_SEQUENCE_NUMBER, LATEST, AT_SEQUENCE_NUMBER, TRIM_HORIZON]"
+        "[AFTER_SEQUENCE_NUMBER, LATEST, AT_SEQUENCE_NUMBER, TRIM_HORIZON, AT_TIMESTAMP]"
     )
 
 

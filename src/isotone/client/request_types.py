@@ -653,6 +653,7 @@ class GetShardIteratorInput(TypedDict, total=False):
     ShardId: Required[ShardId]
     ShardIteratorType: Required[str]
     SequenceNumber: SequenceNumber
+    Timestamp: datetime
 
 
 class GetRecordsInput(TypedDict, total=False):

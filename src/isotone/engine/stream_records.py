@@ -137,6 +137,15 @@ def _event(old: bytes | None, new: bytes | None, *, expired: bool) -> int:
     return INSERT if old is None else MODIFY
 
 
+def first_since(engine: Engine, tree: str, shard: int, start: int, time: int) -> int | None:
+    """The number of the first record of `time` (milliseconds) or later. Reads from `start` up to it.
+
+    A clock can be set back, so times need not rise with the numbers.
+    """
+    records = engine.store.range(tree, record_key(shard, start), record_key(shard + 1, 0))
+    return next((position_of(where)[1] for where, value in records if time_of(value) >= time), None)
+
+
 class Page(NamedTuple):
     """Records with their sequence numbers, and the start of the next page, if there can be one."""
 

@@ -25,6 +25,7 @@ from isotone.engine.stream_records import (
     MODIFY,
     REMOVE,
     Record,
+    first_since,
     last_sequence,
     read_page,
 )
@@ -38,14 +39,21 @@ from isotone.errors import (
 from isotone.operations.action import Answer, action
 from isotone.operations.descriptions import key_elements
 from isotone.operations.item_validation import INVALID
-from isotone.operations.request_members import EntityName, PositiveInteger, Structure
+from isotone.operations.request_members import (
+    EntityName,
+    PositiveInteger,
+    Structure,
+    Timestamp,
+)
 from isotone.operations.table_lookup import table_arn
 
 StreamArn = Annotated[str, Meta(min_length=37, max_length=1024)]
 ShardId = Annotated[str, Meta(min_length=28, max_length=65)]
 SequenceNumber = Annotated[str, Meta(min_length=21, max_length=40)]
 ShardIterator = Annotated[str, Meta(min_length=1, max_length=2048)]
-ShardIteratorType = Literal["AFTER_SEQUENCE_NUMBER", "LATEST", "AT_SEQUENCE_NUMBER", "TRIM_HORIZON"]
+ShardIteratorType = Literal[
+    "AFTER_SEQUENCE_NUMBER", "LATEST", "AT_SEQUENCE_NUMBER", "TRIM_HORIZON", "AT_TIMESTAMP"
+]
 
 
 class ListStreams(Structure, frozen=True):
@@ -79,6 +87,7 @@ class GetShardIterator(Structure, frozen=True):
     shard_id: ShardId
     shard_iterator_type: ShardIteratorType
     sequence_number: SequenceNumber | None = None
+    timestamp: Timestamp | None = None
 
 
 class GetRecords(Structure, frozen=True):
@@ -336,18 +345,45 @@ def _start(engine: Engine, stream: Stream, shard: Shard, request: GetShardIterat
     if shard.last is not None:
         end = shard.last
     kind = request.shard_iterator_type
-    if kind == "TRIM_HORIZON" or kind == "LATEST":
-        if request.sequence_number is not None:
-            raise ValidationException(
-                f"{INVALID}SequenceNumber should not be passed for this iterator type"
-            )
-        return max(shard.first, shard.trimmed + 1) if kind == "TRIM_HORIZON" else end + 1
+    _check_position(request)
+    oldest = max(shard.first, shard.trimmed + 1)
+    if kind == "TRIM_HORIZON":
+        return oldest
+    if kind == "LATEST":
+        return end + 1
+    if kind == "AT_TIMESTAMP":
+        time = _time_in(engine, request)
+        found = first_since(engine, stream.tree, shard.number, oldest, time)
+        return end + 1 if found is None else found
     sequence = _sequence_in(request.sequence_number)
     # A shard without records has its first number all the same.
     if not shard.first <= sequence <= max(end, shard.first):
         raise ValidationException("Invalid SequenceNumber for the shard")
     _refuse_trimmed(shard, sequence)
     return sequence + (kind == "AFTER_SEQUENCE_NUMBER")
+
+
+def _check_position(request: GetShardIterator) -> None:
+    """Refuse a sequence number or a time with a type of iterator that has none."""
+    kind = request.shard_iterator_type
+    for name, given, wanted in (
+        ("SequenceNumber", request.sequence_number, kind.endswith("SEQUENCE_NUMBER")),
+        ("Timestamp", request.timestamp, kind == "AT_TIMESTAMP"),
+    ):
+        if given is not None and not wanted:
+            raise ValidationException(
+                f"{INVALID}{name} should not be passed for this iterator type"
+            )
+
+
+def _time_in(engine: Engine, request: GetShardIterator) -> int:
+    """The time at which an iterator starts, in milliseconds."""
+    if request.timestamp is None:
+        raise ValidationException(f"{INVALID}Timestamp must be passed for this iterator type")
+    time = round(request.timestamp * 1000)
+    if time > _now(engine):
+        raise ValidationException(f"{INVALID}Timestamp should not be in the future")
+    return time
 
 
 def _refuse_trimmed(shard: Shard, sequence: int) -> None:
