@@ -37,7 +37,6 @@ NOT_ANSWERED: Final = {
         ),
         "bulk operations: not built yet",
     ),
-    "SearchVectors": "vector indexes: not built yet",
     **dict.fromkeys(
         (
             *("CreateGlobalTable", "UpdateGlobalTable", "DescribeGlobalTable"),
@@ -49,14 +48,9 @@ NOT_ANSWERED: Final = {
 """The actions that are refused with UnknownOperationException."""
 
 _REPLICAS: Final = "replicas: not built yet"
-_VECTORS: Final = "vector indexes: not built yet"
 NOT_KNOWN: Final = {
     "CreateTable.GlobalTableSourceArn": _REPLICAS,
     "CreateTable.GlobalTableSettingsReplicationMode": _REPLICAS,
-    "CreateTable.VectorIndexes": _VECTORS,
-    "RestoreTableFromBackup.VectorIndexOverride": _VECTORS,
-    "RestoreTableToPointInTime.VectorIndexOverride": _VECTORS,
-    "UpdateTable.VectorIndexUpdates": _VECTORS,
     "UpdateTable.GlobalTableSettingsReplicationMode": _REPLICAS,
     "UpdateTable.DisassociationProtectionEnabled": _REPLICAS,
     "UpdateTable.ReplicaUpdates[].Disassociate": _REPLICAS,
