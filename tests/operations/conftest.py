@@ -23,7 +23,7 @@ class Asker:
 
     def __call__(self, operation: str, **request: Any) -> dict[str, Any]:
         answer = self.database.send(operation, self.body(**request))
-        return msgspec.json.decode(answer, type=dict[str, Any])
+        return msgspec.json.decode(answer or b"{}", type=dict[str, Any])
 
     def body(self, **request: Any) -> bytes:
         """A request as it is sent."""

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from tests.operations.conftest import Asker, key_schema
 
+from isotone.errors import ApiError
+
 BY_N: dict[str, Any] = {
     "IndexName": "by-n",
     "KeySchema": key_schema("n"),
@@ -331,3 +333,58 @@ def test_a_table_has_twenty_global_indexes_at_most(ask: Asker) -> None:
     assert update_refused(
         ask, AttributeDefinitions=N_DEFINED, GlobalSecondaryIndexUpdates=[{"Create": BY_N}]
     ) == ("LimitExceededException", "Number of global secondary indexes exceeds per-table limit")
+
+
+def tag(key: str, value: str = "") -> dict[str, str]:
+    return {"Key": key, "Value": value}
+
+
+BAD_TAGS = [
+    ([tag("a#b")], "character that is not allowed"),
+    ([tag("a", "b;c")], "character that is not allowed"),
+    ([tag("AWS:a")], "reserved"),
+    ([tag("a"), tag("b"), tag("a", "x")], "Duplicate tag key: a"),
+    ([tag(str(number)) for number in range(51)], "at most 50"),
+]
+
+
+@pytest.mark.parametrize(("tags", "words"), BAD_TAGS)
+def test_tags_are_checked_wherever_they_come_from(
+    ask: Asker, tags: list[dict[str, str]], words: str
+) -> None:
+    ask.table("abc")
+    table = ask("DescribeTable", TableName="abc")["Table"]["TableArn"]
+    assert words in ask.refused("TagResource", ResourceArn=table, Tags=tags).message
+    create = {
+        "TableName": "tagged",
+        "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
+        "KeySchema": key_schema("p"),
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+    assert words in ask.refused("CreateTable", **create, Tags=tags).message
+    ask("CreateTable", **create, Tags=[tag("é k_.:/=+-@", "1 2")])
+
+
+def test_a_projection_names_an_attribute_once(ask: Asker) -> None:
+    index = {
+        "IndexName": "by-g",
+        "KeySchema": key_schema("g"),
+        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["a", "b", "a"]},
+    }
+    with pytest.raises(ApiError, match="Duplicate value in attribute name: a"):
+        ask.table("abc", types={"g": "S"}, GlobalSecondaryIndexes=[index])
+
+
+def test_the_answer_of_a_deletion_is_short(ask: Asker) -> None:
+    ask.table("abc")
+    described = ask("DeleteTable", TableName="abc")["TableDescription"]
+    assert described["TableStatus"] == "DELETING"
+    assert described.keys().isdisjoint({"KeySchema", "AttributeDefinitions", "CreationDateTime"})
+
+
+def test_tagging_answers_without_a_body(ask: Asker) -> None:
+    ask.table("abc")
+    table = ask("DescribeTable", TableName="abc")["Table"]["TableArn"]
+    body = ask.body(ResourceArn=table, Tags=[tag("a")])
+    assert ask.database.send("TagResource", body) == b""
+    assert ask.database.execute("UntagResource", {"ResourceArn": table, "TagKeys": ["a"]}) == {}

@@ -27,6 +27,7 @@ from isotone.backends.signing import Signer
 from isotone.errors import ApiError, ConnectionFailed
 
 _encode: Final = msgspec.json.Encoder().encode
+_NO_MEMBERS: Final = b"{}"  # TagResource and UntagResource answer without a body
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 # Errors about the time of a signature. The service's time is then taken from the answer's Date header.
@@ -67,7 +68,7 @@ class Conversation:
         """The response in a reply; raises `ApiError` for an error, `ConnectionFailed` for a damaged reply."""
         body = _checked(reply)
         try:
-            answer = _decode(body)
+            answer = _decode(body or _NO_MEMBERS) if reply.status == 200 else _decode(body)
         except msgspec.MsgspecError:
             raise _not_json(reply) from None
         if reply.status == 200:

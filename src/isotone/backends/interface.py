@@ -143,7 +143,7 @@ class OverTransport(Native):
             # An error may contain items that are not decoded yet; a client would receive them as JSON.
             error.members = msgspec.json.decode(msgspec.json.encode(error.members))
             raise
-        response: Response = msgspec.json.decode(answer)
+        response: Response = msgspec.json.decode(answer or b"{}")
         return response
 
 

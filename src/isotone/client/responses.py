@@ -29,7 +29,7 @@ _SERIAL: Final = count()
 
 def decode_response(raw: bytes) -> dict[str, Any]:
     """Decode the response of a call that succeeded, with `ResponseMetadata`."""
-    response: dict[str, Any] = _decode(raw)
+    response: dict[str, Any] = _decode(raw or b"{}")
     # The substring tests are many times faster than the expressions, and usually enough.
     if b"B" in raw and _has_binary(raw):
         restore_binary(response)

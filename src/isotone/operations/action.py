@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import get_annotations
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar, cast
+
+import msgspec
 
 from isotone.engine.engine import Engine
 from isotone.operations.request_members import Structure
@@ -30,6 +32,9 @@ class Action:
     starts_work: bool
     check: Callable[[Any], object] | None
 
+
+NO_BODY: Final[Answer] = cast(Answer, msgspec.Raw(b""))
+"""The response of an action whose responses have no body at all: not even `{}`."""
 
 ACTIONS: Final[dict[str, Action]] = {}
 

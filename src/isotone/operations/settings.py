@@ -8,13 +8,11 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from isotone import limits
 from isotone.engine import backfill
 from isotone.engine.engine import Engine
 from isotone.engine.table_schema import TableSchema, TimeToLive
 from isotone.errors import ValidationException
-from isotone.operations.action import Answer, action
-from isotone.operations.item_validation import INVALID
+from isotone.operations.action import NO_BODY, Answer, action
 from isotone.operations.request_grammar import NAME_PATTERN
 from isotone.operations.request_members import (
     ControlTableName,
@@ -25,6 +23,7 @@ from isotone.operations.request_members import (
     TagKey,
 )
 from isotone.operations.table_lookup import changed_table, described_table, table_of_arn
+from isotone.operations.tag_validation import check_tag_count, check_tags
 
 
 class TimeToLiveSpecification(Structure, frozen=True):
@@ -135,15 +134,13 @@ def tag_resource(engine: Engine, request: TagResource) -> Answer:
     _check_arn(request.resource_arn)
     if not request.tags:
         raise ValidationException("Atleast one Tag needs to be provided as Input.")
+    check_tags(request.tags)
     with engine.writing:
         schema = table_of_arn(engine, request.resource_arn).schema
         tags = {**schema.tags, **{tag.key: tag.value for tag in request.tags}}
-        if len(tags) > limits.TAGS:
-            raise ValidationException(
-                f"{INVALID}Too many tags: a resource has at most {limits.TAGS}"
-            )
+        check_tag_count(len(tags))
         engine.catalog.save(msgspec.structs.replace(schema, tags=tags))
-    return {}
+    return NO_BODY
 
 
 @action("UntagResource")
@@ -156,7 +153,7 @@ def untag_resource(engine: Engine, request: UntagResource) -> Answer:
         schema = table_of_arn(engine, request.resource_arn).schema
         tags = {key: value for key, value in schema.tags.items() if key not in request.tag_keys}
         engine.catalog.save(msgspec.structs.replace(schema, tags=tags))
-    return {}
+    return NO_BODY
 
 
 @action("ListTagsOfResource")

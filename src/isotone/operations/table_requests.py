@@ -10,6 +10,7 @@ from msgspec import Meta
 from isotone import limits
 from isotone.errors import LimitExceededException, ValidationException
 from isotone.operations.item_validation import INVALID
+from isotone.operations.legacy import refuse_repeated_names
 from isotone.operations.request_members import (
     AttributeName,
     BillingMode,
@@ -31,6 +32,7 @@ from isotone.operations.request_members import (
     Tag,
     VectorDistanceFunction,
 )
+from isotone.operations.tag_validation import check_tag_count, check_tags
 
 NonKeyAttributes = Annotated[
     list[Annotated[str, Meta(min_length=1, max_length=255)]], Meta(min_length=1, max_length=20)
@@ -311,6 +313,8 @@ def check_create_table(request: CreateTable) -> None:
         raise ValidationException("Invalid KeySchema: Some index key attribute have no definition")
     check_local_indexes(request)
     check_global_indexes(request)
+    check_tags(request.tags or ())
+    check_tag_count(len(request.tags or ()))
 
 
 def _check_billing(request: CreateTable) -> None:
@@ -571,6 +575,7 @@ def check_projection(projection: Projection) -> None:
         raise ValidationException(
             f"{INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified"
         )
+    refuse_repeated_names(names or ())
 
 
 def _named(indexes: Iterable[_Projecting]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from bisect import bisect_right
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -108,6 +108,17 @@ def list_tables(engine: Engine, request: ListTables) -> Answer:
     return answer
 
 
+# AWS's examples of the response have none of these.
+_NOT_OF_DELETED: Final = (
+    "AttributeDefinitions",
+    "KeySchema",
+    "CreationDateTime",
+    "LocalSecondaryIndexes",
+    "GlobalSecondaryIndexes",
+    "WarmThroughput",
+)
+
+
 @action("DeleteTable", starts_work=True)
 def delete_table(engine: Engine, request: DeleteTable) -> Answer:
     """Delete a table with everything in it; its stream can be read for another day.
@@ -124,6 +135,8 @@ def delete_table(engine: Engine, request: DeleteTable) -> Answer:
         if views.is_read(engine, table.tree):
             raise ResourceInUseException(f"{IN_USE}Table is being backed up: {table.name}")
         description = table_description(engine, table.schema, "DELETING")
+        for member in _NOT_OF_DELETED:
+            description.pop(member, None)
         if table.stream is not None:
             streams.disable(engine, table.schema)
         engine.catalog.remove(table.name)

@@ -138,7 +138,7 @@ def render_result(
     if isinstance(result, ApiError):
         status, result = result.status, _encode(result.body())
     if style.wrapped:
-        result = b'{"Output":%b,"Version":"1.0"}' % result
+        result = b'{"Output":%b,"Version":"1.0"}' % (result or b"null")
     headers: list[Header] = [(b"Content-Type", style.content_type)]
     if style.gzip and len(result) >= GZIP_FROM:
         result = zlib.compress(result, level=1, wbits=31)
