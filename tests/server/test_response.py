@@ -11,6 +11,8 @@ from io import BytesIO
 from time import time
 from typing import Any
 
+import pytest
+
 from isotone.errors import (
     ConditionalCheckFailedException,
     InternalServerError,
@@ -18,7 +20,7 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.server.response import (
-    GZIP_FROM,
+    COMPRESSED_FROM,
     NOT_FOUND,
     ORDINARY,
     WRAPPED_JSON,
@@ -101,13 +103,14 @@ def test_a_browser_may_read_the_answer():
     assert "Access-Control-Allow-Origin" not in response.headers
 
 
-def test_only_large_bodies_are_compressed():
-    small, large = b"x" * (GZIP_FROM - 1), b"x" * GZIP_FROM
-    response, body = parse(render_result(Style(gzip=True), small))
+@pytest.mark.parametrize(("coding", "wbits"), [(b"gzip", 31), (b"deflate", 15)])
+def test_only_large_bodies_are_compressed(coding, wbits):
+    small, large = b"x" * (COMPRESSED_FROM - 1), b"x" * COMPRESSED_FROM
+    response, body = parse(render_result(Style(coding=coding), small))
     assert (response.headers["Content-Encoding"], body) == (None, small)
-    response, body = parse(render_result(Style(gzip=True), large))
-    assert response.headers["Content-Encoding"] == "gzip"
-    assert zlib.decompress(body, wbits=31) == large
+    response, body = parse(render_result(Style(coding=coding), large))
+    assert response.headers["Content-Encoding"] == coding.decode()
+    assert zlib.decompress(body, wbits=wbits) == large
 
 
 def test_the_page_for_what_is_not_there():

@@ -37,7 +37,7 @@ from isotone.server.response import (
     render_result,
 )
 
-HEAD_LIMIT: Final = 32 * 1024  # bytes of request line and headers
+HEAD_LIMIT: Final = 16 * 1024  # bytes of request line and headers
 _BACKLOG_LIMIT: Final = 32  # pipelined requests beyond which no more are read
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 

@@ -25,9 +25,15 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from isotone.errors import ApiError, SerializationException, UnknownOperationException
+from isotone.errors import (
+    ApiError,
+    InternalServerError,
+    SerializationException,
+    UnknownOperationException,
+)
 from isotone.server.auth import signature_error
 from isotone.server.response import (
+    CODINGS,
     JSON_1_0,
     NOT_FOUND,
     ORDINARY,
@@ -150,7 +156,8 @@ def _read_carefully(
         operation = _operation(headers.get(b"x-amz-target", b""))
         refused = signature_error(headers, query)
         if refused is not None:
-            _require_object(body)
+            if body:
+                _require_object(body)
             raise refused
     except ApiError as error:
         return Refusal(error, style)
@@ -184,16 +191,33 @@ def _style(headers: Mapping[bytes, bytes]) -> Style | None:
     style = _CONTENT_TYPES.get(content_type)
     if style is None:
         return None
-    gzip = _accepts_gzip(headers.get(b"accept-encoding", b""))
-    return style._replace(cors=b"origin" in headers, gzip=gzip)
+    coding = _wanted_coding(headers.get(b"accept-encoding", b""))
+    return style._replace(cors=b"origin" in headers, coding=coding)
 
 
-def _accepts_gzip(accepted: bytes) -> bool:
+def _wanted_coding(accepted: bytes) -> bytes:
+    """The coding of ours that a client likes best; b"" if it prefers none."""
+    weights: dict[bytes, float] = {}
     for choice in accepted.lower().split(b","):
-        coding, _, quality = choice.partition(b";")
-        if coding.strip() in (b"gzip", b"*"):
-            return quality.replace(b" ", b"").rstrip(b".0") != b"q="
-    return False
+        coding, _, parameters = choice.partition(b";")
+        weights[coding.strip()] = _weight(parameters)
+
+    def liked(coding: bytes) -> float:
+        return weights.get(coding, weights.get(b"*", 0.0))
+
+    best = max(CODINGS, key=liked)  # the first of two that are liked equally
+    return best if liked(best) > 0 and liked(best) >= weights.get(b"identity", 0.0) else b""
+
+
+def _weight(parameters: bytes) -> float:
+    """The `q` of a choice, which is 1 if it has none."""
+    name, _, text = parameters.replace(b" ", b"").partition(b"=")
+    if name != b"q":
+        return 1.0
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
 
 
 def _decoded(encoding: bytes, body: bytes) -> bytes:
@@ -201,16 +225,29 @@ def _decoded(encoding: bytes, body: bytes) -> bytes:
     coding = encoding.strip().lower()
     if coding in (b"", b"identity"):
         return body
-    if coding != b"gzip":
+    if coding not in CODINGS:
         raise SerializationException()
-    inflate = zlib.decompressobj(wbits=31)
     try:
-        decoded = inflate.decompress(body, BODY_LIMIT + 1)
+        return _inflated(body, CODINGS[coding])
     except zlib.error:
-        raise SerializationException() from None
-    if not inflate.eof and len(decoded) <= BODY_LIMIT:
-        raise SerializationException()
-    return decoded
+        raise InternalServerError(
+            "The body is not compressed as its Content-Encoding says"
+        ) from None
+
+
+def _inflated(body: bytes, wbits: int) -> bytes:
+    """The content of a compressed body, which may have several members; raises `zlib.error` if it is broken."""
+    decoded = b""
+    while True:
+        inflate = zlib.decompressobj(wbits)
+        decoded += inflate.decompress(body, BODY_LIMIT + 1 - len(decoded))
+        if len(decoded) > BODY_LIMIT:
+            return decoded
+        if not inflate.eof:
+            raise zlib.error("the body ends early")
+        body = inflate.unused_data
+        if not body:
+            return decoded
 
 
 def _operation(target: bytes) -> str:

@@ -17,7 +17,9 @@ import msgspec
 from isotone.errors import ApiError, ConnectionFailed
 
 JSON_1_0: Final = b"application/x-amz-json-1.0"
-GZIP_FROM: Final = 4096  # bytes; compressing a smaller body costs more than it saves
+CODINGS: Final = {b"gzip": 31, b"deflate": 15}
+"""The compressions of bodies, and zlib's number for each; the better known comes first."""
+COMPRESSED_FROM: Final = 4096  # bytes; compressing a smaller body costs more than it saves
 
 _REASONS: Final = {
     200: b"OK",
@@ -65,7 +67,7 @@ class Style(NamedTuple):
     content_type: bytes = JSON_1_0
     wrapped: bool = False  # inside {"Output": …, "Version": "1.0"}
     cors: bool = False
-    gzip: bool = False
+    coding: bytes = b""  # a name in `CODINGS`
 
 
 ORDINARY: Final = Style()
@@ -140,9 +142,9 @@ def render_result(
     if style.wrapped:
         result = b'{"Output":%b,"Version":"1.0"}' % (result or b"null")
     headers: list[Header] = [(b"Content-Type", style.content_type)]
-    if style.gzip and len(result) >= GZIP_FROM:
-        result = zlib.compress(result, level=1, wbits=31)
-        headers.append((b"Content-Encoding", b"gzip"))
+    if style.coding and len(result) >= COMPRESSED_FROM:
+        result = zlib.compress(result, level=1, wbits=CODINGS[style.coding])
+        headers.append((b"Content-Encoding", style.coding))
     return _render(status, result, headers, cors=style.cors, keep_alive=keep_alive)
 
 
