@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Retries, Table, field
-from isotone.errors import Contended
-from isotone.structures import SortedSet
+from isotone.errors import Contended, Locked, NotUnique
+from isotone.structures import Lock, SortedSet
 from isotone.testing.faults import Faults
 
 shop = Table("shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
@@ -181,6 +181,28 @@ def test_a_rewrite_calls_its_function_once_for_each_item() -> None:
         assert (done.rewritten, done.invalid, done.is_clean) == (20, 0, True)
         assert all(each.before != each.after for each in done.examples)
         assert store.get(Renamed, person_id="7") == Renamed(person_id="7", first="Ann7")
+
+
+def test_what_excludes_others_never_relies_on_a_stale_read() -> None:
+    faults = Faults(clock=isotone.ManualClock())
+    with isotone.open() as database, faults.on(database):
+        store = isotone.connect(database)
+        store.create_tables(shop)
+        mine, theirs = Lock(store, "job"), Lock(store, "job")
+        mine.create_table()
+        stale = faults.stale_reads(writes=3)
+        for _ in range(5):
+            mine.acquire()
+            with pytest.raises(Locked):
+                theirs.acquire(timeout=0)
+            mine.release()
+        store.put(Order(customer="ann", number=1, invoice="i-1"))
+        for number in range(2, 5):
+            with pytest.raises(NotUnique):
+                store.put(Order(customer="ann", number=number, invoice="i-1"))
+        assert store.get(Order, customer="ann", number=1) is None
+        assert store.get(Order, customer="ann", number=1, consistent=True) is not None
+        assert stale.count == 1
 
 
 def test_an_async_store_does_the_same() -> None:
