@@ -488,6 +488,26 @@ class PointInTimeRecoveryUnavailableException(ApiError):
     """Point-in-time recovery is not enabled for the table."""
 
 
+class ExportNotFoundException(ApiError):
+    """The export does not exist."""
+
+
+class ExportConflictException(ApiError):
+    """The client token was used within eight hours for another export."""
+
+
+class InvalidExportTimeException(ApiError):
+    """The table cannot be exported as of this time: it is in the future, or too long ago."""
+
+
+class ImportNotFoundException(ApiError):
+    """The import does not exist."""
+
+
+class ImportConflictException(ApiError):
+    """The client token was used within eight hours for another import."""
+
+
 class InvalidRestoreTimeException(ApiError):
     """The table cannot be restored to this time: it is in the future, or too long ago."""
 

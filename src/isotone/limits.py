@@ -83,3 +83,13 @@ RECOVERY_DAYS: Final = 35  # how far back a table can be restored, at most
 SYSTEM_BACKUP_LIFETIME: Final = 35 * 24 * 3600  # how long the backup of a deleted table is kept
 CONCURRENT_RESTORES: Final = 50  # tables that are being restored at the same time
 LIST_BACKUPS: Final = 100  # backups in one page of ListBackups
+
+# Exports, imports and bulk operations
+TRANSFER_RETENTION: Final = 90 * 24 * 3600  # how long one is shown
+TRANSFER_TOKEN_LIFETIME: Final = 8 * 3600  # of a ClientToken
+TRANSFER_PAGE: Final = 25  # entries in one page of a list of them
+EXPORT_SHORTEST: Final = 15 * 60  # the shortest period of an incremental export
+EXPORT_LONGEST: Final = 24 * 3600  # the longest
+CONCURRENT_EXPORTS: Final = 300  # that run at the same time
+CONCURRENT_IMPORTS: Final = 50
+IMPORT_OBJECTS: Final = 50_000  # that one import or bulk operation reads

@@ -53,9 +53,19 @@ def test_calls_the_action_with_its_request() -> None:
     ]
 
 
+# Actions that the service has, but the botocore of the tests does not know yet.
+NEWER = {
+    "cancel_bulk_operation": "CancelBulkOperation",
+    "describe_bulk_operation": "DescribeBulkOperation",
+    "list_bulk_operations": "ListBulkOperations",
+    "search_vectors": "SearchVectors",
+    "start_bulk_put_items": "StartBulkPutItems",
+}
+
+
 def test_has_every_method_of_boto3() -> None:
     # The installed boto3 may be older than the newest actions.
-    theirs = {"search_vectors": "SearchVectors", **boto3_client().meta.method_to_api_mapping}
+    theirs = {**NEWER, **boto3_client().meta.method_to_api_mapping}
     assert answering({}).meta.method_to_api_mapping == theirs
     assert all(callable(getattr(Client, name)) for name in theirs)
 
@@ -266,7 +276,13 @@ def test_a_waiter_reports_other_errors() -> None:
 
 def test_refuses_unknown_waiters_and_paginators() -> None:
     client = answering({})
-    assert client.waiter_names == ["table_exists", "table_not_exists"]
+    assert client.waiter_names == [
+        "bulk_operation_completed",
+        "export_completed",
+        "import_completed",
+        "table_exists",
+        "table_not_exists",
+    ]
     with pytest.raises(ValueError, match="Waiter does not exist: tea"):
         client.get_waiter("tea")
     assert not client.can_paginate("get_item")

@@ -128,8 +128,9 @@ def test_refuses_a_page_size_where_there_is_no_limit() -> None:
 
 def test_knows_the_actions_that_botocore_pages() -> None:
     model = SESSION.get_paginator_model("dynamodb")
-    assert {name: model.get_paginator(_action(name)) for name in PAGINATED} == {
-        name: _described(name) for name in PAGINATED
+    known = PAGINATED.keys() - {"list_bulk_operations"}  # newer than the botocore of the tests
+    assert {name: model.get_paginator(_action(name)) for name in known} == {
+        name: _described(name) for name in known
     }
 
 

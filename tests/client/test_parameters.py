@@ -125,7 +125,7 @@ def test_sends_files_and_boto3_binaries_as_bytes() -> None:
 
 
 def test_passes_undeclared_actions_on() -> None:
-    assert encode_request("ListExports", {"MaxResults": 1}) == b'{"MaxResults":1}'
+    assert encode_request("ListGlobalTables", {"Limit": 1}) == b'{"Limit":1}'
 
 
 def test_leaves_the_request_as_it_was() -> None:

@@ -28,6 +28,7 @@ PACKAGES = (
     "operations",
     "engine",
     "storage",
+    "exchange",
     "expressions",
     "codec",
     "values",

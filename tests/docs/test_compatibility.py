@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -98,7 +99,7 @@ def bench() -> Iterator[Bench]:
     made.database.close()
 
 
-@pytest.mark.parametrize("operation", ["ImportTable", "DescribeExport"])
+@pytest.mark.parametrize("operation", ["ListGlobalTables", "CreateGlobalTable"])
 def test_missing_actions_say_so(bench: Bench, operation: str) -> None:
     with pytest.raises(UnknownOperationException):
         bench.database.send(operation, b"{}")
@@ -744,3 +745,110 @@ def test_31_a_table_with_a_new_vector_index_can_be_deleted(bench: Bench) -> None
     bench.client.update_table(TableName="vectors", VectorIndexUpdates=[{"Create": NEAR}])
     bench.client.delete_table(TableName="vectors")
     assert "vectors" not in bench.client.list_tables()["TableNames"]
+
+
+# Exports and imports
+
+
+class Buckets:
+    """A database in memory with a table `items`, and buckets in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.database = isotone.open(s3=folder)
+        self.client = self.database.client()
+        self.client.create_table(TableName="items", **ONE_KEY)
+        self.client.update_continuous_backups(
+            TableName="items",
+            PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True},
+        )
+
+    def export(self, **more: Any) -> dict[str, Any]:
+        arn = self.client.export_table_to_point_in_time(
+            TableArn="items", S3Bucket="exports", **more
+        )["ExportDescription"]["ExportArn"]
+        self.client.get_waiter("export_completed").wait(ExportArn=arn)
+        described: dict[str, Any] = self.client.describe_export(ExportArn=arn)["ExportDescription"]
+        return described
+
+    def load(self, bucket: str, **more: Any) -> dict[str, Any]:
+        arn = self.client.import_table(
+            S3BucketSource={"S3Bucket": bucket},
+            InputFormat="DYNAMODB_JSON",
+            TableCreationParameters={"TableName": "again", **ONE_KEY},
+            **more,
+        )["ImportTableDescription"]["ImportArn"]
+        self.database.finish_maintenance()
+        done: dict[str, Any] = self.client.describe_import(ImportArn=arn)["ImportTableDescription"]
+        return done
+
+    def write(self, bucket: str, *records: Any) -> None:
+        (self.folder / bucket).mkdir(parents=True)
+        text = "\n".join(map(json.dumps, records))
+        (self.folder / bucket / "data.json").write_text(text)
+
+    def bulk(self, bucket: str) -> dict[str, Any]:
+        arn = self.client.start_bulk_put_items(
+            TableName="items",
+            InputS3Configuration={"S3Bucket": bucket, "InputFormat": "DYNAMODB_JSON"},
+            OutputS3Configuration={"S3Bucket": "reports", "OutputType": ["ERROR"]},
+            MaxWriteRequestUnits=1024,
+        )["BulkOperationDescription"]["BulkOperationArn"]
+        self.client.get_waiter("bulk_operation_completed").wait(BulkOperationArn=arn)
+        done: dict[str, Any] = self.client.describe_bulk_operation(BulkOperationArn=arn)
+        return dict(done["BulkOperationDescription"])
+
+
+ONE_KEY: Any = {
+    "KeySchema": schema("p"),
+    "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+@pytest.fixture
+def buckets(tmp_path: Path) -> Iterator[Buckets]:
+    made = Buckets(tmp_path / "buckets")
+    yield made
+    assert made.database.check() == []
+    made.database.close()
+
+
+def test_32_buckets_are_folders(buckets: Buckets) -> None:
+    export = buckets.export(S3BucketOwner="123456789012", S3SseAlgorithm="KMS", S3SseKmsKeyId="key")
+    assert (buckets.folder / "exports" / export["ExportManifest"]).is_file()
+    assert (export["S3BucketOwner"], export["S3SseKmsKeyId"]) == ("123456789012", "key")
+
+
+def test_33_the_log_of_an_import_is_a_file(buckets: Buckets) -> None:
+    one, two = ({"Item": {"p": {"S": "same"}, "v": {"N": number}}} for number in "12")
+    buckets.write("mixed", one, {"Item": {}}, two)
+    done = buckets.load("mixed")
+    assert (done["ImportStatus"], done["ErrorCount"]) == ("FAILED", 1)
+    identity = done["ImportArn"].rpartition("/")[2]
+    log = buckets.folder / "aws-dynamodb" / "imports" / identity / "error"
+    assert json.loads(log.read_text())["itemS3Pointer"]["itemIndex"] == 1
+    assert buckets.client.scan(TableName="again")["Items"] == [two["Item"]]
+
+
+def test_34_manifests_are_no_data(buckets: Buckets) -> None:
+    buckets.client.put_item(TableName="items", Item={"p": {"S": "1"}})
+    buckets.export()
+    done = buckets.load("exports", InputCompressionType="GZIP")
+    assert (done["ImportStatus"], done["ProcessedItemCount"]) == ("COMPLETED", 1)
+
+
+def test_35_a_bulk_operation_reports_in_one_file(buckets: Buckets) -> None:
+    buckets.write("puts", {"Item": {"q": {"S": "1"}}}, {"Item": {"p": {"S": "1"}}})
+    done = buckets.bulk("puts")
+    identity = done["BulkOperationArn"].rpartition("/")[2]
+    (report,) = (path for path in (buckets.folder / "reports").rglob("*") if path.is_file())
+    assert report == buckets.folder / "reports" / "AWSDynamoDB" / identity / "output.json"
+    assert json.loads(report.read_text())["outputType"] == "ERROR"
+    assert (done["PerformanceTier"], done["MaxWriteRequestUnits"]) == ("STANDARD", 1024)
+
+
+def test_36_bytes_are_those_of_items(buckets: Buckets) -> None:
+    buckets.write("puts", {"Item": {"p": {"S": "1234"}}})
+    assert buckets.bulk("puts")["BulkOperationUsage"][0]["BulkPutBytes"] == 5
+    assert buckets.export()["BilledSizeBytes"] == 5

@@ -22,6 +22,7 @@ from isotone.engine import integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.streams import OPEN_SHARDS
 from isotone.errors import ApiError, IsotoneError, UsageError
+from isotone.exchange.objects import Folder
 from isotone.operations.api import STARTS_WORK, Api
 from isotone.storage.interface import Store
 from isotone.storage.memory import MemoryStore
@@ -47,6 +48,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     account: str = "000000000000",
     memory_map: int | None = None,
     stream_shards: int = 1,
+    s3: str | PathLike[str] | None = None,
 ) -> Database:
     """Open a database: a file, which is created if it does not exist, or memory.
 
@@ -54,6 +56,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     process; "none", nothing for certain. `memory_map` is how many bytes of a file are mapped into memory, by
     default 2 GB: less makes the process appear smaller, and reads slower. In memory both have no effect.
     `stream_shards` is how many shards a new stream begins with, at most 16.
+    `s3` is a folder for the buckets of exports and imports: each bucket is a sub-folder.
 
     Raises `StorageCorrupt` for a file that is not an Isotone database, `StorageError` for one that
     cannot be opened.
@@ -69,6 +72,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
             region=region,
             account=account,
             stream_shards=stream_shards,
+            objects=None if s3 is None else Folder(s3),
         )
     )
 

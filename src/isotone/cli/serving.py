@@ -52,6 +52,11 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, help="faults at random strike the same calls with this seed"
     )
+    parser.add_argument(
+        "--s3",
+        metavar="DIR",
+        help="the folder for the buckets of exports and imports, each a sub-folder",
+    )
     add_address(parser, port=8000)
 
 
@@ -79,7 +84,10 @@ def _serve(arguments: argparse.Namespace) -> int:
     prepare(arguments)
     path = arguments.file or MEMORY
     database = embedded.open(
-        path, durability=arguments.durability, stream_shards=arguments.stream_shards
+        path,
+        durability=arguments.durability,
+        stream_shards=arguments.stream_shards,
+        s3=arguments.s3,
     )
     what = "memory" if path == MEMORY else path
 

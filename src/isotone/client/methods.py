@@ -308,19 +308,57 @@ class Client(_BaseClient):
         """List a page of the tables and indexes with insights."""
         return self._call("ListContributorInsights", request)
 
+    def export_table_to_point_in_time(
+        self, **request: Unpack[types.ExportTableToPointInTimeInput]
+    ) -> Response:
+        """Write a table as of a moment, or its changes in a period, to files in a bucket."""
+        return self._call("ExportTableToPointInTime", request)
+
+    def describe_export(self, **request: Unpack[types.DescribeExportInput]) -> Response:
+        """Describe how far an export is, or how it ended."""
+        return self._call("DescribeExport", request)
+
+    def list_exports(self, **request: Unpack[types.ListExportsInput]) -> Response:
+        """List a page of the exports of a table, or of all tables."""
+        return self._call("ListExports", request)
+
+    def import_table(self, **request: Unpack[types.ImportTableInput]) -> Response:
+        """Create a table with the items of files in a bucket."""
+        return self._call("ImportTable", request)
+
+    def describe_import(self, **request: Unpack[types.DescribeImportInput]) -> Response:
+        """Describe how far an import is, or how it ended."""
+        return self._call("DescribeImport", request)
+
+    def list_imports(self, **request: Unpack[types.ListImportsInput]) -> Response:
+        """List a page of the imports into a table, or into all tables."""
+        return self._call("ListImports", request)
+
+    def start_bulk_put_items(self, **request: Unpack[types.StartBulkPutItemsInput]) -> Response:
+        """Put the items of files in a bucket into a table."""
+        return self._call("StartBulkPutItems", request)
+
+    def describe_bulk_operation(
+        self, **request: Unpack[types.DescribeBulkOperationInput]
+    ) -> Response:
+        """Describe how far a bulk operation is, or how it ended."""
+        return self._call("DescribeBulkOperation", request)
+
+    def list_bulk_operations(self, **request: Unpack[types.ListBulkOperationsInput]) -> Response:
+        """List a page of the bulk operations."""
+        return self._call("ListBulkOperations", request)
+
+    def cancel_bulk_operation(self, **request: Unpack[types.CancelBulkOperationInput]) -> Response:
+        """Stop a bulk operation; what it has written remains."""
+        return self._call("CancelBulkOperation", request)
+
     # Actions without a declared request type
 
     create_global_table = _undeclared("CreateGlobalTable")
-    describe_export = _undeclared("DescribeExport")
     describe_global_table = _undeclared("DescribeGlobalTable")
     describe_global_table_settings = _undeclared("DescribeGlobalTableSettings")
-    describe_import = _undeclared("DescribeImport")
     describe_table_replica_auto_scaling = _undeclared("DescribeTableReplicaAutoScaling")
-    export_table_to_point_in_time = _undeclared("ExportTableToPointInTime")
-    import_table = _undeclared("ImportTable")
-    list_exports = _undeclared("ListExports")
     list_global_tables = _undeclared("ListGlobalTables")
-    list_imports = _undeclared("ListImports")
     update_global_table = _undeclared("UpdateGlobalTable")
     update_global_table_settings = _undeclared("UpdateGlobalTableSettings")
     update_table_replica_auto_scaling = _undeclared("UpdateTableReplicaAutoScaling")

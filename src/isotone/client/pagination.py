@@ -41,6 +41,9 @@ PAGINATED: Final[Mapping[str, Paging]] = {
     "list_backups": Paging(
         "ExclusiveStartBackupArn", "LastEvaluatedBackupArn", "Limit", ("BackupSummaries",)
     ),
+    "list_bulk_operations": Paging(
+        "NextToken", "NextToken", "MaxResults", ("BulkOperationsSummaryList",)
+    ),
     "list_tables": Paging(
         "ExclusiveStartTableName", "LastEvaluatedTableName", "Limit", ("TableNames",)
     ),

@@ -623,6 +623,134 @@ class ListContributorInsightsInput(TypedDict, total=False):
     MaxResults: int
 
 
+# Exports, imports and bulk operations
+
+TransferArn = Annotated[str, Meta(min_length=37)]
+
+
+class IncrementalExportShape(TypedDict, total=False):
+    ExportFromTime: datetime
+    ExportToTime: datetime
+    ExportViewType: str
+
+
+class FilterSpecificationShape(TypedDict, total=False):
+    FilterExpression: str
+    ProjectionExpression: str
+    KeyConditionExpression: str
+    ExpressionAttributeNames: Mapping[str, str]
+    ExpressionAttributeValues: AttributeMap
+
+
+class ExportTableToPointInTimeInput(TypedDict, total=False):
+    TableArn: Required[Name]
+    ExportTime: datetime
+    ClientToken: str
+    S3Bucket: Required[str]
+    S3BucketOwner: str
+    S3Prefix: str
+    S3SseAlgorithm: str
+    S3SseKmsKeyId: Name
+    ExportFormat: str
+    ExportType: str
+    IncrementalExportSpecification: IncrementalExportShape
+    FilterSpecification: FilterSpecificationShape
+
+
+class DescribeExportInput(TypedDict, total=False):
+    ExportArn: Required[TransferArn]
+
+
+class ListExportsInput(TypedDict, total=False):
+    TableArn: Name
+    MaxResults: Positive
+    NextToken: str
+
+
+class S3BucketSourceShape(TypedDict, total=False):
+    S3BucketOwner: str
+    S3Bucket: Required[str]
+    S3KeyPrefix: str
+
+
+class CsvOptionsShape(TypedDict, total=False):
+    Delimiter: Name
+    HeaderList: NonEmpty[Name]
+
+
+class InputFormatOptionsShape(TypedDict, total=False):
+    Csv: CsvOptionsShape
+
+
+class TableCreationParametersShape(TypedDict, total=False):
+    TableName: Required[TableName]
+    AttributeDefinitions: Required[Sequence[AttributeDefinition]]
+    KeySchema: Required[NonEmpty[KeySchemaElement]]
+    BillingMode: str
+    ProvisionedThroughput: ProvisionedThroughputShape
+    OnDemandThroughput: OnDemandThroughputShape
+    SSESpecification: SSESpecificationShape
+    GlobalSecondaryIndexes: Sequence[GlobalSecondaryIndex]
+    VectorIndexes: Sequence[VectorIndex]
+
+
+class ImportTableInput(TypedDict, total=False):
+    ClientToken: str
+    S3BucketSource: Required[S3BucketSourceShape]
+    InputFormat: Required[str]
+    InputFormatOptions: InputFormatOptionsShape
+    InputCompressionType: str
+    TableCreationParameters: Required[TableCreationParametersShape]
+
+
+class DescribeImportInput(TypedDict, total=False):
+    ImportArn: Required[TransferArn]
+
+
+class ListImportsInput(TypedDict, total=False):
+    TableArn: Name
+    PageSize: Positive
+    NextToken: Annotated[str, Meta(min_length=112)]
+
+
+class InputS3ConfigurationShape(TypedDict, total=False):
+    S3BucketOwner: str
+    S3Bucket: Required[str]
+    S3KeyPrefix: str
+    InputFormat: Required[str]
+    InputCompressionType: str
+
+
+class OutputS3ConfigurationShape(TypedDict, total=False):
+    S3BucketOwner: str
+    S3Bucket: str
+    S3KeyPrefix: str
+    S3SseAlgorithm: str
+    S3SseKmsKeyId: Name
+    OutputType: Required[Sequence[str]]
+
+
+class StartBulkPutItemsInput(TypedDict, total=False):
+    ClientToken: str
+    InputS3Configuration: Required[InputS3ConfigurationShape]
+    OutputS3Configuration: Required[OutputS3ConfigurationShape]
+    TableName: Required[Name]
+    MaxWriteRequestUnits: Annotated[int, Meta(ge=1024)]
+    PerformanceTier: str
+
+
+class DescribeBulkOperationInput(TypedDict, total=False):
+    BulkOperationArn: Required[TransferArn]
+
+
+CancelBulkOperationInput = DescribeBulkOperationInput
+
+
+class ListBulkOperationsInput(TypedDict, total=False):
+    MaxResults: Positive
+    NextToken: Name
+
+
 # Streams
 
 StreamArn = Annotated[str, Meta(min_length=37)]

@@ -1,4 +1,4 @@
-"""Waiters: repeat DescribeTable until a table is ready, or deleted.
+"""Waiters: repeat DescribeTable until a table is ready or deleted, DescribeExport until an export has ended, ….
 
 botocore's waiters sleep 20 seconds between attempts. A database in the process is ready much sooner:
 unless `WaiterConfig` has a `Delay`, the first sleep is a hundredth of a second and each further one twice
@@ -13,23 +13,51 @@ from typing import Any, Final, NamedTuple
 
 from isotone.client.exceptions import ClientError, waiter_error
 
-_ATTEMPTS: Final = 25
 _FIRST_DELAY: Final = 0.01
 _LONGEST_DELAY: Final = 20.0
 _NOT_FOUND: Final = "ResourceNotFoundException"
 
 
 class Wait(NamedTuple):
-    """What ends the wait."""
+    """What is described, and which of its statuses end the wait; `missing` if its absence does."""
 
     name: str
-    status: str | None  # the table status that ends the wait
-    missing: bool  # whether a missing table ends it
+    method: str
+    status: tuple[str, str]
+    success: tuple[str, ...]
+    failure: tuple[str, ...] = ()
+    missing: bool = False
+    attempts: int = 25
 
 
+_TABLE: Final = ("Table", "TableStatus")
 WAITERS: Final[Mapping[str, Wait]] = {
-    "table_exists": Wait("TableExists", status="ACTIVE", missing=False),
-    "table_not_exists": Wait("TableNotExists", status=None, missing=True),
+    "bulk_operation_completed": Wait(
+        "BulkOperationCompleted",
+        "describe_bulk_operation",
+        ("BulkOperationDescription", "BulkOperationStatus"),
+        ("COMPLETED", "COMPLETED_WITH_ERRORS"),
+        ("CANCELLED", "FAILED"),
+        attempts=180,
+    ),
+    "export_completed": Wait(
+        "ExportCompleted",
+        "describe_export",
+        ("ExportDescription", "ExportStatus"),
+        ("COMPLETED",),
+        ("FAILED",),
+        attempts=60,
+    ),
+    "import_completed": Wait(
+        "ImportCompleted",
+        "describe_import",
+        ("ImportTableDescription", "ImportStatus"),
+        ("COMPLETED",),
+        ("FAILED", "CANCELLED"),
+        attempts=60,
+    ),
+    "table_exists": Wait("TableExists", "describe_table", _TABLE, ("ACTIVE",)),
+    "table_not_exists": Wait("TableNotExists", "describe_table", _TABLE, (), missing=True),
 }
 
 
@@ -44,7 +72,7 @@ class Waiter:
     def wait(self, *, WaiterConfig: Mapping[str, Any] | None = None, **request: Any) -> None:
         """Return when the table has the status; raises `WaiterError` after the last attempt."""
         config = WaiterConfig or {}
-        attempts = config.get("MaxAttempts", _ATTEMPTS)
+        attempts = config.get("MaxAttempts", self._awaited.attempts)
         delay = config.get("Delay")
         for attempt in range(1, attempts + 1):
             done, response = self._poll(request)
@@ -56,11 +84,17 @@ class Waiter:
         raise waiter_error(self.name, "Max attempts exceeded", response)
 
     def _poll(self, request: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:
+        awaited = self._awaited
         try:
-            response = self._client.describe_table(**request)
+            response = getattr(self._client, awaited.method)(**request)
         except ClientError as error:
-            if error.code != _NOT_FOUND:
+            if error.code != _NOT_FOUND or awaited.status != _TABLE:
                 reason = f"An error occurred ({error.code}): {error.message}"
                 raise waiter_error(self.name, reason, error.response) from error
-            return self._awaited.missing, error.response
-        return response["Table"]["TableStatus"] == self._awaited.status, response
+            return awaited.missing, error.response
+        outer, inner = awaited.status
+        status = response[outer][inner]
+        if status in awaited.failure:
+            reason = f'Waiter encountered a terminal failure state: {outer}.{inner} is "{status}"'
+            raise waiter_error(self.name, reason, response)
+        return status in awaited.success, response

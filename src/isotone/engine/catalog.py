@@ -32,7 +32,8 @@ class Catalog:
     process that reads a version other than its own reads the tables again: another process made a
     change, or its own change was undone.
 
-    `tables` can be used; `creating` are tables that are still being restored, which only descriptions show.
+    `tables` can be used; `creating` are tables that are still being restored or
+    imported, which only descriptions show.
     """
 
     __slots__ = ("_store", "_version", "creating", "tables")
@@ -57,7 +58,8 @@ class Catalog:
         """Record that a table was deleted."""
         self._renew_version()
         self._store.delete(CATALOG, name.encode())
-        del self.tables[name]
+        self.tables.pop(name, None)
+        self.creating.pop(name, None)
 
     def clear(self) -> None:
         """Record that there are no tables. The names of their trees are not used again."""

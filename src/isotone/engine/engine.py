@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import TracebackType
 from typing import Any
 from weakref import WeakSet
@@ -23,6 +23,7 @@ from isotone.clock import Clock, SystemClock
 from isotone.engine.catalog import CATALOG, COUNTS, Catalog, Counts
 from isotone.engine.vector_cache import VectorCache
 from isotone.errors import ApiError, IsotoneError
+from isotone.exchange.objects import ObjectStore
 from isotone.storage.interface import Store
 
 PROGRESS = "progress"  # the position of each backfill
@@ -30,7 +31,8 @@ TOKENS = "tokens"  # tokens of answered transactions
 STREAMS = "streams"  # the streams and their shards
 VIEWS = "views"  # tables as of a moment, while they are being read
 BACKUPS = "backups"  # the backups, apart from their items
-SYSTEM_TREES = (CATALOG, COUNTS, PROGRESS, TOKENS, STREAMS, VIEWS, BACKUPS)
+TRANSFERS = "transfers"  # exports, imports and bulk operations
+SYSTEM_TREES = (CATALOG, COUNTS, PROGRESS, TOKENS, STREAMS, VIEWS, BACKUPS, TRANSFERS)
 
 
 class Engine:
@@ -48,8 +50,11 @@ class Engine:
         region: str = "us-east-1",
         account: str = "000000000000",
         stream_shards: int = 1,
+        objects: ObjectStore | None = None,
     ) -> None:
         self.store = store
+        self.objects = objects
+        self.at_close = ExitStack()
         self.clock: Clock = clock or SystemClock()
         self.region = region
         self.account = account
@@ -121,6 +126,7 @@ class Engine:
 
     def close(self) -> None:
         with self.lock:
+            self.at_close.close()
             self.store.close()
             # From now on no request may be answered from cached state.
             self.outdated = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from isotone.engine.engine import Engine
@@ -52,6 +53,30 @@ def put(
         keep_old(engine, table.history, key, old)
     if meter is not None:
         meter.write(old_size, size)
+
+
+New = tuple[bytes, bytes, Item | None]
+"""A key, the record to put there, and the item, if the table has indexes."""
+
+
+def add(engine: Engine, table: Table, new: Sequence[New]) -> bool:
+    """Put many items at once into a table without a stream or a history; False if a key is taken.
+
+    The keys are in order. It writes all items or none. Costs a third of `put` for each.
+    """
+    with engine.store.transaction() as attempt:
+        entries = [(key, record) for key, record, _ in new]
+        if engine.store.add(table.tree, entries) < len(entries):
+            attempt.rollback()
+            return False
+    engine.counts.add(table.tree, len(new), sum(size_of(record) for _, record in entries))
+    for index in table.indexes:
+        for key, record, item in new:
+            assert item is not None
+            entry = index.entry(item, key, record)
+            if entry is not None:
+                replace_entry(engine, index, None, entry)
+    return True
 
 
 def delete(

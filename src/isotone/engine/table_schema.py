@@ -199,14 +199,17 @@ class TableSchema(msgspec.Struct, frozen=True):
     """By the name of a global index; that of the table is empty."""
     scaling: dict[str, Any] = {}
     """Auto-scaling settings by what they are of (`operations/auto_scaling.py`)."""
+    loading: str | None = None
+    """The import that fills the table, until it ends (`transfers`)."""
     tags: dict[str, str] = {}
     settings: dict[str, Any] = {}
     """Members of CreateTable that are recorded and described but change nothing here."""
 
     @property
     def is_creating(self) -> bool:
-        """Whether the table's items are still being restored: it cannot be used yet."""
-        return self.restored is not None and self.restored.view is not None
+        """Whether the table's items are still being restored or imported: it cannot be used yet."""
+        is_restoring = self.restored is not None and self.restored.view is not None
+        return is_restoring or self.loading is not None
 
     def index(self, name: str) -> IndexSchema | None:
         return next((index for index in self.indexes if index.name == name), None)

@@ -27,7 +27,10 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     auto_scaling,
     backups,
     batches,
+    bulk_puts,
     contributor_insights,
+    exports,
+    imports,
     items,
     kinesis_destinations,
     policies,
@@ -38,6 +41,7 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     streams,
     tables,
     transactions,
+    transfers,
     vector_search,
 )
 from isotone.operations.action import ACTIONS, Action
@@ -45,6 +49,8 @@ from isotone.operations.fault_wording import worded
 from isotone.operations.request_decoding import convert, decode, explain
 
 log = logging.getLogger("isotone")
+
+maintenance.WORK.append(transfers)
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode

@@ -118,9 +118,9 @@ def _accepting_trees(shape: type[Request]) -> type[Request]:
         (field.name, changed[field.name], *([] if field.required else [field.default]))
         for field in msgspec.structs.fields(shape)
     ]
-    return msgspec.defstruct(
+    return msgspec.defstruct(  # type: ignore[return-value] # a subclass of `shape`
         shape.__name__, fields, bases=(shape,), frozen=True, gc=False, kw_only=True
-    )  # type: ignore[return-value] # a subclass of `shape`
+    )
 
 
 def _with_trees(hint: Any) -> Any:

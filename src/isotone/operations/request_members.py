@@ -15,9 +15,10 @@ _ACRONYMS: Final = {"sse": "SSE", "kms": "KMS"}
 
 
 def member_name(attribute: str) -> str:
-    """AWS's name of a member: `key_schema` is `KeySchema`, `sse_type` is `SSEType`."""
+    """AWS's name of a member: `sse_type` is `SSEType`, but `s3_sse_algorithm` is `S3SseAlgorithm`."""
     words = attribute.rstrip("_").split("_")
-    return "".join(_ACRONYMS.get(word, word.capitalize()) for word in words)
+    acronyms = {} if words[0] == "s3" else _ACRONYMS
+    return "".join(acronyms.get(word, word.capitalize()) for word in words)
 
 
 class Structure(Struct, frozen=True, gc=False, rename=member_name):

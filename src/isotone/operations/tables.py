@@ -72,7 +72,7 @@ def create_table(engine: Engine, request: CreateTable) -> Answer:
     with engine.writing:
         if engine.catalog.find(name) is not None:
             raise ResourceInUseException(f"Table already exists: {name}")
-        schema = _new_schema(engine, name, request)
+        schema = new_schema(engine, name, request)
         check_projected_count(schema.projected_count)
         if request.resource_policy is not None:
             policy = new_policy(engine, request.resource_policy)
@@ -171,7 +171,8 @@ def update_table(engine: Engine, request: UpdateTable) -> Answer:
         return {"TableDescription": shown}
 
 
-def _new_schema(engine: Engine, name: str, request: CreateTable) -> TableSchema:
+def new_schema(engine: Engine, name: str, request: CreateTable) -> TableSchema:
+    """The schema of a new table, whose trees the caller creates."""
     types = _attribute_types(request.attribute_definitions)
     return TableSchema(
         name=name,

@@ -17,7 +17,7 @@ store's durability says. If the commit fails, the work has been rolled back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
@@ -68,6 +68,9 @@ class Store(Protocol):
 
     def put(self, tree: str, key: bytes, value: bytes) -> None:
         """Set the value at a key. O(log n)."""
+
+    def add(self, tree: str, entries: Sequence[tuple[bytes, bytes]]) -> int:
+        """Put the entries whose keys do not exist, and return how many. Fastest in the order of keys."""
 
     def delete(self, tree: str, key: bytes) -> None:
         """Remove a key, if it exists. O(log n)."""

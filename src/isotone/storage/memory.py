@@ -6,7 +6,7 @@ So beginning a transaction costs nothing, and undoing it costs as much as was wr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import tee
 from typing import Any, NoReturn
@@ -110,6 +110,15 @@ class MemoryStore:
         values[key] = value
         if replaced is None:
             branch.keys.add(key)
+
+    def add(self, tree: str, entries: Sequence[tuple[bytes, bytes]]) -> int:
+        """Put the entries whose keys do not exist, and return how many. O(log n) for each."""
+        new = 0
+        for key, value in entries:
+            if self.get(tree, key) is None:
+                self.put(tree, key, value)
+                new += 1
+        return new
 
     def delete(self, tree: str, key: bytes) -> None:
         """Remove a key, if it exists. O(log n)."""

@@ -16,7 +16,7 @@ program has caught the error in an inner one.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, NoReturn
 from weakref import WeakSet
@@ -137,6 +137,18 @@ class SQLiteStore:
             self._execute(self._statements[tree].put, (key, value))
         except apsw.Error as error:
             raise self._failure(error, tree) from error
+
+    def add(self, tree: str, entries: Sequence[tuple[bytes, bytes]]) -> int:
+        """Put the entries whose keys do not exist, and return how many. One statement for all."""
+        if self._depth != self._ready:
+            self._make_ready()
+        before = self._connection.total_changes()
+        try:
+            self._connection.executemany(self._statements[tree].add, entries)
+        except apsw.Error as error:
+            raise self._failure(error, tree) from error
+        added: int = self._connection.total_changes() - before
+        return added
 
     def delete(self, tree: str, key: bytes) -> None:
         """Remove a key, if it exists. O(log n)."""
@@ -386,6 +398,7 @@ class _Statements(NamedTuple):
     drop: str
     get: str
     put: str
+    add: str
     delete: str
     range: dict[tuple[bool, bool], str]
 
@@ -400,6 +413,7 @@ def _statements_of(tree: str) -> _Statements:
         get=f"SELECT value FROM {table} WHERE key = ?",
         # An upsert changes the row in place, where REPLACE deletes and inserts.
         put=f"INSERT INTO {table} VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+        add=f"INSERT INTO {table} VALUES (?, ?) ON CONFLICT DO NOTHING",
         delete=f"DELETE FROM {table} WHERE key = ?",
         range={
             (unbounded, reverse): (

@@ -1,0 +1,1 @@
+"""What exports and imports exchange with the world: objects in buckets, and the formats of the files in them."""

@@ -1,0 +1,376 @@
+"""The files of exports and imports: items in DynamoDB JSON, Ion and CSV, each read in pieces from any position.
+
+A position is a number of bytes of the (decompressed) content, always between two lines. A reader goes forward only: a
+later position is reached by reading on, which needs no decoding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from isotone.exchange import ion
+
+Format = Literal["DYNAMODB_JSON", "ION", "CSV"]
+Item: TypeAlias = dict[str, Any]
+
+LONGEST_LINE: Final = 16 << 20
+_CHUNK: Final = 256 << 10
+
+
+class Put(msgspec.Struct, rename="pascal", gc=False):
+    """One record: an item to put, and the condition on which it is put, if any."""
+
+    item: dict[str, dict]  # type: ignore[type-arg] # attribute values are checked later
+    condition_expression: str | None = None
+    expression_attribute_names: dict[str, str] | None = None
+    expression_attribute_values: dict[str, dict] | None = None  # type: ignore[type-arg] # as above
+
+
+class Unreadable(NamedTuple):
+    """A record that is not an item, and why. `is_fatal` if nothing after it can be read."""
+
+    message: str
+    is_fatal: bool = False
+
+
+Record: TypeAlias = Put | Unreadable
+
+
+class CsvOptions(NamedTuple):
+    """How the lines of a CSV file become items: `types` are those of key attributes, all others are strings."""
+
+    types: Mapping[str, str]
+    delimiter: str = ","
+    headers: Sequence[str] | None = None
+
+
+# Write
+
+_BEGIN: Final = b'{"Item":'
+
+
+def json_line(body: bytes) -> bytes:
+    """The line of an item, whose DynamoDB JSON is `body`."""
+    return _BEGIN + body + b"}\n"
+
+
+def ion_line(item: Item) -> bytes:
+    """The line of an item in Ion."""
+    return f"{ion.MARKER} {{Item:{ion.struct_of(item)}}}\n".encode()
+
+
+class Changed(NamedTuple):
+    """A record of an incremental export; images that are not wanted or not there are None."""
+
+    micros: int
+    keys: Item
+    old: Item | None
+    new: Item | None
+
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def json_change(change: Changed) -> bytes:
+    """The line of a change."""
+    images = {"OldImage": change.old, "NewImage": change.new}
+    return (
+        _encode(
+            {
+                "Metadata": {"WriteTimestampMicros": {"N": str(change.micros)}},
+                "Keys": change.keys,
+                **{name: image for name, image in images.items() if image is not None},
+            }
+        )
+        + b"\n"
+    )
+
+
+def ion_change(change: Changed) -> bytes:
+    """The line of a change in Ion."""
+    members = {
+        "Keys": {"M": change.keys},
+        "Metadata": {"M": {"WriteTimestampMicros": {"N": str(change.micros)}}},
+    }
+    for name, image in (("OldImage", change.old), ("NewImage", change.new)):
+        if image is not None:
+            members[name] = {"M": image}
+    return f"{ion.MARKER} {{Record:{ion.struct_of(members)}}}\n".encode()
+
+
+# Read
+
+
+class ItemFile:
+    """Reads the records of one file, which it closes."""
+
+    __slots__ = ("_file", "_lines", "_read", "ended", "position")
+
+    def __init__(self, file: BinaryIO, form: Format, csv: CsvOptions | None = None) -> None:
+        self._file = file
+        self._lines = _Lines(file)
+        self.position = 0
+        self.ended = False
+        self._read: Callable[[_Lines], Iterator[Record]] = _READERS.get(form, _json_records)
+        if form == "CSV":
+            assert csv is not None
+            self._read = _csv_reader(csv, self._lines)
+
+    def skip_to(self, position: int) -> None:
+        """Go forward to a position."""
+        self._lines.skip_to(position)
+        self.position = position
+
+    def read(self, most: int) -> Iterator[Record]:
+        """The next `most` records, or fewer if the file ends, or a few more if a line has several.
+
+        When it is exhausted, `position` is after the last one, and `ended` is whether none follow.
+        """
+        for count, record in enumerate(self._read(self._lines), 1):
+            yield record
+            if isinstance(record, Unreadable) and record.is_fatal:
+                self.ended = True
+                break
+            if count >= most and self._lines.is_between:
+                break
+        else:
+            self.ended = True
+        self.position = self._lines.position
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class LineTooLong(ValueError):
+    """A line is longer than any item could be."""
+
+
+class _Lines:
+    """The lines of a file, and the position after the last that was taken."""
+
+    __slots__ = ("_ended", "_file", "_rest", "_waiting", "is_between", "position")
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._waiting: list[bytes] = []  # complete lines in reverse order
+        self._rest = b""
+        self._ended = False
+        self.position = 0
+        self.is_between = True  # False while a reader has taken a part of a record
+
+    def __iter__(self) -> Iterator[bytes]:
+        while self._waiting or self._fill():
+            line = self._waiting.pop()
+            self.position += len(line)
+            yield line
+
+    def _fill(self) -> bool:
+        """Read until there is a complete line, or the last one without an end."""
+        parts = [self._rest]
+        length = len(self._rest)
+        while not self._ended:
+            chunk = self._file.read(_CHUNK)
+            parts.append(chunk)
+            length += len(chunk)
+            if not chunk:
+                self._ended = True
+            elif b"\n" in chunk:
+                break
+            elif length > LONGEST_LINE:
+                raise LineTooLong(f"a line is longer than {LONGEST_LINE >> 20} MB")
+        lines = (
+            b"".join(parts).splitlines(keepends=True) if _only_newlines(parts) else _split(parts)
+        )
+        self._rest = b""
+        if not self._ended and lines and not lines[-1].endswith(b"\n"):
+            self._rest = lines.pop()
+        lines.reverse()
+        self._waiting = lines
+        return bool(lines)
+
+    def skip_to(self, position: int) -> None:
+        """Drop lines until a position, which is the end of a line."""
+        lines = iter(self)
+        while self.position < position and next(lines, None) is not None:
+            pass
+
+
+def _only_newlines(parts: list[bytes]) -> bool:
+    """Whether `splitlines` splits at line feeds alone: it also would at a carriage return."""
+    return not any(b"\r" in part for part in parts)
+
+
+def _split(parts: list[bytes]) -> list[bytes]:
+    lines = [line + b"\n" for line in b"".join(parts).split(b"\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+_decode_put: Final = msgspec.json.Decoder(Put).decode
+_NO_ITEM: Final = "The record has no Item"
+
+
+def _json_records(lines: _Lines) -> Iterator[Record]:
+    try:
+        for line in lines:
+            if not line.isspace():
+                yield _json_record(line)
+    except LineTooLong as error:
+        yield Unreadable(str(error), is_fatal=True)
+
+
+def _json_record(line: bytes) -> Record:
+    try:
+        return _decode_put(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        if b'"NewImage"' in line or b'"Keys"' in line:
+            return Unreadable(f"{_NO_ITEM}: it is a record of an incremental export")
+        return Unreadable(f"The record is not an item in DynamoDB JSON: {error}")
+
+
+def _ion_records(lines: _Lines) -> Iterator[Record]:
+    buffer = b""
+    try:
+        for line in lines:
+            if line.startswith(ion.BINARY_MARKER) and not buffer:
+                yield Unreadable("Binary Ion cannot be read: write the file as text", is_fatal=True)
+                return
+            buffer += line
+            # Most structs end at the end of a line.
+            if buffer.isspace() or not line.rstrip().endswith((b"}", b"]")):
+                lines.is_between = buffer.isspace()
+                continue
+            yield from _ion_values(buffer, lines, is_last=False)
+            if lines.is_between:
+                buffer = b""
+            elif len(buffer) > LONGEST_LINE:
+                raise LineTooLong(f"a value is longer than {LONGEST_LINE >> 20} MB")
+    except LineTooLong as error:
+        yield Unreadable(str(error), is_fatal=True)
+        return
+    if buffer and not buffer.isspace():
+        yield from _ion_values(buffer, lines, is_last=True)
+
+
+def _ion_values(buffer: bytes, lines: _Lines, *, is_last: bool) -> Iterator[Record]:
+    """The records in the text so far; none if it ends inside a value."""
+    lines.is_between = True
+    try:
+        values = ion.values_in(buffer.decode())
+    except ion.IonIncomplete as error:
+        if is_last:
+            yield Unreadable(f"The record is not an item in Ion: {error}")
+        else:
+            lines.is_between = False
+        return
+    except (ion.IonError, UnicodeDecodeError) as error:
+        yield Unreadable(f"The record is not an item in Ion: {error}")
+        return
+    for left, value in enumerate(values, 1 - len(values)):
+        lines.is_between = left == 0
+        yield _ion_record(value)
+
+
+def _ion_record(value: dict[str, Any]) -> Record:
+    members = value.get("M", {})
+    item = members.get("Item", {}).get("M")
+    if item is None:
+        return Unreadable(
+            f"{_NO_ITEM}: it is a record of an incremental export"
+            if "Record" in members
+            else _NO_ITEM
+        )
+    names = members.get("ExpressionAttributeNames", {}).get("M")
+    return Put(
+        item,
+        members.get("ConditionExpression", {}).get("S"),
+        None if names is None else {name: text.get("S", "") for name, text in names.items()},
+        members.get("ExpressionAttributeValues", {}).get("M"),
+    )
+
+
+class _CsvRows:
+    """Takes rows from lines, and fields from rows."""
+
+    __slots__ = ("_delimiter", "_field", "_is_open")
+
+    def __init__(self, delimiter: str) -> None:
+        mark = re.escape(delimiter)
+        quoted, plain = '"((?:[^"]|"")*)"', f'([^"{mark}]*)'
+        self._delimiter = delimiter
+        self._field = re.compile(rf"(?:{quoted}|{plain})({mark}|\Z)")
+        self._is_open = re.compile(rf'(?:(?:{quoted}|{plain}){mark})*"(?:[^"]|"")*\Z').match
+
+    def __call__(self, lines: _Lines) -> Iterator[str]:
+        """The rows without their ends. A quoted field may contain line ends."""
+        row = ""
+        for line in lines:
+            row += line.decode()
+            if row.count('"') % 2 and self._is_open(row):
+                lines.is_between = False
+                if len(row) > LONGEST_LINE:
+                    raise LineTooLong(f"a row is longer than {LONGEST_LINE >> 20} MB")
+                continue
+            lines.is_between = True
+            text, row = row.removesuffix("\n").removesuffix("\r"), ""
+            if text:
+                yield text
+        if row:
+            lines.is_between = True
+            yield row
+
+    def fields(self, row: str) -> list[str] | None:
+        """The fields of a row; None if its quotes are wrong."""
+        if '"' not in row:
+            return row.split(self._delimiter)
+        fields: list[str] = []
+        position, mark = 0, self._delimiter
+        while mark:
+            found = self._field.match(row, position)
+            if found is None:
+                return None
+            quoted, plain, mark = found.groups()
+            fields.append(plain if quoted is None else quoted.replace('""', '"'))
+            position = found.end()
+        return fields
+
+
+def _csv_reader(options: CsvOptions, lines: _Lines) -> Callable[[_Lines], Iterator[Record]]:
+    """A reader of rows; the first row is read for the headers, unless they are given."""
+    rows = _CsvRows(options.delimiter)
+    headers = options.headers
+    if headers is None:
+        headers = rows.fields(next(rows(lines), "").removeprefix("\ufeff")) or ()
+    columns = [(name, options.types.get(name, "S")) for name in headers]
+
+    def read(lines: _Lines) -> Iterator[Record]:
+        try:
+            for row in rows(lines):
+                yield _csv_record(rows.fields(row), columns)
+        except LineTooLong as error:
+            yield Unreadable(str(error), is_fatal=True)
+        except UnicodeDecodeError as error:
+            yield Unreadable(f"The file is not text in UTF-8: {error}", is_fatal=True)
+
+    return read
+
+
+def _csv_record(fields: list[str] | None, columns: list[tuple[str, str]]) -> Record:
+    if fields is None:
+        return Unreadable(
+            'The row has a double quote that is not escaped: write it as "" in a quoted field'
+        )
+    if len(fields) != len(columns):
+        return Unreadable(f"The row has {len(fields)} fields, but there are {len(columns)} headers")
+    return Put({name: {kind: text} for (name, kind), text in zip(columns, fields, strict=True)})
+
+
+_READERS: Final[dict[str, Callable[[_Lines], Iterator[Record]]]] = {
+    "DYNAMODB_JSON": _json_records,
+    "ION": _ion_records,
+}

@@ -1,0 +1,120 @@
+"""Buckets of objects: the interface of S3 that exports and imports need, and a folder that implements it.
+
+A folder has one sub-folder for each bucket, in which the key `2026/a.json` is the file `2026/a.json`. Like S3, it shows
+an object only when it is complete: it is written under another name first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple, Protocol
+
+_UNFINISHED: Final = ".isotone-part"
+
+
+class StoredObject(NamedTuple):
+    """An object in a bucket."""
+
+    key: str
+    size: int
+
+
+class ObjectStoreError(Exception):
+    """A bucket or an object cannot be used: `code` and `message` as the service reports them of S3."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class ObjectStore(Protocol):
+    """Buckets of objects. Every method raises `ObjectStoreError` if it fails."""
+
+    def list(self, bucket: str, prefix: str) -> list[StoredObject]:
+        """The objects whose keys begin with a prefix, in the order of their keys."""
+
+    def open(self, bucket: str, key: str) -> BinaryIO:
+        """The content of an object, from its beginning. The caller closes it."""
+
+    def put(self, bucket: str, key: str, content: bytes) -> None:
+        """Store an object, in place of any with the same key. It is durable on return."""
+
+
+class Folder:
+    """Buckets as the sub-folders of a folder. A bucket is created when the first object is put into it."""
+
+    __slots__ = ("root",)
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = Path(root).absolute()
+
+    def list(self, bucket: str, prefix: str) -> list[StoredObject]:
+        folder = self.root / bucket
+        if not folder.is_dir():
+            raise ObjectStoreError(
+                "S3NoSuchBucket",
+                f"The specified bucket does not exist: there is no folder {folder}",
+            )
+        begin = self._path(bucket, prefix.rpartition("/")[0])
+        found = [
+            StoredObject(key, size) for key, size in _files(folder, begin) if key.startswith(prefix)
+        ]
+        return sorted(found)
+
+    def open(self, bucket: str, key: str) -> BinaryIO:
+        path = self._path(bucket, key)
+        try:
+            return path.open("rb")
+        except OSError as error:
+            raise _failure(error, path) from error
+
+    def put(self, bucket: str, key: str, content: bytes) -> None:
+        path = self._path(bucket, key)
+        unfinished = path.with_name(f".{path.name}{_UNFINISHED}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with unfinished.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+            _sync_folder(path.parent)
+        except OSError as error:
+            raise _failure(error, path) from error
+
+    def _path(self, bucket: str, key: str) -> Path:
+        if ".." in key.split("/") or "\0" in key:
+            raise ObjectStoreError(
+                "S3InvalidKey", f"The key {key!r} leaves its bucket: write it without '..'"
+            )
+        return self.root / bucket / key.lstrip("/")
+
+
+def _files(bucket: Path, begin: Path) -> Iterator[tuple[str, int]]:
+    for folder, _, names in os.walk(begin):
+        for name in names:
+            if not name.endswith(_UNFINISHED):
+                path = Path(folder, name)
+                yield path.relative_to(bucket).as_posix(), path.stat().st_size
+
+
+def _failure(error: OSError, path: Path) -> ObjectStoreError:
+    if isinstance(error, FileNotFoundError):
+        return ObjectStoreError("S3NoSuchKey", f"The specified key does not exist: {path}")
+    if isinstance(error, PermissionError):
+        return ObjectStoreError("S3AccessDenied", f"Access denied: {path}")
+    return ObjectStoreError("S3Failure", f"{path} cannot be used: {error.strerror or error}")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the name of a new file durable, where the system can."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,249 @@
+"""The actions on bulk operations: put the items of files in a bucket into an existing table; describe, list, cancel.
+
+The files are read in the background (`loading`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from isotone import limits
+from isotone.engine import transfers
+from isotone.engine.engine import Engine
+from isotone.engine.transfers import Load
+from isotone.errors import (
+    IdempotentParameterMismatchException,
+    LimitExceededException,
+    ResourceNotFoundException,
+    ValidationException,
+)
+from isotone.operations.action import Answer, action
+from isotone.operations.item_validation import INVALID
+from isotone.operations.request_members import Structure, TableName
+from isotone.operations.table_lookup import changed_table
+from isotone.operations.transfer_requests import (
+    Bucket,
+    BucketOwner,
+    ClientToken,
+    InputCompression,
+    PageSize,
+    Prefix,
+    SseAlgorithm,
+    SseKey,
+    TransferArn,
+    bucket_store,
+    check_compression,
+    failure_members,
+    job_arn,
+    job_of_arn,
+    jobs_of,
+    members_of,
+    page_of,
+    repeated,
+)
+
+
+class InputS3Configuration(Structure, frozen=True, kw_only=True):
+    """The objects to read: those of a bucket whose keys begin with a prefix."""
+
+    s3_bucket_owner: BucketOwner | None = None
+    s3_bucket: Bucket
+    s3_key_prefix: Prefix | None = None
+    input_format: Literal["DYNAMODB_JSON", "ION"]
+    input_compression_type: InputCompression | None = None
+
+
+class OutputS3Configuration(Structure, frozen=True, kw_only=True):
+    """Where to report the items that were not written, and which of them."""
+
+    s3_bucket_owner: BucketOwner | None = None
+    s3_bucket: Bucket | None = None
+    s3_key_prefix: Prefix | None = None
+    s3_sse_algorithm: SseAlgorithm | None = None
+    s3_sse_kms_key_id: SseKey | None = None
+    output_type: list[Literal["ERROR", "CONDITION_CHECK_FAILURE"]]
+
+
+class StartBulkPutItems(Structure, frozen=True, kw_only=True):
+    """Put the items of files in a bucket into a table."""
+
+    client_token: ClientToken | None = None
+    input_s3_configuration: InputS3Configuration
+    output_s3_configuration: OutputS3Configuration
+    table_name: TableName
+    max_write_request_units: Annotated[int, Meta(ge=1024, le=2**63 - 1)] | None = None
+    performance_tier: Literal["STANDARD", "ACCELERATED"] | None = None
+
+
+class DescribeBulkOperation(Structure, frozen=True):
+    """Ask how far a bulk operation is, or how it ended."""
+
+    bulk_operation_arn: TransferArn
+
+
+class CancelBulkOperation(Structure, frozen=True):
+    """Stop a bulk operation; what it has written remains."""
+
+    bulk_operation_arn: TransferArn
+
+
+class ListBulkOperations(Structure, frozen=True):
+    """Ask for the bulk operations, a page at a time."""
+
+    max_results: PageSize | None = None
+    next_token: (
+        Annotated[str, Meta(min_length=1, max_length=1024, pattern=r"^([0-9a-f]{16})+\Z")] | None
+    ) = None
+
+
+_PAGE = 10
+
+
+@action("StartBulkPutItems", starts_work=True)
+def start_bulk_put_items(engine: Engine, request: StartBulkPutItems) -> Answer:
+    """Start to put the items of files into a table, in the background."""
+    _check(request)
+    bucket_store(
+        engine,
+        request.input_s3_configuration.s3_key_prefix,
+        request.output_s3_configuration.s3_key_prefix,
+    )
+    with engine.writing:
+        members = members_of(request)
+        jobs = jobs_of(engine, Load, is_bulk=True)
+        earlier = repeated(engine, jobs, members, IdempotentParameterMismatchException)
+        if earlier is not None:
+            return {"BulkOperationDescription": _description(engine, earlier)}
+        if sum(job.ended is None for job in jobs) >= limits.CONCURRENT_IMPORTS:
+            raise LimitExceededException(
+                "Subscriber limit exceeded: "
+                f"Only {limits.CONCURRENT_IMPORTS} bulk operations can run simultaneously"
+            )
+        table = changed_table(engine, request.table_name)
+        job = Load(
+            transfers.new_id(engine),
+            table.name,
+            table.schema.id,
+            members,
+            round(engine.clock.now(), 3),
+            is_bulk=True,
+        )
+        transfers.begin(engine, job)
+        return {"BulkOperationDescription": _description(engine, job)}
+
+
+@action("DescribeBulkOperation")
+def describe_bulk_operation(engine: Engine, request: DescribeBulkOperation) -> Answer:
+    """A bulk operation's state, counts and parameters."""
+    with engine.reading:
+        job = _job(engine, request.bulk_operation_arn)
+        return {"BulkOperationDescription": _description(engine, job)}
+
+
+@action("ListBulkOperations")
+def list_bulk_operations(engine: Engine, request: ListBulkOperations) -> Answer:
+    """The bulk operations of the last 90 days, the newest first, a page at a time."""
+    with engine.reading:
+        jobs = jobs_of(engine, Load, is_bulk=True)
+        page, token = page_of(jobs, request.max_results, request.next_token, _PAGE)
+        answer: dict[str, Any] = {
+            "BulkOperationsSummaryList": [_summary(engine, job) for job in page]
+        }
+    if token is not None:
+        answer["NextToken"] = token
+    return answer
+
+
+@action("CancelBulkOperation", starts_work=True)
+def cancel_bulk_operation(engine: Engine, request: CancelBulkOperation) -> Answer:
+    """Stop a bulk operation that is running."""
+    with engine.writing:
+        job = _job(engine, request.bulk_operation_arn)
+        if job.ended is not None:
+            raise ValidationException(
+                f"The bulk operation is not in progress: {request.bulk_operation_arn}"
+            )
+        transfers.save(engine, msgspec.structs.replace(job, status="CANCELLING"))
+    return {"BulkOperationArn": request.bulk_operation_arn, "BulkOperationStatus": "CANCELLING"}
+
+
+def _check(request: StartBulkPutItems) -> None:
+    output = request.output_s3_configuration
+    if output.s3_bucket is None:
+        raise ValidationException(f"{INVALID}OutputS3Configuration must have an S3Bucket")
+    if not output.output_type:
+        raise ValidationException(f"{INVALID}OutputType must have at least one value")
+    if output.s3_sse_kms_key_id is not None and output.s3_sse_algorithm != "KMS":
+        raise ValidationException(
+            f"{INVALID}S3SseKmsKeyId is only supported for S3SseAlgorithm KMS"
+        )
+    check_compression(request.input_s3_configuration.input_compression_type)
+
+
+def _job(engine: Engine, arn: str) -> Load:
+    job = job_of_arn(engine, Load, arn, is_bulk=True)
+    if job is None:
+        raise ResourceNotFoundException(
+            f"Requested resource not found: Bulk operation: {arn} not found"
+        )
+    return job
+
+
+def _summary(engine: Engine, job: Load) -> dict[str, Any]:
+    summary: dict[str, Any] = {
+        "BulkOperationArn": job_arn(engine, job),
+        "BulkOperationStatus": job.status,
+        "StartTime": job.started,
+    }
+    if job.ended is not None:
+        summary["EndTime"] = job.ended
+    return summary
+
+
+_ECHOED = ("ClientToken", "InputS3Configuration", "OutputS3Configuration", "MaxWriteRequestUnits")
+
+
+def _description(engine: Engine, job: Load) -> dict[str, Any]:
+    request = job.request
+    described: dict[str, Any] = {
+        **_summary(engine, job),
+        "TableDetails": [{"TableName": job.table, "TableId": job.table_id}],
+        **{name: request[name] for name in _ECHOED if name in request},
+        "PerformanceTier": request.get("PerformanceTier", "STANDARD"),
+        "ProcessedItemCount": job.items,
+        "ProcessedInputBytes": job.read,
+        "FailedItemCount": job.errors,
+        "BulkOperationUsage": [_usage(job)],
+        **failure_members(job),
+    }
+    if job.known:
+        described["TotalInputBytes"] = job.total
+    return described
+
+
+# The member that each kind of place is in, and that of its bytes.
+_GROUPS = {
+    "local": ("LocalSecondaryIndexes", "BulkPutBytes"),
+    "global": ("GlobalSecondaryIndexes", "BulkPutBytes"),
+    "vector": ("VectorIndexes", "BulkPutVectorBytes"),
+}
+
+
+def _usage(job: Load) -> dict[str, Any]:
+    """The bytes written, by table and index: the keys of `usage` are `table`, `local/name`, `global/name`, `vector/name`."""
+    usage: dict[str, Any] = {
+        "TableName": job.table,
+        "BulkPutBytes": sum(
+            size for place, size in job.usage.items() if not place.startswith("vector/")
+        ),
+        "Table": {"BulkPutBytes": job.usage.get("table", 0)},
+    }
+    for place, size in job.usage.items():
+        kind, _, name = place.partition("/")
+        if name:
+            group, member = _GROUPS[kind]
+            usage.setdefault(group, {})[name] = {member: size}
+    return usage

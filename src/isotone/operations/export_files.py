@@ -1,0 +1,326 @@
+"""The background work of an export: from a view of its table to data files, and then the manifest.
+
+    AWSDynamoDB/<id>/_started                  the bucket can be written
+    AWSDynamoDB/<id>/data/<name>.json.gz       a full export's data
+    AWSDynamoDB/data/<name>.json.gz            an incremental export's data
+    AWSDynamoDB/<id>/manifest-files.json       one line for each data file
+    AWSDynamoDB/<id>/manifest-summary.json     the export; each manifest has an .md5 beside it
+
+A slice reads a page of the view and keeps its lines, compressed, in the same transaction. When enough of them are kept,
+they become one file (a gzip file may have many members), which is recorded when it is durable. So a file may be
+written twice after a crash, with the same content, and no item is lost or doubled.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from isotone.engine import transfers, views
+from isotone.engine.engine import Engine
+from isotone.engine.layout import body_of, encode_item, item_of, size_of
+from isotone.engine.table_indexes import Table
+from isotone.engine.transfers import DataFile, Export, Failure
+from isotone.errors import SerializationException, ValidationException
+from isotone.exchange.item_files import Changed, ion_change, ion_line, json_change, json_line
+from isotone.exchange.objects import ObjectStore, ObjectStoreError
+from isotone.expressions import Projection
+from isotone.operations.item_validation import check_key_condition
+from isotone.operations.request_expressions import Binding, Matches, bound
+from isotone.operations.table_lookup import table_arn
+from isotone.operations.transfer_requests import job_arn
+from isotone.values.attribute_validation import Item
+
+OWNER: Final = "export"
+SLICE: Final = 1000  # items read in one transaction
+FILE_SIZE: Final = 8 << 20  # bytes of a data file, compressed, after which another is begun
+
+Line = Callable[[bytes], bytes | None]
+"""From the record of an item to its line; None if it is not exported."""
+
+
+def step(engine: Engine, objects: ObjectStore, export: Export) -> None:
+    """Do a slice of an export: read a page, or write a file."""
+    try:
+        _step(engine, objects, export)
+    except ObjectStoreError as error:
+        _end(engine, export.id, "FAILED", Failure(error.code, error.message))
+
+
+def _step(engine: Engine, objects: ObjectStore, export: Export) -> None:
+    bucket = export.request["S3Bucket"]
+    if not export.begun:
+        objects.put(bucket, manifest_key(export, "_started"), b"")
+        _change(engine, export, begun=True)
+    elif export.view is not None and export.staged_size < FILE_SIZE:
+        _read(engine, export)
+    elif export.staged or not export.files:
+        _write_file(engine, objects, export)
+    else:
+        _write_manifest(engine, objects, export)
+        _end(engine, export.id, "COMPLETED")
+
+
+def _change(engine: Engine, export: Export, **changes: Any) -> None:
+    """Record the state of an export, unless another process has gone on with it."""
+    with engine.writing:
+        if transfers.find(engine, export.id) == export:
+            transfers.save(engine, msgspec.structs.replace(export, **changes))
+
+
+def _end(engine: Engine, identity: str, status: str, failure: Failure | None = None) -> None:
+    with engine.writing:
+        export = transfers.find(engine, identity)
+        if not isinstance(export, Export) or export.ended is not None:
+            return
+        if export.view is not None:
+            views.close(engine, export.view)
+        now = round(engine.clock.now(), 3)
+        transfers.save(
+            engine,
+            msgspec.structs.replace(export, status=status, ended=now, failure=failure, view=None),
+        )
+
+
+# Read
+
+
+def _read(engine: Engine, export: Export) -> None:
+    with engine.writing:
+        if transfers.find(engine, export.id) != export:
+            return
+        assert export.view is not None
+        table = engine.catalog.tables[export.table]  # it is not deleted while a view is open
+        if len(export.moments) == 1:
+            page = views.read(engine, export.view, SLICE)
+            line = _line_of(export, table)
+            made = [(line(record), size_of(record)) for _, record in page.records]
+            last = page.last
+        else:
+            changes = views.read_changes(engine, export.view, SLICE)
+            made = [_change_line(export, table, change) for change in changes.changes]
+            last = changes.last
+        lines = [(text, size) for text, size in made if text is not None]
+        if last:
+            views.close(engine, export.view)
+        changed: dict[str, Any] = {"view": None if last else export.view}
+        if lines:
+            part = _compressed(b"".join(text for text, _ in lines))
+            transfers.stage(engine, export.id, export.staged, part)
+            changed |= {
+                "items": export.items + len(lines),
+                "size": export.size + sum(size for _, size in lines),
+                "staged": export.staged + 1,
+                "staged_size": export.staged_size + len(part),
+                "staged_items": export.staged_items + len(lines),
+            }
+        transfers.save(engine, msgspec.structs.replace(export, **changed))
+
+
+def _compressed(content: bytes) -> bytes:
+    """One member of a gzip file."""
+    packer = zlib.compressobj(6, wbits=31)
+    return packer.compress(content) + packer.flush()
+
+
+def _line_of(export: Export, table: Table) -> Line:
+    is_ion = export.request.get("ExportFormat") == "ION"
+    selection = selection_of(table, export.request.get("FilterSpecification"))
+    if selection is None:
+        return (lambda record: ion_line(item_of(record))) if is_ion else _json_line
+    return partial(_selected_line, selection, is_ion)
+
+
+def _json_line(record: bytes) -> bytes:
+    return json_line(body_of(record))
+
+
+class Selection:
+    """Which items a full export has, and which of their attributes."""
+
+    __slots__ = ("_high", "_keyspace", "_low", "_matches", "_projection")
+
+    def __init__(
+        self,
+        table: Table,
+        bounds: tuple[bytes, bytes | None],
+        matches: Matches | None,
+        projection: Projection | None,
+    ) -> None:
+        self._keyspace = table.keyspace
+        self._low, self._high = bounds
+        self._matches = matches
+        self._projection = projection
+
+    def __call__(self, item: Item) -> Item | None:
+        """The part of an item to export; None if it is left out."""
+        key = self._keyspace.key(item)
+        if key < self._low or (self._high is not None and key >= self._high):
+            return None
+        if self._matches is not None and not self._matches(item):
+            return None
+        return item if self._projection is None else self._projection.project(item)
+
+
+def selection_of(table: Table, wanted: Mapping[str, Any] | None) -> Selection | None:
+    """The selection of a FilterSpecification; raises the errors of its expressions."""
+    if wanted is None:
+        return None
+    binding = Binding(
+        wanted.get("ExpressionAttributeNames"), wanted.get("ExpressionAttributeValues")
+    )
+    for name in ("KeyConditionExpression", "FilterExpression", "ProjectionExpression"):
+        if not isinstance(wanted.get(name, ""), str):  # a tree cannot be stored
+            raise SerializationException
+    keys = binding.key_condition(wanted.get("KeyConditionExpression"))
+    condition = binding.condition(wanted.get("FilterExpression"), "FilterExpression")
+    projection = binding.projection(wanted.get("ProjectionExpression"))
+    binding.check()
+    bounds: tuple[bytes, bytes | None] = (b"", None)
+    if keys is not None:
+        keyspace = table.keyspace
+        chosen = keys.resolve(binding.values, keyspace.partition_names, keyspace.sort_names)
+        check_key_condition(keyspace, chosen)
+        bounds = keyspace.bounds(chosen)
+        if condition is not None:
+            _refuse_keys(table, condition.attributes)
+    return Selection(table, bounds, bound(condition, binding.values), projection)
+
+
+def _refuse_keys(table: Table, attributes: frozenset[str]) -> None:
+    for name in table.key_names:
+        if name in attributes:
+            raise ValidationException(
+                "Filter Expression can only contain non-primary key attributes: "
+                f"Primary key attribute: {name}"
+            )
+
+
+def _selected_line(selection: Selection, is_ion: bool, record: bytes) -> bytes | None:
+    item = selection(item_of(record))
+    if item is None:
+        return None
+    return ion_line(item) if is_ion else json_line(encode_item(item))
+
+
+def _change_line(export: Export, table: Table, change: views.Change) -> tuple[bytes | None, int]:
+    if change.old is None and change.new is None:
+        return None, 0  # it came and went within the period
+    wanted = export.request["IncrementalExportSpecification"].get("ExportViewType")
+    old = None if wanted == "NEW_IMAGE" or change.old is None else item_of(change.old)
+    new = None if change.new is None else item_of(change.new)
+    made = Changed(change.time * 1000, table.schema.key_of(item_of(change.any)), old, new)
+    write = ion_change if export.request.get("ExportFormat") == "ION" else json_change
+    return write(made), size_of(change.old) + size_of(change.new)
+
+
+# Write
+
+
+def _write_file(engine: Engine, objects: ObjectStore, export: Export) -> None:
+    """Make a data file of what is kept. An export of nothing has one empty file."""
+    with engine.reading:
+        parts = transfers.staged(engine, export.id)
+    content = b"".join(parts) or _compressed(b"")
+    key = _data_key(export)
+    objects.put(export.request["S3Bucket"], key, content)
+    file = DataFile(key, export.staged_items, hashlib.md5(content, usedforsecurity=False).digest())
+    with engine.writing:
+        if transfers.find(engine, export.id) != export:
+            return
+        transfers.drop_staged(engine, export.id)
+        files = (*export.files, file)
+        transfers.save(
+            engine,
+            msgspec.structs.replace(export, files=files, staged=0, staged_size=0, staged_items=0),
+        )
+
+
+def _data_key(export: Export) -> str:
+    """The key of the next data file: the same one whenever it is written."""
+    number = f"{export.id}/{len(export.files)}".encode()
+    digest = hashlib.md5(number, usedforsecurity=False).digest()
+    name = base64.b32encode(digest).decode().rstrip("=").lower()
+    folder = "data" if len(export.moments) > 1 else f"{export.id}/data"
+    end = "ion" if export.request.get("ExportFormat") == "ION" else "json"
+    return f"{_root(export)}/{folder}/{name}.{end}.gz"
+
+
+def manifest_key(export: Export, name: str) -> str:
+    """The key of one of the files beside the data."""
+    return f"{_root(export)}/{export.id}/{name}"
+
+
+def _root(export: Export) -> str:
+    prefix = str(export.request.get("S3Prefix", "")).rstrip("/")
+    return f"{prefix}/AWSDynamoDB" if prefix else "AWSDynamoDB"
+
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def _write_manifest(engine: Engine, objects: ObjectStore, export: Export) -> None:
+    lines = [_encode(_file_entry(file)) + b"\n" for file in export.files]
+    summary = _encode(_summary(engine, export))
+    for name, content in (("files", b"".join(lines)), ("summary", summary)):
+        digest = hashlib.md5(content, usedforsecurity=False).digest()
+        bucket = export.request["S3Bucket"]
+        key = manifest_key(export, f"manifest-{name}.json")
+        objects.put(bucket, manifest_key(export, f"manifest-{name}.md5"), base64.b64encode(digest))
+        objects.put(bucket, key, content)
+
+
+def _file_entry(file: DataFile) -> dict[str, Any]:
+    # The service uploads in parts, and the ETag of an object of one part is the hash of its hash.
+    etag = hashlib.md5(file.md5, usedforsecurity=False).hexdigest()
+    return {
+        "itemCount": file.items,
+        "md5Checksum": base64.b64encode(file.md5).decode(),
+        "etag": f"{etag}-1",
+        "dataFileS3Key": file.key,
+    }
+
+
+def _summary(engine: Engine, export: Export) -> dict[str, Any]:
+    request = export.request
+    is_full = len(export.moments) == 1
+    summary: dict[str, Any] = {
+        "version": "2020-06-30" if is_full else "2023-08-01",
+        "exportArn": job_arn(engine, export),
+        "startTime": _iso(export.started),
+        "endTime": _iso(engine.clock.now()),
+        "tableArn": table_arn(engine, export.table),
+        "tableId": export.table_id,
+    }
+    if is_full:
+        summary["exportTime"] = _iso(export.moments[0] / 1000)
+    else:
+        summary["exportFromTime"] = _iso(export.moments[0] / 1000)
+        summary["exportToTime"] = _iso(export.moments[1] / 1000)
+    summary |= {
+        "s3Bucket": request["S3Bucket"],
+        "s3Prefix": request.get("S3Prefix"),
+        "s3SseAlgorithm": request.get("S3SseAlgorithm", "AES256"),
+        "s3SseKmsKeyId": request.get("S3SseKmsKeyId"),
+        "manifestFilesS3Key": manifest_key(export, "manifest-files.json"),
+        "billedSizeBytes": export.size,
+        "itemCount": export.items,
+        "outputFormat": request.get("ExportFormat", "DYNAMODB_JSON"),
+    }
+    if not is_full:
+        wanted = request["IncrementalExportSpecification"]
+        summary["outputView"] = wanted.get("ExportViewType", "NEW_AND_OLD_IMAGES")
+        summary["exportType"] = "INCREMENTAL_EXPORT"
+    return summary
+
+
+def _iso(seconds: float) -> str:
+    text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")

@@ -1,0 +1,279 @@
+"""The actions on exports: export a table as it was at a moment, or what changed between two; describe, list.
+
+The files are written in the background (`export_files`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from isotone import limits
+from isotone.engine import history, transfers, views
+from isotone.engine.engine import Engine
+from isotone.engine.table_indexes import Table
+from isotone.engine.table_schema import Recovery
+from isotone.engine.transfers import Export
+from isotone.errors import (
+    ExportConflictException,
+    ExportNotFoundException,
+    InvalidExportTimeException,
+    LimitExceededException,
+    PointInTimeRecoveryUnavailableException,
+    TableNotFoundException,
+    ValidationException,
+)
+from isotone.operations.action import Answer, action
+from isotone.operations.export_files import OWNER, manifest_key, selection_of
+from isotone.operations.item_validation import INVALID
+from isotone.operations.request_members import (
+    ExpressionNames,
+    ExpressionValues,
+    Structure,
+    Timestamp,
+)
+from isotone.operations.table_lookup import table_arn, table_name
+from isotone.operations.transfer_requests import (
+    Bucket,
+    BucketOwner,
+    ClientToken,
+    PageSize,
+    Prefix,
+    SseAlgorithm,
+    SseKey,
+    TableArn,
+    TransferArn,
+    bucket_store,
+    failure_members,
+    job_arn,
+    job_of_arn,
+    jobs_of,
+    members_of,
+    page_of,
+    repeated,
+)
+
+
+class IncrementalExportSpecification(Structure, frozen=True):
+    """Which changes to export: from a time, until just before another."""
+
+    export_from_time: Timestamp | None = None
+    export_to_time: Timestamp | None = None
+    export_view_type: Literal["NEW_IMAGE", "NEW_AND_OLD_IMAGES"] | None = None
+
+
+class FilterSpecification(Structure, frozen=True):
+    """Which items, and which of their attributes, to export."""
+
+    filter_expression: str | None = None
+    projection_expression: str | None = None
+    key_condition_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: ExpressionValues | None = None
+
+
+class ExportTableToPointInTime(Structure, frozen=True, kw_only=True):
+    """Write a table, or its changes, to files in a bucket."""
+
+    table_arn: TableArn
+    export_time: Timestamp | None = None
+    client_token: ClientToken | None = None
+    s3_bucket: Bucket
+    s3_bucket_owner: BucketOwner | None = None
+    s3_prefix: Prefix | None = None
+    s3_sse_algorithm: SseAlgorithm | None = None
+    s3_sse_kms_key_id: SseKey | None = None
+    export_format: Literal["DYNAMODB_JSON", "ION"] | None = None
+    export_type: Literal["FULL_EXPORT", "INCREMENTAL_EXPORT"] | None = None
+    incremental_export_specification: IncrementalExportSpecification | None = None
+    filter_specification: FilterSpecification | None = None
+
+
+class DescribeExport(Structure, frozen=True):
+    """Ask how far an export is, or how it ended."""
+
+    export_arn: TransferArn
+
+
+class ListExports(Structure, frozen=True):
+    """Ask for the exports of one table or of all, a page at a time."""
+
+    table_arn: TableArn | None = None
+    max_results: PageSize | None = None
+    next_token: str | None = None
+
+
+@action("ExportTableToPointInTime", starts_work=True)
+def export_table_to_point_in_time(engine: Engine, request: ExportTableToPointInTime) -> Answer:
+    """Export a table as of a moment, or what changed in a period; the files are written in the background."""
+    name = table_name(request.table_arn, "tableArn")
+    _check(request)
+    bucket_store(engine, request.s3_prefix)
+    with engine.writing:
+        members = members_of(request)
+        exports = jobs_of(engine, Export)
+        earlier = repeated(engine, exports, members, ExportConflictException)
+        if earlier is not None:
+            return {"ExportDescription": _description(engine, earlier)}
+        if sum(export.ended is None for export in exports) >= limits.CONCURRENT_EXPORTS:
+            raise LimitExceededException(
+                f"Subscriber limit exceeded: Only {limits.CONCURRENT_EXPORTS} exports can run simultaneously"
+            )
+        table = _table(engine, name)
+        selection_of(table, members.get("FilterSpecification"))
+        export = _new_export(engine, table, request, members)
+        transfers.begin(engine, export)
+        return {"ExportDescription": _description(engine, export)}
+
+
+@action("DescribeExport")
+def describe_export(engine: Engine, request: DescribeExport) -> Answer:
+    """An export's state, counts and parameters."""
+    with engine.reading:
+        export = job_of_arn(engine, Export, request.export_arn)
+        if export is None:
+            raise ExportNotFoundException(f"Export not found: {request.export_arn}")
+        return {"ExportDescription": _description(engine, export)}
+
+
+@action("ListExports")
+def list_exports(engine: Engine, request: ListExports) -> Answer:
+    """The exports of the last 90 days, the newest first, a page at a time."""
+    name = None if request.table_arn is None else table_name(request.table_arn, "tableArn")
+    with engine.reading:
+        exports = [each for each in jobs_of(engine, Export) if name in (None, each.table)]
+        page, token = page_of(
+            exports, request.max_results, request.next_token, limits.TRANSFER_PAGE
+        )
+        answer: dict[str, Any] = {
+            "ExportSummaries": [
+                {
+                    "ExportArn": job_arn(engine, export),
+                    "ExportStatus": export.status,
+                    "ExportType": export.request.get("ExportType", "FULL_EXPORT"),
+                }
+                for export in page
+            ]
+        }
+    if token is not None:
+        answer["NextToken"] = token
+    return answer
+
+
+def _check(request: ExportTableToPointInTime) -> None:
+    """Check what does not need the table: that the members fit together."""
+    is_incremental = request.export_type == "INCREMENTAL_EXPORT"
+    if is_incremental and request.incremental_export_specification is None:
+        raise ValidationException(
+            f"{INVALID}IncrementalExportSpecification is required for INCREMENTAL_EXPORT"
+        )
+    if not is_incremental and request.incremental_export_specification is not None:
+        raise ValidationException(
+            f"{INVALID}IncrementalExportSpecification is only supported for INCREMENTAL_EXPORT"
+        )
+    if is_incremental and request.export_time is not None:
+        raise ValidationException(f"{INVALID}ExportTime is only supported for FULL_EXPORT")
+    if is_incremental and request.filter_specification is not None:
+        raise ValidationException(f"{INVALID}FilterSpecification is only supported for FULL_EXPORT")
+    if request.s3_sse_kms_key_id is not None and request.s3_sse_algorithm != "KMS":
+        raise ValidationException(
+            f"{INVALID}S3SseKmsKeyId is only supported for S3SseAlgorithm KMS"
+        )
+
+
+def _table(engine: Engine, name: str) -> Table:
+    table = engine.catalog.tables.get(name)
+    if table is None:
+        raise TableNotFoundException(f"Table not found: {name}")
+    return table
+
+
+def _new_export(
+    engine: Engine, table: Table, request: ExportTableToPointInTime, members: dict[str, Any]
+) -> Export:
+    recovery = table.schema.recovery
+    if recovery is None:
+        raise PointInTimeRecoveryUnavailableException(
+            f"Point in time recovery is not enabled for table '{table.name}'"
+        )
+    identity = transfers.new_id(engine)
+    owner = f"{OWNER}:{identity}"
+    period = request.incremental_export_specification
+    moments: tuple[int, ...]
+    if period is None:
+        moments = (_moment(engine, recovery, request.export_time),)
+        # A moment that is given is over: what still happens within it is not exported.
+        given = None if request.export_time is None else moments[0]
+        view = views.open_table(engine, table, owner, given)
+    else:
+        moments = _moments(engine, recovery, period)
+        # Both bounds of a view are the last change that is left out, or taken in.
+        view = views.open_changes(engine, table, owner, moments[0] - 1, moments[1] - 1)
+    now = round(engine.clock.now(), 3)
+    return Export(identity, table.name, table.schema.id, members, now, moments, view=view)
+
+
+def _moment(engine: Engine, recovery: Recovery, wanted: float | None) -> int:
+    now = history.milliseconds(engine.clock.now())
+    moment = now if wanted is None else history.milliseconds(wanted)
+    if not history.earliest(engine, recovery) <= moment <= now:
+        raise InvalidExportTimeException(
+            "The time to export must be between EarliestRestorableDateTime and "
+            "LatestRestorableDateTime of the table"
+        )
+    return moment
+
+
+def _moments(
+    engine: Engine, recovery: Recovery, period: IncrementalExportSpecification
+) -> tuple[int, int]:
+    """The first moment of an incremental export, and the first after it."""
+    if period.export_from_time is None:
+        raise ValidationException(f"{INVALID}ExportFromTime is required for INCREMENTAL_EXPORT")
+    first = _moment(engine, recovery, period.export_from_time)
+    end = _moment(engine, recovery, period.export_to_time)
+    if not limits.EXPORT_SHORTEST * 1000 <= end - first <= limits.EXPORT_LONGEST * 1000:
+        raise ValidationException(
+            f"{INVALID}The time from ExportFromTime to ExportToTime must be between "
+            f"{limits.EXPORT_SHORTEST // 60} minutes and {limits.EXPORT_LONGEST // 3600} hours"
+        )
+    return first, end
+
+
+_ECHOED = (
+    "ClientToken",
+    "S3Bucket",
+    "S3BucketOwner",
+    "S3Prefix",
+    "S3SseKmsKeyId",
+    "FilterSpecification",
+)
+
+
+def _description(engine: Engine, export: Export) -> dict[str, Any]:
+    request = export.request
+    described: dict[str, Any] = {
+        "ExportArn": job_arn(engine, export),
+        "ExportStatus": export.status,
+        "StartTime": export.started,
+        "TableArn": table_arn(engine, export.table),
+        "TableId": export.table_id,
+        "S3SseAlgorithm": request.get("S3SseAlgorithm", "AES256"),
+        "ExportFormat": request.get("ExportFormat", "DYNAMODB_JSON"),
+        "ExportType": request.get("ExportType", "FULL_EXPORT"),
+        **{name: request[name] for name in _ECHOED if name in request},
+        **failure_members(export),
+    }
+    if len(export.moments) == 1:
+        described["ExportTime"] = export.moments[0] / 1000
+    else:
+        wanted = request["IncrementalExportSpecification"]
+        described["IncrementalExportSpecification"] = {
+            "ExportFromTime": export.moments[0] / 1000,
+            "ExportToTime": export.moments[1] / 1000,
+            "ExportViewType": wanted.get("ExportViewType", "NEW_AND_OLD_IMAGES"),
+        }
+    if export.status == "COMPLETED":
+        described["ExportManifest"] = manifest_key(export, "manifest-summary.json")
+        described["BilledSizeBytes"] = export.size
+        described["ItemCount"] = export.items
+    return described

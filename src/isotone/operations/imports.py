@@ -1,0 +1,225 @@
+"""The actions on imports: create a table and fill it from files in a bucket; describe, list.
+
+The files are read in the background (`loading`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from isotone import limits
+from isotone.engine import transfers
+from isotone.engine.engine import Engine
+from isotone.engine.transfers import Load
+from isotone.errors import (
+    ImportConflictException,
+    ImportNotFoundException,
+    LimitExceededException,
+    ResourceInUseException,
+    ValidationException,
+)
+from isotone.operations.action import Answer, action
+from isotone.operations.item_validation import INVALID
+from isotone.operations.request_members import BillingMode, EntityName, Structure
+from isotone.operations.table_lookup import table_arn, table_name
+from isotone.operations.table_requests import (
+    AttributeDefinition,
+    CreateTable,
+    GlobalSecondaryIndex,
+    KeySchema,
+    OnDemandThroughput,
+    ProvisionedThroughput,
+    SSESpecification,
+    VectorIndex,
+    check_create_table,
+)
+from isotone.operations.tables import new_schema
+from isotone.operations.transfer_requests import (
+    Bucket,
+    BucketOwner,
+    ClientToken,
+    InputCompression,
+    PageSize,
+    Prefix,
+    TableArn,
+    TransferArn,
+    bucket_store,
+    check_compression,
+    failure_members,
+    job_arn,
+    job_of_arn,
+    jobs_of,
+    members_of,
+    page_of,
+    repeated,
+)
+
+
+class S3BucketSource(Structure, frozen=True, kw_only=True):
+    """The objects to import: those of a bucket whose keys begin with a prefix."""
+
+    s3_bucket_owner: BucketOwner | None = None
+    s3_bucket: Bucket
+    s3_key_prefix: Prefix | None = None
+
+
+CsvHeader = Annotated[
+    str, Meta(min_length=1, max_length=65536, pattern=r"^[\x20-\x21\x23-\x2B\x2D-\x7E]*\Z")
+]
+
+
+class CsvOptions(Structure, frozen=True):
+    """How the lines of CSV files are divided, and the names of their columns."""
+
+    delimiter: Annotated[str, Meta(min_length=1, max_length=1, pattern=r"[,;:|\t ]")] | None = None
+    header_list: Annotated[list[CsvHeader], Meta(min_length=1, max_length=255)] | None = None
+
+
+class InputFormatOptions(Structure, frozen=True):
+    """What only some formats need."""
+
+    csv: CsvOptions | None = None
+
+
+class TableCreationParameters(Structure, frozen=True, kw_only=True):
+    """The table to create."""
+
+    table_name: EntityName
+    attribute_definitions: list[AttributeDefinition]
+    key_schema: KeySchema
+    billing_mode: BillingMode | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
+    on_demand_throughput: OnDemandThroughput | None = None
+    sse_specification: SSESpecification | None = None
+    global_secondary_indexes: list[GlobalSecondaryIndex] | None = None
+    vector_indexes: list[VectorIndex] | None = None
+
+
+class ImportTable(Structure, frozen=True, kw_only=True):
+    """Create a table with the items of files in a bucket."""
+
+    client_token: ClientToken | None = None
+    s3_bucket_source: S3BucketSource
+    input_format: Literal["DYNAMODB_JSON", "ION", "CSV"]
+    input_format_options: InputFormatOptions | None = None
+    input_compression_type: InputCompression | None = None
+    table_creation_parameters: TableCreationParameters
+
+
+class DescribeImport(Structure, frozen=True):
+    """Ask how far an import is, or how it ended."""
+
+    import_arn: TransferArn
+
+
+class ListImports(Structure, frozen=True):
+    """Ask for the imports of one table or of all, a page at a time."""
+
+    table_arn: TableArn | None = None
+    page_size: PageSize | None = None
+    next_token: Annotated[str, Meta(min_length=112, max_length=1024)] | None = None
+
+
+@action("ImportTable", starts_work=True)
+def import_table(engine: Engine, request: ImportTable) -> Answer:
+    """Create a table, and fill it in the background; it can be used when the import has ended."""
+    wanted = CreateTable(
+        **{
+            name: getattr(request.table_creation_parameters, name)
+            for name in request.table_creation_parameters.__struct_fields__
+        }
+    )
+    check_create_table(wanted)
+    _check(request)
+    bucket_store(engine, request.s3_bucket_source.s3_key_prefix)
+    name = request.table_creation_parameters.table_name
+    with engine.writing:
+        members = members_of(request)
+        imports = jobs_of(engine, Load)
+        earlier = repeated(engine, imports, members, ImportConflictException)
+        if earlier is not None:
+            return {"ImportTableDescription": _description(engine, earlier)}
+        if engine.catalog.find(name) is not None:
+            raise ResourceInUseException(f"Table already exists: {name}")
+        if sum(each.ended is None for each in imports) >= limits.CONCURRENT_IMPORTS:
+            raise LimitExceededException(
+                f"Subscriber limit exceeded: Only {limits.CONCURRENT_IMPORTS} imports can run simultaneously"
+            )
+        identity = transfers.new_id(engine)
+        schema = msgspec.structs.replace(new_schema(engine, name, wanted), loading=identity)
+        table = engine.catalog.save(schema)
+        for tree in table.trees:
+            engine.store.create_tree(tree)
+        job = Load(identity, name, schema.id, members, round(engine.clock.now(), 3))
+        transfers.begin(engine, job)
+        return {"ImportTableDescription": _description(engine, job)}
+
+
+@action("DescribeImport")
+def describe_import(engine: Engine, request: DescribeImport) -> Answer:
+    """An import's state, counts and parameters."""
+    with engine.reading:
+        job = job_of_arn(engine, Load, request.import_arn)
+        if job is None:
+            raise ImportNotFoundException(f"Import not found: {request.import_arn}")
+        return {"ImportTableDescription": _description(engine, job)}
+
+
+@action("ListImports")
+def list_imports(engine: Engine, request: ListImports) -> Answer:
+    """The imports of the last 90 days, the newest first, a page at a time."""
+    name = None if request.table_arn is None else table_name(request.table_arn, "tableArn")
+    with engine.reading:
+        jobs = [each for each in jobs_of(engine, Load) if name in (None, each.table)]
+        page, token = page_of(jobs, request.page_size, request.next_token, limits.TRANSFER_PAGE)
+        answer: dict[str, Any] = {"ImportSummaryList": [_summary(engine, job) for job in page]}
+    if token is not None:
+        answer["NextToken"] = token
+    return answer
+
+
+def _check(request: ImportTable) -> None:
+    options = request.input_format_options
+    if options is not None and options.csv is not None and request.input_format != "CSV":
+        raise ValidationException(f"{INVALID}Csv options are only supported for InputFormat CSV")
+    check_compression(request.input_compression_type)
+
+
+def _log_group(engine: Engine) -> str:
+    return f"arn:aws:logs:{engine.region}:{engine.account}:log-group:/aws-dynamodb/imports:*"
+
+
+def _summary(engine: Engine, job: Load) -> dict[str, Any]:
+    summary = {
+        "ImportArn": job_arn(engine, job),
+        "ImportStatus": job.status,
+        "TableArn": table_arn(engine, job.table),
+        "S3BucketSource": job.request["S3BucketSource"],
+        "CloudWatchLogGroupArn": _log_group(engine),
+        "InputFormat": job.request["InputFormat"],
+        "StartTime": job.started,
+    }
+    if job.ended is not None:
+        summary["EndTime"] = job.ended
+    return summary
+
+
+_ECHOED = ("ClientToken", "InputFormatOptions", "TableCreationParameters")
+
+
+def _description(engine: Engine, job: Load) -> dict[str, Any]:
+    request = job.request
+    return {
+        **_summary(engine, job),
+        "TableId": job.table_id,
+        "InputCompressionType": request.get("InputCompressionType", "NONE"),
+        **{name: request[name] for name in _ECHOED if name in request},
+        "ErrorCount": job.errors,
+        "ProcessedSizeBytes": job.size,
+        "ProcessedItemCount": job.items,
+        "ImportedItemCount": job.items - job.errors,
+        **failure_members(job),
+    }

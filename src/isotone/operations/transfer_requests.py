@@ -1,0 +1,160 @@
+"""What the requests of exports, imports and bulk operations share: buckets, tokens, ARNs and pages of lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+
+from msgspec import Meta
+
+from isotone import limits
+from isotone.engine import transfers
+from isotone.engine.engine import Engine
+from isotone.engine.transfers import Export, Job, Load
+from isotone.errors import ApiError, ValidationException
+from isotone.exchange import compression
+from isotone.exchange.objects import ObjectStore
+from isotone.operations.request_members import Structure
+from isotone.operations.table_lookup import table_arn
+
+AnyJob = TypeVar("AnyJob", Export, Load)
+
+TableArn: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1024)]
+TransferArn: TypeAlias = Annotated[str, Meta(min_length=37, max_length=1024)]
+ClientToken: TypeAlias = Annotated[str, Meta(pattern=r"^[^\$]+\Z")]
+Bucket: TypeAlias = Annotated[
+    str, Meta(max_length=255, pattern=r"^[a-z0-9A-Z]+[\.\-\w]*[a-z0-9A-Z]+\Z")
+]
+BucketOwner: TypeAlias = Annotated[str, Meta(pattern=r"[0-9]{12}")]
+Prefix: TypeAlias = Annotated[str, Meta(max_length=1024)]
+SseAlgorithm: TypeAlias = Literal["AES256", "KMS"]
+SseKey: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
+PageSize: TypeAlias = Annotated[int, Meta(ge=1, le=limits.TRANSFER_PAGE)]
+InputCompression: TypeAlias = Literal["GZIP", "ZSTD", "NONE"]
+
+_NO_BUCKETS: Final = (
+    "There are no buckets: name a folder for them, "
+    "with isotone.open(..., s3='folder') or isotone serve --s3 folder"
+)
+
+
+def bucket_store(engine: Engine, *prefixes: str | None) -> ObjectStore:
+    """Where the buckets are; ValidationException if nowhere, or if a prefix leaves its bucket."""
+    if engine.objects is None:
+        raise ValidationException(_NO_BUCKETS)
+    for prefix in prefixes:
+        if ".." in (prefix or "").split("/") or "\0" in (prefix or ""):
+            raise ValidationException(
+                f"The prefix {prefix!r} leaves its bucket: write it without '..'"
+            )
+    return engine.objects
+
+
+def check_compression(wanted: InputCompression | None) -> None:
+    """Refuse a compression that this Python cannot read."""
+    if not compression.can_read(wanted or "NONE"):
+        raise ValidationException(compression.NO_ZSTD)
+
+
+def members_of(value: Any) -> Any:
+    """A structure as a JSON document, without its absent members at any depth."""
+    if isinstance(value, Structure):
+        names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
+        found = {encoded: getattr(value, name) for name, encoded in names}
+        return {name: members_of(each) for name, each in found.items() if each is not None}
+    if isinstance(value, list):
+        return [members_of(each) for each in value]
+    return value
+
+
+def repeated(
+    engine: Engine, jobs: Sequence[AnyJob], request: dict[str, Any], conflict: type[ApiError]
+) -> AnyJob | None:
+    """The job that an earlier request with the same token began; `conflict` if that request was another one."""
+    token = request.get("ClientToken")
+    oldest = engine.clock.now() - limits.TRANSFER_TOKEN_LIFETIME
+    for job in jobs:
+        is_valid = job.ended is None or job.ended > oldest
+        if token is not None and is_valid and job.request.get("ClientToken") == token:
+            if job.request != request:
+                raise conflict(f"The client token was used with other parameters: {token}")
+            return job
+    return None
+
+
+def jobs_of(engine: Engine, kind: type[AnyJob], *, is_bulk: bool = False) -> list[AnyJob]:
+    """The jobs of one kind that are still shown, the newest first."""
+    oldest = engine.clock.now() - limits.TRANSFER_RETENTION
+    return [
+        job
+        for job in reversed(transfers.known(engine))
+        if isinstance(job, kind)
+        and getattr(job, "is_bulk", False) == is_bulk
+        and (job.ended is None or job.ended > oldest)
+    ]
+
+
+# ARNs
+
+
+def job_arn(engine: Engine, job: Job) -> str:
+    """The ARN of a job."""
+    return f"{table_arn(engine, job.table)}/{_kind(job)}/{job.id}"
+
+
+def job_of_arn(
+    engine: Engine, kind: type[AnyJob], arn: str, *, is_bulk: bool = False
+) -> AnyJob | None:
+    """The job of one kind with an ARN."""
+    job = transfers.find(engine, arn.rpartition("/")[2])
+    if not isinstance(job, kind) or getattr(job, "is_bulk", False) != is_bulk:
+        return None
+    return job if job_arn(engine, job) == arn else None
+
+
+def _kind(job: Job) -> str:
+    if isinstance(job, Export):
+        return "export"
+    return "bulk-operation" if job.is_bulk else "import"
+
+
+# Pages of lists
+
+
+def page_of(
+    jobs: Sequence[AnyJob], size: int | None, token: str | None, default: int
+) -> tuple[list[AnyJob], str | None]:
+    """A page of jobs, the newest first, and the token of the next; ValidationException for a bad token.
+
+    A token is the id of the last job, in hexadecimal, as long as the service's.
+    """
+    if token is not None:
+        last = _id_in(token)
+        jobs = [job for job in jobs if job.id < last]
+    page = list(jobs[: size or default])
+    return page, _token(page[-1].id) if len(jobs) > len(page) else None
+
+
+_WIDTH: Final = 56  # characters: 112 in hexadecimal, the least that ListImports takes
+
+
+def _token(identity: str) -> str:
+    return identity.ljust(_WIDTH).encode().hex()
+
+
+def _id_in(token: str) -> str:
+    if re.fullmatch("[0-9a-f]{112}", token) is None:
+        raise ValidationException("Invalid NextToken")
+    return bytes.fromhex(token).decode("latin-1").rstrip()
+
+
+def failure_members(job: Job) -> dict[str, Any]:
+    """When a job ended, and why it failed."""
+    members: dict[str, Any] = {}
+    if job.ended is not None:
+        members["EndTime"] = job.ended
+    if job.failure is not None:
+        members["FailureCode"] = job.failure.code
+        members["FailureMessage"] = job.failure.message
+    return members

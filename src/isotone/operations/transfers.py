@@ -1,0 +1,66 @@
+"""The background work of all exports, imports and bulk operations: a slice of each that runs, in turn.
+
+It needs the buckets: in a process that was given none, the jobs of a file wait until one has them.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from isotone.engine import transfers
+from isotone.engine.engine import Engine
+from isotone.engine.transfers import Export
+from isotone.operations import export_files, loading
+
+
+def pending(engine: Engine) -> bool:
+    """Whether there is a job that this process can continue."""
+    if engine.objects is None:
+        return False
+    with engine.reading:
+        return bool(transfers.running(engine))
+
+
+def step(engine: Engine) -> bool:
+    """Do a slice of every job that runs; False if there is none."""
+    objects = engine.objects
+    if objects is None:
+        return False
+    with engine.reading:
+        identities = transfers.running(engine)
+    if not identities:
+        return False
+    worker = _worker(engine)
+    with worker.lock:
+        for identity in identities:
+            with engine.reading:
+                job = transfers.find(engine, identity)
+            if job is None or job.ended is not None:
+                continue
+            if isinstance(job, Export):
+                export_files.step(engine, objects, job)
+            else:
+                loading.step(engine, objects, worker.readers, job)
+    return True
+
+
+class _Worker:
+    """What one engine's work keeps between two slices; two threads never do a slice at once."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.lock = threading.Lock()
+        self.readers = loading.Readers()
+        engine.at_close.callback(self.readers.close_all)
+
+
+_WORKERS: Final[WeakKeyDictionary[Engine, _Worker]] = WeakKeyDictionary()
+
+
+def _worker(engine: Engine) -> _Worker:
+    with engine.lock:
+        worker = _WORKERS.get(engine)
+        if worker is None:
+            worker = _WORKERS[engine] = _Worker(engine)
+        return worker
