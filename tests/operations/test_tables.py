@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.operations.conftest import Asker, key_schema
 
+import isotone
 from isotone.errors import ApiError
 
 BY_N: dict[str, Any] = {
@@ -388,3 +389,43 @@ def test_tagging_answers_without_a_body(ask: Asker) -> None:
     body = ask.body(ResourceArn=table, Tags=[tag("a")])
     assert ask.database.send("TagResource", body) == b""
     assert ask.database.execute("UntagResource", {"ResourceArn": table, "TagKeys": ["a"]}) == {}
+
+
+@pytest.mark.parametrize(
+    ("region", "partition", "domain"),
+    [
+        ("eu-west-1", "aws", "amazonaws.com"),
+        ("cn-north-1", "aws-cn", "amazonaws.com.cn"),
+        ("us-gov-west-1", "aws-us-gov", "amazonaws.com"),
+        ("us-isob-east-1", "aws-iso-b", "amazonaws.com"),
+    ],
+)
+def test_arns_are_of_the_regions_partition(region: str, partition: str, domain: str) -> None:
+    with isotone.open(region=region, account="123456789012") as database:
+        ask = Asker(database, isotone.ManualClock())
+        stream = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+        ask.table("abc", StreamSpecification=stream, SSESpecification={"Enabled": True})
+        described = ask("DescribeTable", TableName="abc")["Table"]
+        place = f"{region}:123456789012:"
+        assert described["TableArn"] == f"arn:{partition}:dynamodb:{place}table/abc"
+        assert described["LatestStreamArn"].startswith(described["TableArn"] + "/stream/")
+        key = described["SSEDescription"]["KMSMasterKeyArn"]
+        assert key.startswith(f"arn:{partition}:kms:{place}key/")
+        assert ask("ListTagsOfResource", ResourceArn=described["TableArn"]) == {"Tags": []}
+        assert ask("DescribeTable", TableName=described["TableArn"])["Table"] == described
+        (endpoint,) = ask("DescribeEndpoints")["Endpoints"]
+        assert endpoint["Address"] == f"dynamodb.{region}.{domain}"
+
+
+@pytest.mark.parametrize(
+    ("named", "shown"),
+    [
+        ("0a1b", "arn:aws:kms:us-east-1:000000000000:key/0a1b"),
+        ("alias/mine", "arn:aws:kms:us-east-1:000000000000:alias/mine"),
+        ("arn:aws:kms:eu-west-1:1:key/0a1b", "arn:aws:kms:eu-west-1:1:key/0a1b"),
+    ],
+)
+def test_a_key_of_kms_is_shown_by_its_arn(ask: Asker, named: str, shown: str) -> None:
+    ask.table(SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": named})
+    described = ask("DescribeTable", TableName="tab")["Table"]["SSEDescription"]
+    assert described["KMSMasterKeyArn"] == shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 from isotone.engine import backfill
 from isotone.engine.engine import Engine
@@ -205,7 +206,16 @@ def encryption_description(schema: TableSchema, arn: str) -> dict[str, Any] | No
     return {
         "Status": "ENABLED",
         "SSEType": encryption.get("SSEType", "KMS"),
-        "KMSMasterKeyArn": encryption.get(
-            "KMSMasterKeyId", f"{arn.partition(':table/')[0]}:key/aws"
-        ),
+        "KMSMasterKeyArn": _key_arn(encryption.get("KMSMasterKeyId"), arn),
     }
+
+
+def _key_arn(key: str | None, table_arn: str) -> str:
+    """The ARN of a KMS key that a request names by its id, an alias or its ARN; AWS's own without one."""
+    if key is not None and key.startswith("arn:"):
+        return key
+    _, partition, _, region, account, _ = table_arn.split(":", 5)
+    place = f"arn:{partition}:kms:{region}:{account}:"
+    if key is None:
+        return f"{place}key/{uuid5(NAMESPACE_URL, place)}"
+    return place + (key if key.startswith(("alias/", "key/")) else f"key/{key}")

@@ -22,7 +22,12 @@ from isotone.operations.request_members import (
     Tag,
     TagKey,
 )
-from isotone.operations.table_lookup import changed_table, described_table, table_of_arn
+from isotone.operations.table_lookup import (
+    changed_table,
+    described_table,
+    partition_of,
+    table_of_arn,
+)
 from isotone.operations.tag_validation import check_tag_count, check_tags
 
 
@@ -193,5 +198,6 @@ def describe_limits(_engine: Engine, request: DescribeLimits) -> Answer:
 @action("DescribeEndpoints")
 def describe_endpoints(engine: Engine, request: DescribeEndpoints) -> Answer:
     """Where to send requests, for SDKs that discover it."""
-    address = f"dynamodb.{engine.region}.amazonaws.com"
+    domain = "amazonaws.com.cn" if partition_of(engine.region) == "aws-cn" else "amazonaws.com"
+    address = f"dynamodb.{engine.region}.{domain}"
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": _ENDPOINT_MINUTES}]}

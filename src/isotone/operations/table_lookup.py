@@ -21,6 +21,15 @@ from isotone.operations.request_grammar import NAME_CONSTRAINTS
 from isotone.operations.request_validation import problem
 
 IN_USE: Final = "Attempt to change a resource which is still in use: "
+_PARTITIONS: Final = {
+    "cn-": "aws-cn",
+    "us-gov-": "aws-us-gov",
+    "us-isob-": "aws-iso-b",
+    "us-isof-": "aws-iso-f",
+    "eu-isoe-": "aws-iso-e",
+    "us-iso-": "aws-iso",
+    "eusc-": "aws-eusc",
+}
 _ARN: Final = re.compile(
     "arn:[a-z-]{1,20}:dynamodb:[a-z0-9-]{0,40}:[0-9]{0,20}:table/([a-zA-Z0-9_.-]{3,255})"
 )
@@ -98,4 +107,12 @@ def table_of_arn(engine: Engine, arn: str) -> Table:
 
 def table_arn(engine: Engine, name: str) -> str:
     """The ARN of a table."""
-    return f"arn:aws:dynamodb:{engine.region}:{engine.account}:table/{name}"
+    partition = partition_of(engine.region)
+    return f"arn:{partition}:dynamodb:{engine.region}:{engine.account}:table/{name}"
+
+
+def partition_of(region: str) -> str:
+    """The partition of a region, the second part of its ARNs: `aws`, or that of a separate cloud."""
+    return next(
+        (partition for prefix, partition in _PARTITIONS.items() if region.startswith(prefix)), "aws"
+    )
