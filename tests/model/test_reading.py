@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -305,6 +305,33 @@ def test_a_read_of_little_or_with_a_good_hit_rate_is_not_reported(
     fill(store, 150, every=2, note="x" * 1000)
     store.all(Order.primary.where(MINE).filter(SHIPPED))
     assert wastes == []
+
+
+def test_a_load_tells_its_cost_and_is_reported_like_every_read(
+    store: Store, wastes: list[Any]
+) -> None:
+    fill(store, 150, every=50, note="x" * 1000)
+    loaded = store.load(Order.primary.where(MINE).filter(SHIPPED))
+    assert (loaded.stats.scanned, loaded.stats.returned) == (150, 3)
+    (waste,) = wastes
+    assert waste.stats == loaded.stats == loaded.where(SHIPPED).stats
+    whole = store.load(Order.primary.where(MINE))
+    assert whole.stats.hit_rate == 1.0
+    assert len(wastes) == 1
+
+
+def test_a_page_is_a_sequence_whose_cursor_tells_whether_there_is_more(store: Store) -> None:
+    fill(store, 5)
+    page = store.page(Order.primary.where(MINE), size=4)
+    assert isinstance(page, Sequence)
+    assert (page[0], page[-1], page[1:3]) == (page.items[0], page.items[3], page.items[1:3])
+    assert list(reversed(page)) == page.items[::-1]
+    assert page.items[2] in page
+    empty = store.page(
+        Order.primary.where(MINE).filter(SHIPPED).max_requests(1).page_size(2), size=4
+    )
+    assert not empty
+    assert empty.cursor is not None
 
 
 def test_the_report_is_a_warning_unless_told_otherwise() -> None:

@@ -25,17 +25,25 @@ from isotone.errors import (
     Contended,
     DeadlineExceeded,
     LimitExceededException,
+    ProvisionedThroughputExceededException,
+    RequestLimitExceeded,
     StorageBusy,
     StorageFull,
+    ThrottlingException,
 )
 
-_THROTTLED: Final = frozenset(
+THROTTLES: Final = (
+    ProvisionedThroughputExceededException,
+    RequestLimitExceeded,
+    ThrottlingException,
+)
+"""The errors by which a table throttles; after such an error, nothing of a batch was processed."""
+
+_RETRYABLE: Final = frozenset(
     (
-        "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
+        *(error.__name__ for error in THROTTLES),
         "ThrottledException",
         "Throttling",
-        "ThrottlingException",
         "TransactionInProgressException",
     )
 )
@@ -75,7 +83,7 @@ def full_jitter(
 def is_retryable(error: Exception) -> bool:
     """Whether the same request may succeed a moment later: no answer, or too many requests."""
     if isinstance(error, ApiError):
-        return error.code in _THROTTLED or error.status >= 500
+        return error.code in _RETRYABLE or error.status >= 500
     return isinstance(error, ConnectionFailed)
 
 

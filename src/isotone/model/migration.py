@@ -15,7 +15,8 @@ from isotone.clock import Clock
 from isotone.errors import AlreadyExists, UsageError
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.previous_keys import previous_key
-from isotone.model.reading.reader import FetchProgress, Reader
+from isotone.model.reading.batch_get import FetchProgress
+from isotone.model.reading.reader import Reader
 from isotone.model.steps import Call, Steps
 from isotone.model.writing.executor import execute
 from isotone.model.writing.item_rewrite import Rewrite

@@ -39,7 +39,7 @@ from isotone.errors import (
 from isotone.model.finding_kinds import IGNORED_BY_REWRITE, NOTICES, REFUSED_BY_REWRITE
 from isotone.model.inspection import Finding, Inspector
 from isotone.model.key_records import KeyRecords, forms
-from isotone.model.reading.reader import fetch
+from isotone.model.reading.batch_get import fetch
 from isotone.model.steps import Call, Steps, write_when_free
 from isotone.model.undo_log import UndoLog
 from isotone.model.walking import Walk, WalkProgress

@@ -29,10 +29,7 @@ from isotone.errors import (
     Contended,
     DeadlineExceeded,
     IsotoneError,
-    ProvisionedThroughputExceededException,
-    RequestLimitExceeded,
     ResourceNotFoundException,
-    ThrottlingException,
     TransactionConflictException,
     ValidationException,
 )
@@ -95,12 +92,6 @@ CONTENTION: Final = Backoff(attempts=12, first=0.005, longest=0.5)
 """For writes that lost a race."""
 THROTTLING: Final = Backoff(attempts=10, first=0.1, longest=10.0)
 """For batches of which the service processed nothing."""
-THROTTLES: Final = (
-    ProvisionedThroughputExceededException,
-    RequestLimitExceeded,
-    ThrottlingException,
-)
-"""The errors of a batch of which the service processed nothing."""
 
 
 def write_when_free(call: Call) -> Steps[Response]:

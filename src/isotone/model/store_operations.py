@@ -25,10 +25,11 @@ from isotone.model.entity import Entity
 from isotone.model.migration import migrate_and_execute, migrate_keys
 from isotone.model.operation import Host, M_co, iteration, operation
 from isotone.model.reading import merging
+from isotone.model.reading.batch_get import FetchProgress
 from isotone.model.reading.families import Family, FamilyQuery
 from isotone.model.reading.merging import Merge, MergeTraversal
 from isotone.model.reading.queries import Read
-from isotone.model.reading.reader import FetchProgress, Page, Reader, Traversal
+from isotone.model.reading.reader import Page, Reader, Traversal
 from isotone.model.reading.snapshot import Snapshot
 from isotone.model.returning import Requests, ReturningNothing, ReturningOld
 from isotone.model.rewriting import RewriteOptions, RewritingProgress, Rewritten

@@ -33,7 +33,7 @@ from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired
 from isotone.model.finding_kinds import FINDING_KINDS, HIDING_VALUES, Kind
 from isotone.model.inspection import Finding, Inspection, Inspector
-from isotone.model.reading.reader import fetch
+from isotone.model.reading.batch_get import fetch
 from isotone.model.steps import Steps
 from isotone.model.walking import Walk, WalkProgress
 from isotone.model.writing import uniqueness

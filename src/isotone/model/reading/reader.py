@@ -1,4 +1,4 @@
-"""Executes reads: `get`, `page`, `iterate`, `first`, `all`, `count`, `get_many`; `TooMany`, `BatchIncomplete`.
+"""Executes reads: `get`, `page`, `iterate`, `first`, `all`, `count`, `load`, `get_many`; `TooMany`.
 
 Each is a generator of requests (`steps`) that returns its result. A read takes as many requests as it
 needs: DynamoDB ends each response at 1 MB, and filters drop items, so an empty response is not the end. The
@@ -8,18 +8,13 @@ request reads.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, cast
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast, overload
 
 from isotone import limits
-from isotone.backends.interface import Response
 from isotone.clock import Clock, SystemClock
 from isotone.errors import (
-    BatchIncomplete,
     BudgetSpent,
     InvalidCursor,
     InvalidItem,
@@ -33,6 +28,7 @@ from isotone.model.declaring.pydantic_type import page_core_schema, page_json_sc
 from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired, is_missing
 from isotone.model.key_records import KeyRecords
+from isotone.model.reading.batch_get import FetchProgress, fetch
 from isotone.model.reading.cost import Meter, Report, Stats, warn, waste_of
 from isotone.model.reading.cursors import START, CursorCipher, Position
 from isotone.model.reading.families import Family, FamilyQuery
@@ -56,7 +52,7 @@ from isotone.model.reading.two_key_forms import (
     with_previous_tags,
 )
 from isotone.model.reading.unique_lookup import get_by_unique_value, unique_field
-from isotone.model.steps import THROTTLES, THROTTLING, Call, Steps
+from isotone.model.steps import Call, Steps
 from isotone.values.size import item_size
 from isotone.values.types import Item
 
@@ -75,25 +71,45 @@ _GROWTH: Final = 4  # how much more the next request reads than the last, at mos
 _ASSUMED_ITEMS: Final = 2  # items per unit, until the first response shows it
 
 
-class Page(msgspec.Struct, Generic[E_co], frozen=True):
-    """A page of results in order, and the cursors of the next and previous pages.
+class Page(Sequence[E_co]):
+    """A page of results: a sequence in their order, with the cursors of the next and previous pages.
 
-    `cursor` is None at the end, `previous` at the start. If the last page is full, an empty page
-    follows: to avoid that, each page would have to read one more item. `invalid` lists the errors of a query
-    with `on_invalid("collect")`.
+    `cursor` is None at the end, `previous` at the start. A page may be empty, and therefore false, though there
+    are more results: a query's own limits ended it, or the page before was the last one and full. So a loop ends when
+    `cursor` is None. `invalid` lists the errors of a query with `on_invalid("collect")`.
     """
 
-    items: list[E_co]
-    cursor: str | None
-    previous: str | None
-    stats: Stats
-    invalid: Sequence[InvalidItem] = ()
+    __slots__ = ("cursor", "invalid", "items", "previous", "stats")
+
+    def __init__(
+        self,
+        items: list[E_co],
+        cursor: str | None,
+        previous: str | None,
+        stats: Stats,
+        invalid: Sequence[InvalidItem] = (),
+    ) -> None:
+        self.items = items
+        self.cursor = cursor
+        self.previous = previous
+        self.stats = stats
+        self.invalid = invalid
+
+    def __repr__(self) -> str:
+        return f"Page({self.items!r}, cursor={self.cursor!r}, previous={self.previous!r})"
 
     def __iter__(self) -> Iterator[E_co]:
         return iter(self.items)
 
     def __len__(self) -> int:
         return len(self.items)
+
+    @overload
+    def __getitem__(self, place: int) -> E_co: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[E_co]: ...
+    def __getitem__(self, place: int | slice) -> E_co | list[E_co]:
+        return self.items[place]
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
@@ -442,9 +458,10 @@ class Reader:
                 break
         invalid = meter.settle()
         meter.returned = len(found)
+        stats = self.stats(read, meter)
         entities = [cast(E, entity) for entity, _ in found]
         items = [decoded(item) for _, item in found]
-        return Snapshot(entities, items, size, is_whole=read.takes.is_whole, invalid=invalid)
+        return Snapshot(entities, items, size, stats, is_whole=read.takes.is_whole, invalid=invalid)
 
     def _too_large(
         self, read: Read[Any], size: int, meter: Meter, start: Item | None, at_most: int
@@ -765,85 +782,3 @@ def _spent(read: Read[Any], meter: Meter) -> BudgetSpent:
         "the bound that it was given; raise the bound, or continue by pages",
         stats,
     )
-
-
-# Many items by their keys
-
-
-class Fetched(NamedTuple):
-    """The progress of a batch: the number of keys answered and requested."""
-
-    done: int
-    total: int
-
-
-FetchProgress = Callable[[Fetched], None]
-
-
-def fetch(
-    table: Table,
-    keys: Sequence[Item],
-    *,
-    consistent: bool = False,
-    progress: FetchProgress | None = None,
-    count: Callable[[Response], None] | None = None,
-) -> Steps[list[Item | None]]:
-    """The items with these keys, in the order of the keys; None for each that is missing.
-
-    `count` takes each response, with the units that it cost.
-
-    The service answers as much of a batch as its limits allow, and returns the other keys. They are
-    requested again; after a request that returned nothing, there is a pause that doubles each time, of
-    random length so that many clients do not retry at once. Raises `BatchIncomplete` with the keys that the
-    service kept leaving out.
-    """
-    texts = [_text_of_key(key) for key in keys]
-    pending = deque(dict(zip(texts, keys, strict=True)).values())  # a batch refuses a key twice
-    total = len(pending)
-    items: dict[bytes, Item] = {}
-    attempt = 0
-    while pending:
-        batch = [pending.popleft() for _ in range(min(limits.BATCH_GET_ITEMS, len(pending)))]
-        answered, left = yield from _fetch_batch(table, batch, consistent, count)
-        for item in answered:
-            items[_text_of_key({name: item[name] for name in batch[0]})] = item
-        pending.extendleft(reversed(left))
-        if progress is not None:
-            progress(Fetched(total - len(pending), total))
-        attempt = attempt + 1 if len(left) == len(batch) else 0
-        if attempt == THROTTLING.attempts:
-            raise BatchIncomplete(
-                f"{table.name}: after {attempt} attempts that returned nothing, {len(pending)} of "
-                f"{total} keys are not read; the table has too little throughput",
-                list(pending),
-            )
-        if attempt:
-            yield THROTTLING.pause(attempt)
-    return [items.get(text) for text in texts]
-
-
-def _fetch_batch(
-    table: Table,
-    batch: list[Item],
-    consistent: bool,
-    count: Callable[[Response], None] | None,
-) -> Steps[tuple[list[Item], list[Item]]]:
-    """The items of one request, and the keys that it left out."""
-    members: dict[str, Any] = {"Keys": batch}
-    if consistent:
-        members["ConsistentRead"] = True
-    request: dict[str, Any] = {"RequestItems": {table.name: members}}
-    if count is not None:
-        request["ReturnConsumedCapacity"] = "TOTAL"
-    try:
-        response = yield Call("BatchGetItem", request)
-    except THROTTLES:
-        return [], batch
-    if count is not None:
-        count(response)
-    left = response.get("UnprocessedKeys", {}).get(table.name, {}).get("Keys", [])
-    return response.get("Responses", {}).get(table.name, []), left
-
-
-def _text_of_key(key: Item) -> bytes:
-    return msgspec.json.encode(key, order="sorted")

@@ -17,6 +17,7 @@ from isotone.model.declaring.absent_attributes import DEFAULTS
 from isotone.model.declaring.conditions import Condition, not_a_condition
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.keys import Component, component_of, declared_values
+from isotone.model.reading.cost import Stats
 from isotone.model.reading.showing import table_text
 from isotone.values.types import Item
 
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 class Snapshot(Sequence[E], Generic[E]):
-    """A collection of loaded entities; `size` is that of their items in bytes.
+    """A collection of loaded entities; `size` is that of their items in bytes, `stats` the cost of the load.
 
     Every method returns a new snapshot. `is_whole` is False for entries of an index that lacks attributes.
     `invalid` is as on a page.
@@ -39,6 +40,7 @@ class Snapshot(Sequence[E], Generic[E]):
         entities: list[E],
         items: list[Item],
         size: int,
+        stats: Stats,
         *,
         is_whole: bool = True,
         invalid: Sequence[InvalidItem] = (),
@@ -47,6 +49,7 @@ class Snapshot(Sequence[E], Generic[E]):
         self._items = items
         self._is_whole = is_whole
         self.size = size
+        self.stats = stats
         self.invalid = invalid
 
     @overload
@@ -124,6 +127,7 @@ class Snapshot(Sequence[E], Generic[E]):
             [self._entities[place] for place in kept],
             [self._items[place] for place in kept],
             self.size,
+            self.stats,
             is_whole=self._is_whole,
             invalid=self.invalid,
         )

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isotone import limits
+from isotone.backends.request_retries import THROTTLES
 from isotone.clock import Clock
 from isotone.errors import (
     BatchIncomplete,
@@ -19,7 +20,7 @@ from isotone.errors import (
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.previous_keys import previous_key
 from isotone.model.key_records import KeyRecords
-from isotone.model.steps import THROTTLES, THROTTLING, Call, Steps
+from isotone.model.steps import THROTTLING, Call, Steps
 from isotone.model.writing import headroom
 from isotone.model.writing.put_and_delete import give_id, stamped
 from isotone.model.writing.write import key_in, key_of, place_of, schema_of, schema_of_instance

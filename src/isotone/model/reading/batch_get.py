@@ -1,0 +1,96 @@
+"""Many items by their keys: BatchGetItem, repeated until every key is answered; `BatchIncomplete`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from isotone import limits
+from isotone.backends.interface import Response
+from isotone.backends.request_retries import THROTTLES
+from isotone.errors import BatchIncomplete
+from isotone.model.declaring.table import Table
+from isotone.model.steps import THROTTLING, Call, Steps
+from isotone.values.types import Item
+
+
+class Fetched(NamedTuple):
+    """The progress of a batch: the number of keys answered and requested."""
+
+    done: int
+    total: int
+
+
+FetchProgress = Callable[[Fetched], None]
+
+
+def fetch(
+    table: Table,
+    keys: Sequence[Item],
+    *,
+    consistent: bool = False,
+    progress: FetchProgress | None = None,
+    count: Callable[[Response], None] | None = None,
+) -> Steps[list[Item | None]]:
+    """The items with these keys, in the order of the keys; None for each that is missing.
+
+    `count` takes each response, with the units that it cost.
+
+    The service answers as much of a batch as its limits allow, and returns the other keys. They are
+    requested again; after a request that returned nothing, there is a pause that doubles each time, of
+    random length so that many clients do not retry at once. Raises `BatchIncomplete` with the keys that the
+    service kept leaving out.
+    """
+    texts = [_text_of_key(key) for key in keys]
+    pending = deque(dict(zip(texts, keys, strict=True)).values())  # a batch refuses a key twice
+    total = len(pending)
+    items: dict[bytes, Item] = {}
+    attempt = 0
+    while pending:
+        batch = [pending.popleft() for _ in range(min(limits.BATCH_GET_ITEMS, len(pending)))]
+        answered, left = yield from _answer(table, batch, consistent, count)
+        for item in answered:
+            items[_text_of_key({name: item[name] for name in batch[0]})] = item
+        pending.extendleft(reversed(left))
+        if progress is not None:
+            progress(Fetched(total - len(pending), total))
+        attempt = attempt + 1 if len(left) == len(batch) else 0
+        if attempt == THROTTLING.attempts:
+            raise BatchIncomplete(
+                f"{table.name}: after {attempt} attempts that returned nothing, {len(pending)} of "
+                f"{total} keys are not read; the table has too little throughput",
+                list(pending),
+            )
+        if attempt:
+            yield THROTTLING.pause(attempt)
+    return [items.get(text) for text in texts]
+
+
+def _answer(
+    table: Table,
+    batch: list[Item],
+    consistent: bool,
+    count: Callable[[Response], None] | None,
+) -> Steps[tuple[list[Item], list[Item]]]:
+    """The items of one request, and the keys that it left out."""
+    members: dict[str, Any] = {"Keys": batch}
+    if consistent:
+        members["ConsistentRead"] = True
+    request: dict[str, Any] = {"RequestItems": {table.name: members}}
+    if count is not None:
+        request["ReturnConsumedCapacity"] = "TOTAL"
+    try:
+        response = yield Call("BatchGetItem", request)
+    except THROTTLES:
+        return [], batch
+    if count is not None:
+        count(response)
+    left = response.get("UnprocessedKeys", {}).get(table.name, {}).get("Keys", [])
+    return response.get("Responses", {}).get(table.name, []), left
+
+
+def _text_of_key(key: Item) -> bytes:
+    return msgspec.json.encode(key, order="sorted")
