@@ -429,3 +429,21 @@ def test_a_key_of_kms_is_shown_by_its_arn(ask: Asker, named: str, shown: str) ->
     ask.table(SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": named})
     described = ask("DescribeTable", TableName="tab")["Table"]["SSEDescription"]
     assert described["KMSMasterKeyArn"] == shown
+
+
+@pytest.mark.parametrize(
+    ("billing", "maximums", "words"),
+    [
+        ("PAY_PER_REQUEST", {"MaxReadRequestUnits": 0}, "outside of valid range"),
+        ("PAY_PER_REQUEST", {"MaxWriteRequestUnits": -2}, "outside of valid range"),
+        ("PROVISIONED", {"MaxWriteRequestUnits": 5}, "when table BillingMode is PROVISIONED."),
+    ],
+)
+def test_a_maximum_is_for_tables_on_demand(
+    ask: Asker, billing: str, maximums: dict[str, int], words: str
+) -> None:
+    units = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
+    more = {"ProvisionedThroughput": units} if billing == "PROVISIONED" else {}
+    with pytest.raises(ApiError, match=words):
+        ask.table(BillingMode=billing, OnDemandThroughput=maximums, **more)
+    ask.table(OnDemandThroughput={"MaxReadRequestUnits": -1, "MaxWriteRequestUnits": 5})

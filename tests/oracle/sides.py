@@ -12,12 +12,13 @@ import isotone
 from isotone.errors import ApiError
 
 Answer = tuple[int, dict[str, Any]]
+Request = dict[str, Any] | bytes
 
 
 class Side(Protocol):
     """Anything that answers raw DynamoDB requests."""
 
-    def ask(self, operation: str, request: dict[str, Any] | bytes) -> Answer: ...
+    def ask(self, operation: str, request: Request) -> Answer: ...
 
 
 class Isotone:
@@ -26,7 +27,7 @@ class Isotone:
     def __init__(self) -> None:
         self._database = isotone.open(":memory:")
 
-    def ask(self, operation: str, request: dict[str, Any] | bytes) -> Answer:
+    def ask(self, operation: str, request: Request) -> Answer:
         body = request if isinstance(request, bytes) else json.dumps(request).encode()
         try:
             return 200, json.loads(self._database.send(operation, body) or b"{}")

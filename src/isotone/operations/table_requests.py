@@ -304,6 +304,7 @@ def check_create_table(request: CreateTable) -> None:
     """Check that a new table's throughput, keys and indexes fit together."""
     _check_billing(request)
     _check_bounds(request.provisioned_throughput)
+    _check_maximums(request.on_demand_throughput, request.billing_mode != "PAY_PER_REQUEST")
     _check_stream(request.stream_specification)
     types = {each.attribute_name for each in request.attribute_definitions}
     if len(types) < len(request.attribute_definitions):
@@ -341,6 +342,28 @@ def _check_bounds(throughput: ProvisionedThroughput | None, index: str | None = 
     ):
         if units > _LARGEST_THROUGHPUT:
             raise ValidationException(f"Given value {units} for {name} is out of bounds{where}")
+
+
+def _check_maximums(maximums: OnDemandThroughput | None, provisioned: bool) -> None:
+    """Refuse a maximum of an on-demand table that is neither positive nor -1, which removes it."""
+    if maximums is None:
+        return
+    for name, units in (
+        ("MaxReadRequestUnits", maximums.max_read_request_units),
+        ("MaxWriteRequestUnits", maximums.max_write_request_units),
+    ):
+        if units is None:
+            continue
+        if provisioned:
+            raise ValidationException(
+                f"{INVALID}{name} for OnDemandThroughput cannot be specified "
+                "when table BillingMode is PROVISIONED."
+            )
+        if units < 1 and units != -1:
+            raise ValidationException(
+                f"{INVALID}Requested {name} for OnDemandThroughput for table "
+                "is outside of valid range"
+            )
 
 
 def _check_stream(stream: StreamSpecification | None) -> None:

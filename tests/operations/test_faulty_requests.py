@@ -1,0 +1,39 @@
+"""Every kind of wrong value, in every member of every action, alone and in pairs: refused, never a failure of ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.oracle.faults import BASES, STREAMS, Model, Prepared, double_faults, single_faults
+from tests.oracle.sides import Answer, Isotone, Request
+
+DYNAMODB, OF_STREAMS = Model("dynamodb"), Model("dynamodbstreams")
+REFUSALS = {400, 200}
+Faults = Callable[[Model, str], Iterator[tuple[str, Request]]]
+
+
+class Watched(Isotone):
+    """Our side; it remembers the requests that it failed to answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failed: list[str] = []
+
+    def ask(self, operation: str, request: Request) -> Answer:
+        answer = super().ask(operation, request)
+        if answer[0] not in REFUSALS:
+            self.failed.append(f"{operation} {request!r}: {json.dumps(answer)}"[:1000])
+        return answer
+
+
+@pytest.mark.parametrize("make", [single_faults, double_faults], ids=["one", "two"])
+@pytest.mark.parametrize("action", BASES)
+def test_a_wrong_value_is_refused(action: str, make: Faults) -> None:
+    model = OF_STREAMS if action in STREAMS else DYNAMODB
+    with Watched() as side:
+        prepared = Prepared(side)
+        for _, request in make(model, action):
+            prepared.ask(action, request)
+        assert side.failed == []
