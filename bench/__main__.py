@@ -3,7 +3,7 @@
     python -m bench [--quick] [--rounds N] [--json FILE] [WORKLOAD…]
 
 Workloads: calls, over_http, in_process, with_boto3, small_tests, model, at_scale, backups, leaderboard, sorted_set, structures, feed,
-startup, verifying. The machine should have nothing else to do; only `calls` does not mind. `--quick` proves that everything runs; its figures mean nothing.
+startup, verifying, vectors. The machine should have nothing else to do; only `calls` does not mind. `--quick` proves that everything runs; its figures mean nothing.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ WORKLOADS = (
     "structures",
     "feed",
     "verifying",
+    "vectors",
     "over_http",
 )
 

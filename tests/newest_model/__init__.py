@@ -27,8 +27,13 @@ def newest_model() -> dict[str, Any]:
     return model
 
 
-def newest_client(session: Any, **options: Any) -> Any:
-    """A client of DynamoDB from a boto3 session, with the methods and parameters of the newest model."""
+def newest_session(session: Any) -> Any:
+    """A boto3 session, with the newest model from now on."""
     loader = session._session.get_component("data_loader")
     loader._search_paths.insert(0, str(FOLDER))
-    return session.client("dynamodb", **options)
+    return session
+
+
+def newest_client(session: Any, **options: Any) -> Any:
+    """A client of DynamoDB from a boto3 session, with the methods and parameters of the newest model."""
+    return newest_session(session).client("dynamodb", **options)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
-import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.newest_model import NOT_SUPPORTED, REQUIRED_WITHOUT_THEM, newest_model
+from tests.newest_model import NOT_SUPPORTED, REQUIRED_WITHOUT_THEM
+from tests.service_model import SERVICES, model
 
 from isotone.errors import ApiError
 from isotone.operations.api import ACTIONS
@@ -28,30 +26,20 @@ from isotone.operations.request_grammar import (
     shape_of,
 )
 
-botocore = pytest.importorskip("botocore")
-
-
-def service_model() -> dict[str, Any]:
-    """The models of DynamoDB and of its streams as one."""
-    data = Path(botocore.__file__).parent / "data"
-    file = data / "dynamodbstreams" / "2012-08-10/service-2.json.gz"
-    table, stream = newest_model(), json.loads(gzip.decompress(file.read_bytes()))
-    return {part: stream[part] | table[part] for part in ("operations", "shapes")}
-
-
-MODEL = service_model()
+MODELS = [model(service) for service in SERVICES]
+SHAPES = {name: shape for each in MODELS for name, shape in each.shapes.items()}
 # Replicas and witnesses of global tables are accepted only as far as their region; the last three
 # are looser than the model says or are judged elsewhere.
 OUTSIDE = {"ReplicaUpdates", "GlobalTableWitnessUpdates"}
 
 
 def model_input(operation: str) -> str:
-    return MODEL["operations"][operation]["input"]["shape"]
+    return next(each for each in MODELS if operation in each.operations).input_of(operation)
 
 
 def compare(shape: Shape, name: str, path: str) -> None:
     """Each member, requirement and enum of the model is in our structure, and no other."""
-    model = MODEL["shapes"][name]
+    model = SHAPES[name]
     match shape:
         case Record():
             assert set(shape.members) == set(model["members"]) - NOT_SUPPORTED, path
@@ -60,14 +48,14 @@ def compare(shape: Shape, name: str, path: str) -> None:
             assert required == expected, path
             for member in shape.members.values():
                 if member.name not in OUTSIDE:
-                    inner = model["members"][member.name]["shape"]
+                    inner = model["members"][member.name]
                     compare(member.shape, inner, f"{path}.{member.name}")
         case Sequence():
             assert model["type"] == "list", path
-            compare(shape.member, model["member"]["shape"], f"{path}[]")
+            compare(shape.member, model["member"], f"{path}[]")
         case Mapping():
             assert model["type"] == "map", path
-            compare(shape.value, model["value"]["shape"], f"{path}{{}}")
+            compare(shape.value, model["value"], f"{path}{{}}")
         case Value():
             assert name == "AttributeValue", path
         case Scalar():
