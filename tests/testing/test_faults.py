@@ -543,6 +543,32 @@ def test_a_table_that_is_made_again_has_no_past(site: Site) -> None:
     assert site.count() == 0
 
 
+def test_statements_are_struck_as_other_requests_are(site: Site) -> None:
+    def insert(p: str) -> dict[str, str]:
+        return {"Statement": f"INSERT INTO \"music\" VALUE {{'p': '{p}', 's': 's'}}"}
+
+    select = {"Statement": 'SELECT * FROM "music"'}
+    site.faults.stale_reads(writes=1)
+    site.client.execute_statement(**insert("a"))
+    assert site.client.execute_statement(**select)["Items"] == []
+    assert len(site.client.execute_statement(**select, ConsistentRead=True)["Items"]) == 1
+    site.faults.clear()
+    site.faults.throttle(writes=1)
+    site.client.execute_statement(**insert("b"))
+    with pytest.raises(ThrottlingException):
+        site.client.execute_statement(**insert("c"))
+    with pytest.raises(TransactionCanceledException, match="ThrottlingError"):
+        site.client.execute_transaction(TransactStatements=[insert("c"), insert("d")])
+    site.faults.clear()
+    site.faults.conflict("music")
+    site.client.execute_statement(**select)
+    with pytest.raises(TransactionConflictException):
+        site.client.execute_statement(**insert("c"))
+    with pytest.raises(TransactionCanceledException, match="TransactionConflict"):
+        site.client.execute_transaction(TransactStatements=[insert("c"), insert("d")])
+    assert site.count() == 2
+
+
 # Tables that take their time
 
 

@@ -14,7 +14,14 @@ from isotone.errors import (
     TransactionConflictException,
 )
 from isotone.testing.faults.batches import entries_of, with_entries, with_unprocessed
-from isotone.testing.faults.rules import Call, Chosen, Proceed, When, table_name
+from isotone.testing.faults.rules import (
+    Call,
+    Chosen,
+    Proceed,
+    When,
+    table_name,
+    tables_of_statement,
+)
 
 _ONGOING: Final = "Transaction is ongoing for the item"
 
@@ -67,6 +74,8 @@ class Conflicts(Chosen):
         self._executed: set[str] = set()
 
     def answer(self, call: Call, proceed: Proceed) -> Response:
+        if call.operation == "ExecuteStatement" and not call.is_write:
+            return proceed(call)
         token = call.request.get("ClientRequestToken")
         if token is None:
             return super().answer(call, proceed)
@@ -81,8 +90,8 @@ class Conflicts(Chosen):
         return response
 
     def strike(self, call: Call, proceed: Proceed) -> Response:
-        entries = call.request.get("TransactItems")
-        if entries is None:
+        entries = transacted(call)
+        if not entries:
             self.struck()
             raise TransactionConflictException(_ONGOING)
         places = [at for at, entry in enumerate(entries) if self._concerns(entry)]
@@ -92,8 +101,20 @@ class Conflicts(Chosen):
         raise cancelled(len(entries), {place: ("TransactionConflict", _ONGOING)})
 
     def _concerns(self, entry: dict[str, Any]) -> bool:
-        names = {table_name(members["TableName"]) for members in entry.values()}
+        if "Statement" in entry:
+            names = tables_of_statement(entry["Statement"])
+        else:
+            names = {table_name(members["TableName"]) for members in entry.values()}
         return self.when.table is None or self.when.table in names
+
+
+def transacted(call: Call) -> list[dict[str, Any]]:
+    """The actions or the statements of a transaction; empty for any other call."""
+    request = call.request
+    entries: list[dict[str, Any]] = request.get("TransactItems") or request.get(
+        "TransactStatements"
+    )
+    return entries or []
 
 
 def cancelled(size: int, failed: dict[int, tuple[str, str]]) -> TransactionCanceledException:

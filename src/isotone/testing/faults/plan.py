@@ -48,6 +48,8 @@ _CAN_CONFLICT: Final = (
     "DeleteItem",
     "TransactWriteItems",
     "TransactGetItems",
+    "ExecuteStatement",
+    "ExecuteTransaction",
 )
 # What `order` takes: the names of the methods below.
 _FAULTS: Final = (

@@ -46,7 +46,7 @@ class Call:
         for entry in request.get("TransactItems", ()):
             names.update(members.get("TableName") for members in entry.values())
         for statement in self._statements():
-            names.update(_TABLE_OF_STATEMENT.findall(statement))
+            names |= tables_of_statement(statement)
         return frozenset(table_name(name) for name in names if isinstance(name, str))
 
     @property
@@ -69,6 +69,11 @@ class Call:
                 *self.request.get("TransactStatements", ()),
             )
             yield from (each["Statement"] for each in entries if "Statement" in each)
+
+
+def tables_of_statement(statement: str) -> set[str]:
+    """The tables that a statement names."""
+    return set(_TABLE_OF_STATEMENT.findall(statement))
 
 
 def table_name(name: str) -> str:

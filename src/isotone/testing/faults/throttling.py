@@ -24,7 +24,7 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.testing.faults.batches import Entries, entries_of, with_entries, with_unprocessed
-from isotone.testing.faults.failing import cancelled
+from isotone.testing.faults.failing import cancelled, transacted
 from isotone.testing.faults.rules import Call, Proceed, Rule, key_names, table_name
 
 Kind = Literal["Read", "Write"]
@@ -207,9 +207,11 @@ class Throttling(Rule):
         if not refused:
             return self._granted(call, draws, proceed)
         self.struck()
-        if "TransactItems" in call.request:
+        if together := transacted(
+            call
+        ):  # statements are not told apart: the first one is the cause
             reasons = {place: why.as_reason() for place, why in refused.items()}
-            raise cancelled(len(entries), reasons)
+            raise cancelled(len(together), reasons)
         if len(refused) == len(entries):
             raise next(iter(refused.values())).as_error()
         taken = [place for place in range(len(entries)) if place not in refused]
