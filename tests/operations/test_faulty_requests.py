@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from tests.oracle.faults import BASES, STREAMS, Model, Prepared, double_faults, single_faults
@@ -11,7 +12,7 @@ from tests.oracle.sides import Answer, Isotone, Request
 
 DYNAMODB, OF_STREAMS = Model("dynamodb"), Model("dynamodbstreams")
 REFUSALS = {400, 200}
-Faults = Callable[[Model, str], Iterator[tuple[str, Request]]]
+Faults = Callable[[Model, str], Iterator[tuple[str, dict[str, Any]]]]
 
 
 class Watched(Isotone):
