@@ -111,10 +111,8 @@ class Conflicts(Chosen):
 def transacted(call: Call) -> list[dict[str, Any]]:
     """The actions or the statements of a transaction; empty for any other call."""
     request = call.request
-    entries: list[dict[str, Any]] = request.get("TransactItems") or request.get(
-        "TransactStatements"
-    )
-    return entries or []
+    entries: list[dict[str, Any]] = request.get("TransactItems") or []
+    return entries or request.get("TransactStatements") or []
 
 
 def cancelled(size: int, failed: dict[int, tuple[str, str]]) -> TransactionCanceledException:
