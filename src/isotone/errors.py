@@ -520,6 +520,22 @@ class PolicyNotFoundException(ApiError):
     """The resource has no policy, or none of the expected revision."""
 
 
+class GlobalTableNotFoundException(ApiError):
+    """There is no global table of version 2017.11.29 with this name."""
+
+
+class GlobalTableAlreadyExistsException(ApiError):
+    """One of the tables is a replica already."""
+
+
+class ReplicaNotFoundException(ApiError):
+    """The global table has no replica in the region."""
+
+
+class ReplicaAlreadyExistsException(ApiError):
+    """The global table has a replica in the region already."""
+
+
 class ExpiredIteratorException(ApiError):
     """A shard iterator is more than 15 minutes old."""
 

@@ -45,6 +45,9 @@ class FakeService:
     def is_grouped(self, operation: str) -> bool:
         return operation in ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
 
+    def in_region(self, name: str) -> FakeService:
+        return self
+
     def send(self, operation: str, body: bytes) -> bytes:
         self.reads.append((operation, body))
         return self._answer(operation, body)

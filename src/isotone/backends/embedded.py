@@ -49,6 +49,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     memory_map: int | None = None,
     stream_shards: int = 1,
     s3: str | PathLike[str] | None = None,
+    regions: bool = False,
 ) -> Database:
     """Open a database: a file, which is created if it does not exist, or memory.
 
@@ -57,6 +58,9 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     default 2 GB: less makes the process appear smaller, and reads slower. In memory both have no effect.
     `stream_shards` is how many shards a new stream begins with, at most 16.
     `s3` is a folder for the buckets of exports and imports: each bucket is a sub-folder.
+
+    With `regions`, each region that a client names has tables of its own. Without it, a region has tables of its own from
+    its first replica on; all others share those of `region`.
 
     Raises `StorageCorrupt` for a file that is not an Isotone database, `StorageError` for one that
     cannot be opened.
@@ -73,7 +77,8 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
             account=account,
             stream_shards=stream_shards,
             objects=None if s3 is None else Folder(s3),
-        )
+        ),
+        regions=regions,
     )
 
 
@@ -96,12 +101,45 @@ class Database(Native):
     the database. It is started when there is such work, including work that another process left unfinished.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, regions: bool = False) -> None:
         self.engine = engine
         self._api = Api(engine)
         self._worker: _Worker | None = None
         self._worker_lock = threading.Lock()
+        self._has_regions = regions
         self._wake_if_wanted()
+
+    def region(self, name: str) -> Database:
+        """The tables of another region of this database, which is created if it is new.
+
+        The view is open as long as the database; closing it does nothing.
+        """
+        engine = self.engine.open_region(name)
+        return self if engine is self.engine else _Region(engine, self)
+
+    def in_region(self, name: str) -> Database:
+        """The tables that a request to a region is for: this database's own, unless the region has its own."""
+        engine = self.engine.regions.get(name)
+        if engine is None and self._has_regions:
+            engine = self.engine.open_region(name)
+        return self if engine is None or engine is self.engine else _Region(engine, self)
+
+    def set_replication(self, *, lag: float = 0.0, paused: bool = False) -> None:
+        """Deliver writes to other replicas only `lag` seconds later, or not at all while `paused`.
+
+        `isotone.testing.replication` sets both for a block. Time is that of the database's clock.
+        """
+        if not lag >= 0:
+            raise UsageError(f"lag={lag!r} is not a number of seconds; give 0 or more")
+        home = self.engine.home
+        home.replication_lag, home.replication_paused = lag, paused
+        self._wake_if_wanted()
+
+    @property
+    def replication(self) -> tuple[float, bool]:
+        """The lag of replication in seconds, and whether it is paused."""
+        home = self.engine.home
+        return home.replication_lag, home.replication_paused
 
     def send(self, operation: str, body: bytes) -> bytes:
         """Execute one request, JSON to JSON; raises the service's error as an `ApiError`."""
@@ -187,7 +225,13 @@ class Database(Native):
         `progress` is called with a table's name and the number of items checked so far.
         """
         with self._unbroken():
-            return integrity.check(self.engine, progress)
+            if self.engine.home is not self.engine:
+                return integrity.check(self.engine, progress)
+            return [
+                problem
+                for engine in list(self.engine.regions.values())
+                for problem in integrity.check(engine, progress)
+            ]
 
     @contextmanager
     def intercepted(self, interceptor: Interceptor) -> Iterator[None]:
@@ -245,6 +289,26 @@ class Database(Native):
     def _wake_if_wanted(self) -> None:
         if maintenance.is_wanted(self.engine):
             self.start_maintenance()
+
+
+class _Region(Database):
+    """The tables of one more region. The database that it belongs to does its background work."""
+
+    def __init__(self, engine: Engine, database: Database) -> None:
+        self._database = database
+        super().__init__(engine)
+
+    def region(self, name: str) -> Database:
+        return self._database.region(name)
+
+    def in_region(self, name: str) -> Database:
+        return self._database.in_region(name)
+
+    def start_maintenance(self) -> None:
+        self._database.start_maintenance()
+
+    def close(self) -> None:
+        """Do nothing: the region is closed with its database."""
 
 
 class _Worker:

@@ -45,6 +45,18 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
         help="how many shards a new stream begins with, at most 16 (default 1)",
     )
     parser.add_argument(
+        "--regions",
+        action="store_true",
+        help="give each region that clients name tables of its own, as on AWS",
+    )
+    parser.add_argument(
+        "--replication-lag",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="deliver writes to other replicas of a table so much later (default 0)",
+    )
+    parser.add_argument(
         "--faults",
         action="store_true",
         help="let tests order faults at the path /faults (throttling, conflicts, lost answers, …)",
@@ -88,6 +100,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         durability=arguments.durability,
         stream_shards=arguments.stream_shards,
         s3=arguments.s3,
+        regions=arguments.regions,
     )
     what = "memory" if path == MEMORY else path
 
@@ -96,6 +109,8 @@ def _serve(arguments: argparse.Namespace) -> int:
             print(announcement(what, url), flush=True)
 
     with contextlib.closing(database):
+        if arguments.replication_lag:
+            database.set_replication(lag=arguments.replication_lag)
         if arguments.faults:
             from isotone.testing import Faults
 
@@ -139,8 +154,8 @@ SERVE: Final = Command(
     """\
 Serve a database over HTTP with the DynamoDB API, until Ctrl-C.
 
-Without FILE the data is in memory and is lost when the server stops. Any access key and any region work:
-requests must be signed, as every AWS SDK signs them, but signatures are not verified.""",
+Without FILE the data is in memory and is lost when the server stops. Any access key and any region work, and all
+regions have the same tables, unless a table has replicas or --regions is given: requests must be signed, as every AWS SDK signs them, but signatures are not verified.""",
     examples="""
 isotone serve shop.db                    a file, created if it does not exist
 isotone serve                            memory

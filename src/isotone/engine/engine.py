@@ -12,8 +12,9 @@ Rules that every caller keeps:
 from __future__ import annotations
 
 import os
+import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import TracebackType
 from typing import Any
@@ -22,9 +23,10 @@ from weakref import WeakSet
 from isotone.clock import Clock, SystemClock
 from isotone.engine.catalog import CATALOG, COUNTS, Catalog, Counts
 from isotone.engine.vector_cache import VectorCache
-from isotone.errors import ApiError, IsotoneError
+from isotone.errors import ApiError, IsotoneError, ValidationException
 from isotone.exchange.objects import ObjectStore
 from isotone.storage.interface import Store
+from isotone.storage.prefixed import PrefixedStore
 
 PROGRESS = "progress"  # the position of each backfill
 TOKENS = "tokens"  # tokens of answered transactions
@@ -33,10 +35,15 @@ VIEWS = "views"  # tables as of a moment, while they are being read
 BACKUPS = "backups"  # the backups, apart from their items
 TRANSFERS = "transfers"  # exports, imports and bulk operations
 SYSTEM_TREES = (CATALOG, COUNTS, PROGRESS, TOKENS, STREAMS, VIEWS, BACKUPS, TRANSFERS)
+_REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
+_REGION_PREFIX = "region_"
 
 
 class Engine:
-    """One open database. Closing it closes its store.
+    """One open database, or one further region of it. Closing it closes its store.
+
+    A database has one region, its `home`, until another is opened: for a replica, or because a caller asks for it. Each
+    further region is an engine of its own over a part of the store, with the lock and the transaction of its home.
 
     After a fork the child's engine is in the state between two requests: a store in memory continues
     as a copy, a file must be opened again.
@@ -51,6 +58,7 @@ class Engine:
         account: str = "000000000000",
         stream_shards: int = 1,
         objects: ObjectStore | None = None,
+        home: Engine | None = None,
     ) -> None:
         self.store = store
         self.objects = objects
@@ -59,7 +67,14 @@ class Engine:
         self.region = region
         self.account = account
         self.stream_shards = stream_shards
-        self.lock = threading.RLock()
+        self.lock: Any = threading.RLock() if home is None else home.lock
+        self.home = home or self
+        self.regions: dict[str, Engine] = {} if home is None else home.regions
+        self.regions[region] = self
+        self.before_commit: Callable[[Engine], object] | None = None
+        self.has_undelivered = False
+        self.replication_lag = 0.0
+        self.replication_paused = False
         self.outdated = False
         _make_system_trees(store)
         self.catalog = Catalog(store)
@@ -68,6 +83,37 @@ class Engine:
         self.reading: AbstractContextManager[Any] = self.lock if store.exclusive else _Reading(self)
         self.writing = _Writing(self)
         _OPEN.add(self)
+        self._open_stored_regions()
+
+    def open_region(self, region: str) -> Engine:
+        """The engine of a region, which is created if it is new."""
+        found = self.regions.get(region)
+        if found is not None:
+            return found
+        if not _REGION.fullmatch(region):
+            raise ValidationException(f"Invalid region: {region}")
+        home = self.home
+        store = PrefixedStore(home.store, _region_prefix(region))
+        with self.lock:
+            return self.regions.get(region) or Engine(
+                store,
+                clock=home.clock,
+                region=region,
+                account=home.account,
+                stream_shards=home.stream_shards,
+                objects=home.objects,
+                home=home,
+            )
+
+    def _open_stored_regions(self) -> None:
+        """Open the regions that the store has: those that this or another process has created."""
+        if self.home is not self:
+            return
+        ending = "__" + CATALOG
+        for tree in self.store.trees():
+            if tree.startswith(_REGION_PREFIX) and tree.endswith(ending):
+                name = tree.removeprefix(_REGION_PREFIX).removesuffix(ending)
+                self.open_region(name.replace("_", "-"))
 
     def refresh(self) -> None:
         """Drop cached state if another process has made it stale."""
@@ -75,12 +121,20 @@ class Engine:
             self.forget()
 
     def forget(self) -> None:
-        """Read catalog and counts again: another process has written, or a transaction was undone."""
-        self.outdated = True
-        self.counts.forget()
-        self.vectors.forget()
-        self.catalog.refresh()
-        self.outdated = False
+        """Read catalogs and counts again: another process has written, or a transaction was undone."""
+        family = list(self.regions.values())
+        for engine in family:
+            engine.outdated = True
+            engine.counts.forget()
+            engine.vectors.forget()
+        for engine in family:
+            if engine.home is not engine and CATALOG not in engine.store.trees():
+                del self.regions[engine.region]  # its creation was undone
+                continue
+            engine.catalog.refresh()
+            engine.outdated = False
+        if not self.store.exclusive:
+            self.home._open_stored_regions()
 
     def abandon(self) -> None:
         """Undo the transaction that this thread left open, if any, after an unexpected exception.
@@ -89,14 +143,15 @@ class Engine:
         the middle of one. Then the block has ended, but the transaction has not. The lock shows it:
         it is released last.
         """
-        if not self.lock._is_owned():  # type: ignore[attr-defined] # not in the stubs
+        if not self.lock._is_owned():
             return
         try:
             self.store.abandon()
-            self.writing.reset()
+            for engine in list(self.regions.values()):
+                engine.writing.reset()
             self.forget()
         finally:
-            while self.lock._is_owned():  # type: ignore[attr-defined] # not in the stubs
+            while self.lock._is_owned():
                 self.lock.release()
 
     @contextmanager
@@ -114,19 +169,24 @@ class Engine:
                 self.forget()
 
     def clear(self) -> None:
-        """Delete all tables, streams, backups, tokens and jobs, in one transaction."""
+        """Delete all tables, streams, backups, tokens and jobs of the region, in one transaction; the home's are those of all."""
         with self.writing:
             self.catalog.clear()
             self.counts.forget()
             self.vectors.forget()
             for tree in self.store.trees():
-                if tree != CATALOG:
+                if tree != CATALOG and not is_of_region(tree):
                     self.store.drop_tree(tree)
             _make_system_trees(self.store)
+            if self.home is self:
+                for engine in list(self.regions.values()):
+                    if engine is not self:
+                        engine.clear()
 
     def close(self) -> None:
         with self.lock:
-            self.at_close.close()
+            for engine in self.regions.values():
+                engine.at_close.close()
             self.store.close()
             # From now on no request may be answered from cached state.
             self.outdated = True
@@ -151,6 +211,15 @@ def _unlock_all() -> None:
 _held: list[Engine] = []
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock_all, after_in_parent=_unlock_all, after_in_child=_unlock_all)
+
+
+def _region_prefix(region: str) -> str:
+    return f"{_REGION_PREFIX}{region.replace('-', '_')}__"
+
+
+def is_of_region(tree: str) -> bool:
+    """Whether a tree of the home's store belongs to a further region."""
+    return tree.startswith(_REGION_PREFIX)
 
 
 def _make_system_trees(store: Store) -> None:
@@ -249,15 +318,20 @@ class _Writing:
 
     def _end(self, kind: type[BaseException] | None) -> None:
         engine = self._engine
+        home = engine.home
         if kind is not None:
             self._undo()
-            # An action raises an ApiError before it has changed anything.
-            if not issubclass(kind, ApiError) or engine.counts.changed:
+            # An action on items raises an ApiError before it has changed anything.
+            if not issubclass(kind, ApiError) or engine.counts.changed or len(home.regions) > 1:
                 engine.forget()
+            else:
+                engine.catalog.refresh()
             return
         try:
+            if home.has_undelivered and home.before_commit is not None:
+                home.before_commit(home)
             engine.counts.flush()
-        except IsotoneError:
+        except BaseException:
             self._undo()
             engine.forget()
             raise

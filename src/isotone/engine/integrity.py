@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from isotone.engine import backups, history, streams, views
-from isotone.engine.engine import SYSTEM_TREES, Engine
+from isotone.engine.engine import SYSTEM_TREES, Engine, is_of_region
 from isotone.engine.layout import Keyspace, item_of, size_of
 from isotone.engine.stream_records import last_sequence, position_of, unpack
 from isotone.engine.streams import HASHES, Shard, Stream
@@ -46,7 +46,7 @@ def _unknown_trees(engine: Engine) -> Iterator[str]:
     for view in views.opened(engine):
         known.update(views.trees(view))
     known.update(backup.tree for backup in backups.known(engine))
-    there = set(engine.store.trees())
+    there = {tree for tree in engine.store.trees() if not is_of_region(tree)}
     for tree in sorted(there - known):
         yield f"tree {tree} belongs to no table"
     for tree in sorted(known - there):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from isotone.engine import replica_log
 from isotone.engine.engine import Engine
 from isotone.engine.history import keep_old
 from isotone.engine.index_entries import Entry, Index
 from isotone.engine.layout import item_of, pack, size_of
+from isotone.engine.replica_log import Stamp
 from isotone.engine.stream_records import record_change
 from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.engine.vector_index import VectorIndex
@@ -36,11 +38,17 @@ def put(
     item: Item,
     size: int,
     meter: Meter | None = None,
+    *,
+    stamp: Stamp | None = None,
 ) -> None:
     """Set the item at a key. The caller has validated it.
 
-    `old` is the current record, `old_item` the same parsed, if the caller has it.
+    `old` is the current record, `old_item` the same parsed, if the caller has it. `stamp` is that of a write which was
+    made in another region.
     """
+    if table.replication is not None and stamp is None:
+        stamp = replica_log.next_stamp(engine, table, key)
+        item, size = replica_log.shown(table, item, size, stamp)
     record = pack(item, size)
     engine.store.put(table.tree, key, record)
     old_size = size_of(old)
@@ -51,6 +59,8 @@ def put(
         record_change(engine, table, key, old, record, item)
     if table.history is not None and old != record:
         keep_old(engine, table.history, key, old)
+    if stamp is not None:
+        replica_log.record(engine, table, key, record, stamp)
     if meter is not None:
         meter.write(old_size, size)
 
@@ -88,8 +98,9 @@ def delete(
     meter: Meter | None = None,
     *,
     expired: bool = False,
+    stamp: Stamp | None = None,
 ) -> None:
-    """Remove the item at a key, with `old` and `old_item` as for `put`; `expired` is for the stream."""
+    """Remove the item at a key, with `old`, `old_item` and `stamp` as for `put`; `expired` is for the stream."""
     old_size = size_of(old)
     if old is not None:
         engine.store.delete(table.tree, key)
@@ -100,6 +111,9 @@ def delete(
             record_change(engine, table, key, old, None, expired=expired)
         if table.history is not None:
             keep_old(engine, table.history, key, old)
+        if table.replication is not None:
+            stamp = stamp or replica_log.next_stamp(engine, table, key)
+            replica_log.record(engine, table, key, b"", stamp)
     if meter is not None:
         meter.write(old_size, 0)
 

@@ -11,7 +11,16 @@ from typing import Final, Protocol
 
 from isotone import limits
 from isotone.codec import encode_number
-from isotone.engine import backfill, backups, history, items, restores, streams, transaction_tokens
+from isotone.engine import (
+    backfill,
+    backups,
+    history,
+    items,
+    replication,
+    restores,
+    streams,
+    transaction_tokens,
+)
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of
 from isotone.engine.table_indexes import Table
@@ -36,7 +45,11 @@ WORK: Final[list[Work]] = []
 
 
 def is_wanted(engine: Engine) -> bool:
-    """Whether there is an index to fill, a backup or a restore, or anything that expires or is trimmed."""
+    """Whether there is an index to fill, a backup or a restore, a replica, or anything that expires or is trimmed."""
+    return replication.is_wanted(engine) or any(map(_is_wanted, engine.home.regions.values()))
+
+
+def _is_wanted(engine: Engine) -> bool:
     return (
         bool(_expiring(engine))
         or backfill.pending(engine)
@@ -49,7 +62,15 @@ def is_wanted(engine: Engine) -> bool:
 
 
 def step(engine: Engine) -> float:
-    """Do one slice of the work that is due; returns the seconds after which to call again."""
+    """Do one slice of the work that is due in each region; returns the seconds after which to call again."""
+    if replication.step(engine):
+        return 0.0
+    delay = min([_step(each) for each in list(engine.home.regions.values())])
+    delivery = replication.delay(engine)
+    return delay if delivery is None else min(delay, delivery)
+
+
+def _step(engine: Engine) -> float:
     if backfill.step(engine):
         return 0.0
     if sweep(engine) >= EXPIRY_SLICE:

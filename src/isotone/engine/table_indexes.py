@@ -143,6 +143,7 @@ class Table:
         "keyspace",
         "local",
         "name",
+        "replication",
         "schema",
         "secondary",
         "stream",
@@ -168,6 +169,7 @@ class Table:
         self.stream = schema.stream if schema.stream and schema.stream.shards else None
         self.collections = schema.tree + "_collections" if self.local else None
         self.history = schema.history
+        self.replication = schema.replication
 
     def index(self, name: str) -> SecondaryIndex | None:
         """A secondary index by its name."""
@@ -185,4 +187,6 @@ class Table:
     def trees(self) -> list[str]:
         """Every tree that belongs to this table."""
         trees = [self.tree, *(index.tree for index in self.indexes)]
+        if self.replication is not None:
+            trees += [self.replication.stamps, self.replication.outbox]
         return [*trees, *(tree for tree in (self.collections, self.history) if tree is not None)]

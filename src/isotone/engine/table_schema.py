@@ -163,6 +163,20 @@ class Insights(msgspec.Struct, frozen=True):
     changed: float
 
 
+class Replication(msgspec.Struct, frozen=True):
+    """The replicas of a table: their regions, that of the table among them, and the trees of `replica_log`."""
+
+    version: str
+    regions: tuple[str, ...]
+    created: float
+    consistency: str | None = None
+    witnesses: tuple[str, ...] = ()
+    overrides: dict[str, dict[str, Any]] = {}
+    """What was given for a region when its replica was created or updated."""
+    stamps: str = ""
+    outbox: str = ""
+
+
 class Restored(msgspec.Struct, frozen=True):
     """What a table was restored from; `view` (in `views`) is what is still to be copied, None when all is."""
 
@@ -193,6 +207,7 @@ class TableSchema(msgspec.Struct, frozen=True):
     """The tree of the table's changes, while anything needs them (`history`)."""
     recovery: Recovery | None = None
     restored: Restored | None = None
+    replication: Replication | None = None
     policy: Policy | None = None
     kinesis: tuple[KinesisDestination, ...] = ()
     insights: dict[str, Insights] = {}

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from isotone.engine import maintenance
+from isotone.engine import maintenance, replication
 from isotone.engine.engine import Engine
 from isotone.errors import (
     ApiError,
@@ -31,6 +31,8 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     contributor_insights,
     exports,
     imports,
+    global_table_settings,
+    global_tables,
     items,
     kinesis_destinations,
     policies,
@@ -68,6 +70,7 @@ class Api:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        engine.home.before_commit = replication.deliver
 
     def send(self, operation: str, body: bytes) -> bytes:
         """Execute one request, JSON to JSON; raises the service's error as an `ApiError`."""

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from isotone.engine import replication
 from isotone.engine.engine import Engine
 from isotone.engine.table_schema import TableSchema
 from isotone.errors import ResourceNotFoundException, ValidationException
@@ -123,24 +124,43 @@ def update_table_replica_auto_scaling(
     """Change the scaling of writes in all regions, and of reads in some."""
     with engine.writing:
         schema = changed_table(engine, request.table_name).schema
-        scaling = dict(schema.scaling)
-        _apply(schema, scaling, "Write", "", request.provisioned_write_capacity_auto_scaling_update)
-        for index in request.global_secondary_index_updates or ():
-            update = index.provisioned_write_capacity_auto_scaling_update
-            _apply(schema, scaling, "Write", index.index_name or "", update)
-        for replica in request.replica_updates or ():
-            if replica.region_name != engine.region:
+        group = dict(replication.members(engine, schema))
+        reads = {replica.region_name: replica for replica in request.replica_updates or ()}
+        for region in reads:
+            if region not in {member.region for member in group}:
                 raise ValidationException(
-                    f"Replica not found: table {schema.name} has none in {replica.region_name}"
+                    f"Replica not found: table {schema.name} has none in {region}"
                 )
-            update = replica.replica_provisioned_read_capacity_auto_scaling_update
-            _apply(schema, scaling, "Read", "", update)
-            for read in replica.replica_global_secondary_index_updates or ():
-                update = read.provisioned_read_capacity_auto_scaling_update
-                _apply(schema, scaling, "Read", read.index_name or "", update)
-        schema = msgspec.structs.replace(schema, scaling=scaling)
-        engine.catalog.save(schema)
-        return {"TableAutoScalingDescription": _description(engine, schema, "UPDATING")}
+        changed = {
+            member: _scaled(present, request, reads.get(member.region))
+            for member, present in group.items()
+        }
+        for member, present in changed.items():
+            with member.writing:
+                member.catalog.save(present)
+        return {"TableAutoScalingDescription": _description(engine, changed[engine], "UPDATING")}
+
+
+def _scaled(
+    schema: TableSchema,
+    request: UpdateTableReplicaAutoScaling,
+    replica: ReplicaAutoScalingUpdate | None,
+) -> TableSchema:
+    """One replica with the changes of its writes, which are those of all regions, and of its reads."""
+    scaling = dict(schema.scaling)
+    apply_settings(
+        schema, scaling, "Write", "", request.provisioned_write_capacity_auto_scaling_update
+    )
+    for index in request.global_secondary_index_updates or ():
+        update = index.provisioned_write_capacity_auto_scaling_update
+        apply_settings(schema, scaling, "Write", index.index_name or "", update)
+    if replica is not None:
+        update = replica.replica_provisioned_read_capacity_auto_scaling_update
+        apply_settings(schema, scaling, "Read", "", update)
+        for read in replica.replica_global_secondary_index_updates or ():
+            update = read.provisioned_read_capacity_auto_scaling_update
+            apply_settings(schema, scaling, "Read", read.index_name or "", update)
+    return msgspec.structs.replace(schema, scaling=scaling)
 
 
 def settings_key(direction: Direction, index: str = "") -> str:
@@ -202,7 +222,7 @@ def describe_settings(
     }
 
 
-def _apply(
+def apply_settings(
     schema: TableSchema,
     scaling: dict[str, Any],
     direction: Direction,
@@ -251,7 +271,7 @@ def _description(engine: Engine, schema: TableSchema, status: str) -> dict[str, 
     return {
         "TableName": schema.name,
         "TableStatus": status,
-        "Replicas": [_replica(engine, schema)],
+        "Replicas": [_replica(*member) for member in replication.members(engine, schema)],
     }
 
 

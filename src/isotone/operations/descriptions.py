@@ -16,6 +16,7 @@ from isotone.engine.table_schema import (
     Throughput,
     VectorSchema,
 )
+from isotone.operations import replicas
 from isotone.operations.table_lookup import table_arn
 
 _ON_DEMAND_WARMTH = (12_000, 4_000)  # units per second that a new on-demand table supports at once
@@ -66,6 +67,7 @@ def table_description(
     if schema.restored is not None:
         described["RestoreSummary"] = _restore_summary(schema.restored)
     described.update(_settings(schema, arn))
+    described.update(replicas.describe(engine, schema))
     return described
 
 

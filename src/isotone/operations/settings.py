@@ -12,6 +12,7 @@ from isotone.engine import backfill
 from isotone.engine.engine import Engine
 from isotone.engine.table_schema import TableSchema, TimeToLive
 from isotone.errors import ValidationException
+from isotone.operations import replicas
 from isotone.operations.action import NO_BODY, Answer, action
 from isotone.operations.request_grammar import NAME_PATTERN
 from isotone.operations.request_members import (
@@ -104,13 +105,21 @@ def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> Answer:
     with engine.writing:
         schema = changed_table(engine, request.table_name).schema
         _check_time_to_live(schema.ttl, wanted)
-        if schema.ttl is None:
-            _enable(engine, schema, wanted.attribute_name)
-        else:
-            engine.catalog.save(msgspec.structs.replace(schema, ttl=None))
-            backfill.drop(engine, schema.ttl.tree)
+        _set_time_to_live(engine, schema, wanted)
+        if replicas.follows(schema):
+            for region, replica in replicas.others(engine, schema):
+                with region.writing:
+                    _set_time_to_live(region, replica, wanted)
     specification = {"AttributeName": wanted.attribute_name, "Enabled": wanted.enabled}
     return {"TimeToLiveSpecification": specification}
+
+
+def _set_time_to_live(engine: Engine, schema: TableSchema, wanted: TimeToLiveSpecification) -> None:
+    if wanted.enabled:
+        _enable(engine, schema, wanted.attribute_name)
+    elif schema.ttl is not None:
+        engine.catalog.save(msgspec.structs.replace(schema, ttl=None))
+        backfill.drop(engine, schema.ttl.tree)
 
 
 def _check_time_to_live(ttl: TimeToLive | None, wanted: TimeToLiveSpecification) -> None:

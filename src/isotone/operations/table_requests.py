@@ -239,11 +239,57 @@ class RegionAction(Structure, frozen=True):
     region_name: str
 
 
-class ReplicationGroupUpdate(Structure, frozen=True):
-    """A change of a global table's replicas."""
+class ProvisionedThroughputOverride(Structure, frozen=True):
+    """The read capacity of a replica."""
 
-    create: RegionAction | None = None
-    update: RegionAction | None = None
+    read_capacity_units: PositiveLong | None = None
+
+
+class OnDemandThroughputOverride(Structure, frozen=True):
+    """The limit of the reads of a replica."""
+
+    max_read_request_units: Long | None = None
+
+
+class ReplicaGlobalSecondaryIndex(Structure, frozen=True):
+    """The capacity of an index of a replica."""
+
+    index_name: IndexName
+    provisioned_throughput_override: ProvisionedThroughputOverride | None = None
+    on_demand_throughput_override: OnDemandThroughputOverride | None = None
+
+
+class CreateReplicationGroupMemberAction(Structure, frozen=True):
+    """Create a replica, with settings of its own."""
+
+    region_name: str
+    kms_master_key_id: str | None = None
+    provisioned_throughput_override: ProvisionedThroughputOverride | None = None
+    on_demand_throughput_override: OnDemandThroughputOverride | None = None
+    global_secondary_indexes: (
+        Annotated[list[ReplicaGlobalSecondaryIndex], Meta(min_length=1)] | None
+    ) = None
+    table_class_override: TableClass | None = None
+
+
+class UpdateReplicationGroupMemberAction(Structure, frozen=True):
+    """Change the settings of a replica."""
+
+    region_name: str
+    kms_master_key_id: str | None = None
+    provisioned_throughput_override: ProvisionedThroughputOverride | None = None
+    on_demand_throughput_override: OnDemandThroughputOverride | None = None
+    global_secondary_indexes: (
+        Annotated[list[ReplicaGlobalSecondaryIndex], Meta(min_length=1)] | None
+    ) = None
+    table_class_override: TableClass | None = None
+
+
+class ReplicationGroupUpdate(Structure, frozen=True):
+    """A change of a global table's replicas: exactly one of the members is present."""
+
+    create: CreateReplicationGroupMemberAction | None = None
+    update: UpdateReplicationGroupMemberAction | None = None
     delete: RegionAction | None = None
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from isotone import limits
-from isotone.engine import backfill, backups, streams, views
+from isotone.engine import backfill, streams
 from isotone.engine.engine import Engine
 from isotone.engine.table_schema import (
     IndexKind,
@@ -32,13 +32,13 @@ from isotone.errors import (
     ResourceNotFoundException,
     ValidationException,
 )
-from isotone.operations import vector_indexes
+from isotone.operations import replicas, vector_indexes
 from isotone.operations.action import Answer, action
 from isotone.operations.descriptions import table_description
 from isotone.operations.item_validation import INVALID
 from isotone.operations.policies import check_policy, new_policy
 from isotone.operations.request_members import Structure
-from isotone.operations.table_lookup import IN_USE, changed_table, described_table, table_name
+from isotone.operations.table_lookup import changed_table, described_table, table_name
 from isotone.operations.table_requests import (
     ONE_AT_A_TIME,
     AttributeDefinition,
@@ -132,20 +132,10 @@ def delete_table(engine: Engine, request: DeleteTable) -> Answer:
                 "Resource cannot be deleted as it is currently protected against deletion. "
                 "Disable deletion protection first."
             )
-        if views.is_read(engine, table.tree):
-            raise ResourceInUseException(f"{IN_USE}Table is being backed up: {table.name}")
         description = table_description(engine, table.schema, "DELETING")
         for member in _NOT_OF_DELETED:
             description.pop(member, None)
-        if table.stream is not None:
-            streams.disable(engine, table.schema)
-        engine.catalog.remove(table.name)
-        trees = table.trees
-        if table.schema.recovery is not None:
-            backups.keep_deleted(engine, table)
-            trees.remove(table.tree)
-        for tree in trees:
-            backfill.drop(engine, tree)
+        replicas.remove(engine, table)
         return {"TableDescription": description}
 
 
@@ -156,19 +146,32 @@ def update_table(engine: Engine, request: UpdateTable) -> Answer:
     vector_indexes.check_updates(request)
     with engine.writing:
         before = changed_table(engine, request.table_name).schema
-        after = _with_settings(engine, before, request)
-        after = _with_throughput(engine, after, request)
-        after = _with_indexes(engine, after, request)
-        if request.stream_specification is not None:
-            after = _with_stream(engine, after, request.stream_specification)
-        engine.catalog.save(after)
-        old_trees, new_trees = before.index_trees, after.index_trees
-        for tree in sorted(new_trees - old_trees):
-            backfill.begin(engine, after.name, tree)
-        shown = table_description(engine, _with_leaving(before, after), "UPDATING")
-        for tree in sorted(old_trees - new_trees):
-            backfill.drop(engine, tree)
+        shown = _update(engine, before, request)
+        if replicas.follows(before):
+            for region, replica in replicas.others(engine, before):
+                with region.writing:
+                    _update(region, replica, replicas.followed(request))
+        if replicas.are_updated(request):
+            after = replicas.update(engine, engine.catalog.tables[before.name].schema, request)
+            shown = table_description(engine, after, "UPDATING")
         return {"TableDescription": shown}
+
+
+def _update(engine: Engine, before: TableSchema, request: UpdateTable) -> dict[str, Any]:
+    """Change one table, and describe it as it is while it changes."""
+    after = _with_settings(engine, before, request)
+    after = _with_throughput(engine, after, request)
+    after = _with_indexes(engine, after, request)
+    if request.stream_specification is not None:
+        after = _with_stream(engine, after, request.stream_specification)
+    engine.catalog.save(after)
+    old_trees, new_trees = before.index_trees, after.index_trees
+    for tree in sorted(new_trees - old_trees):
+        backfill.begin(engine, after.name, tree)
+    shown = table_description(engine, _with_leaving(before, after), "UPDATING")
+    for tree in sorted(old_trees - new_trees):
+        backfill.drop(engine, tree)
+    return shown
 
 
 def new_schema(engine: Engine, name: str, request: CreateTable) -> TableSchema:
@@ -303,6 +306,7 @@ def _with_settings(engine: Engine, schema: TableSchema, request: UpdateTable) ->
     changed = _settings(request, _TABLE_SETTINGS)
     if request.stream_specification is not None:
         _check_stream(schema, request.stream_specification.stream_enabled)
+        replicas.check_stream(schema, request.stream_specification.stream_enabled)
     protection = request.deletion_protection_enabled
     return msgspec.structs.replace(
         schema,

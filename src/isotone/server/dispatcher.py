@@ -34,6 +34,9 @@ class Service(Protocol):
 
     def is_grouped(self, operation: str) -> bool: ...
 
+    def in_region(self, name: str) -> Service:
+        """What answers the requests that are signed for a region."""
+
     def start_maintenance(self) -> None: ...
 
     def close(self) -> None: ...
@@ -46,7 +49,6 @@ class Dispatcher:
         self._service = service
         self._loop = loop
         self._is_grouped = service.is_grouped
-        self._send = service.send
         self._logs_requests = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[Call, Answer]] = []
 
@@ -64,7 +66,7 @@ class Dispatcher:
     def run(self, call: Call) -> Result:
         """Run a call now."""
         try:
-            return self._send(call.operation, call.body)
+            return self._service.in_region(call.region).send(call.operation, call.body)
         except (ApiError, ConnectionFailed) as error:
             return error
         except Exception as error:  # noqa: BLE001 - an error must not end the connection
@@ -75,10 +77,19 @@ class Dispatcher:
         group, self._group = self._group, []
         if not group:
             return
+        by_region: dict[str, list[tuple[Call, Answer]]] = {}
+        for entry in group:
+            by_region.setdefault(entry[0].region, []).append(entry)
+        for region, part in by_region.items():
+            self._commit_in(region, part)
+
+    def _commit_in(self, region: str, group: list[tuple[Call, Answer]]) -> None:
         requests = [(call.operation, call.body) for call, _ in group]
         results: Sequence[Result]
         try:
-            results = self._service.send_many(requests)
+            results = self._service.in_region(region).send_many(requests)
+        except ApiError as error:
+            results = [error] * len(group)
         except Exception as error:  # noqa: BLE001 - what was committed is unknown, so all requests fail
             operations = sorted({operation for operation, _ in requests})
             results = [_logged_failure(error, ", ".join(operations))] * len(group)

@@ -31,7 +31,7 @@ from isotone.errors import (
     SerializationException,
     UnknownOperationException,
 )
-from isotone.server.auth import signature_error
+from isotone.server.auth import parse_signature, signature_error
 from isotone.server.response import (
     CODINGS,
     JSON_1_0,
@@ -75,11 +75,12 @@ class Call(msgspec.Struct, frozen=True):
     operation: str
     body: bytes
     style: Style
+    region: str = ""  # of the signature; empty if it has none
 
 
 _spellings: dict[tuple[bytes, ...], Spelling] = {}
 _operations: dict[bytes, str] = {}
-_signed_leads: set[bytes] = set()
+_regions: dict[bytes, str] = {}  # by a complete authorization header, without its digits
 
 
 def spelling(headers: Mapping[bytes, bytes]) -> Spelling:
@@ -122,20 +123,30 @@ def read(
         and get(spelled.accept_encoding, b"identity") == b"identity"
     ):
         operation = _operations.get(get(spelled.target, b""))
-        if operation is not None and _is_signed(get(spelled.authorization, b"")):
-            return Call(operation, body, ORDINARY)
+        if operation is not None:
+            region = _signed_region(get(spelled.authorization, b""))
+            if region is not None:
+                return Call(operation, body, ORDINARY, region)
     return _read_carefully(method, url, {name.lower(): headers[name] for name in headers}, body)
 
 
-def _is_signed(authorization: bytes) -> bool:
-    """Whether an authorization header is complete. Only its last 64 digits change between requests."""
+def _signed_region(authorization: bytes) -> str | None:
+    """The region of a complete authorization header. Only its last 64 digits change between requests."""
     lead = authorization[:-_SIGNATURE_DIGITS]
-    if lead in _signed_leads:
-        return True
-    whole = _WHOLE_SIGNATURE.fullmatch(authorization) is not None
-    if whole and len(_signed_leads) < _CACHE_SIZE:
-        _signed_leads.add(lead)
-    return whole
+    known = _regions.get(lead)
+    if known is not None:
+        return known
+    if _WHOLE_SIGNATURE.fullmatch(authorization) is None:
+        return None
+    region = _region({b"authorization": authorization}, b"")
+    if len(_regions) < _CACHE_SIZE:
+        _regions[lead] = region
+    return region
+
+
+def _region(headers: Mapping[bytes, bytes], query: bytes) -> str:
+    signature = parse_signature(headers, query)
+    return "" if signature is None else signature.region
 
 
 def _read_carefully(
@@ -161,7 +172,7 @@ def _read_carefully(
             raise refused
     except ApiError as error:
         return Refusal(error, style)
-    return Call(operation, body, style)
+    return Call(operation, body, style, _region(headers, query))
 
 
 def _other_method(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) -> Page:

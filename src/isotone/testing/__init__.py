@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from isotone.testing.mock import MockDynamoDB as MockDynamoDB
     from isotone.testing.mock import mock_aws as mock_aws
     from isotone.testing.mock import mock_dynamodb as mock_dynamodb
+    from isotone.testing.replica_lag import replication as replication
 
 _HOMES = {
     "Attachment": "isotone.testing.attachment",
@@ -23,9 +24,18 @@ _HOMES = {
     "attach": "isotone.testing.attachment",
     "mock_aws": "isotone.testing.mock",
     "mock_dynamodb": "isotone.testing.mock",
+    "replication": "isotone.testing.replica_lag",
 }
 
-__all__ = ["Attachment", "Faults", "MockDynamoDB", "attach", "mock_aws", "mock_dynamodb"]
+__all__ = [
+    "Attachment",
+    "Faults",
+    "MockDynamoDB",
+    "attach",
+    "mock_aws",
+    "mock_dynamodb",
+    "replication",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -180,15 +180,20 @@ class _Scope:
         self.is_given = given is not None
         self._given = given
         self._lock = threading.Lock()
+        self._homes: dict[str, Database] = {}  # by account
         self._databases: dict[tuple[str, str], Database] = {}
 
     def database(self, region: str) -> Database:
         if self._given is not None:
-            return self._given
+            return self._given.in_region(region)
         place = account(), region
         with self._lock:
             if place not in self._databases:
-                self._databases[place] = isotone.open(region=region, account=place[0])
+                home = self._homes.get(place[0])
+                if home is None:
+                    home = isotone.open(region=region, account=place[0], regions=True)
+                    self._homes[place[0]] = home
+                self._databases[place] = home.region(region)
             return self._databases[place]
 
     def reset(self) -> None:
@@ -196,11 +201,11 @@ class _Scope:
             raise UsageError(
                 "reset() would empty the database that this mock was given; clear() it"
             )
-        for database in self._databases.values():
+        for database in self._homes.values():
             database.clear()
 
     def close(self) -> None:
-        for database in self._databases.values():
+        for database in self._homes.values():
             database.close()
 
 

@@ -44,6 +44,11 @@ class FaultyService:
     def is_grouped(self, operation: str) -> bool:
         return False
 
+    def in_region(self, name: str) -> Any:
+        """The same faults strike requests to another region of the database."""
+        database = self._database.in_region(name)
+        return self if database is self._database else _FaultyRegion(self._faults, database)
+
     def start_maintenance(self) -> None:
         self._database.start_maintenance()
 
@@ -69,3 +74,16 @@ class FaultyService:
             raise ValidationException(f"{method} is not GET, POST or DELETE")
         faults = [{**rule.order, "count": rule.count} for rule in self._faults.ordered]
         return msgspec.json.encode({"Faults": faults})
+
+
+class _FaultyRegion:
+    """One more region of a database, with faults on it."""
+
+    def __init__(self, faults: Faults, database: Any) -> None:
+        self._faults = faults
+        self._database = database
+
+    def send(self, operation: str, body: bytes) -> bytes:
+        with self._faults.on(self._database):
+            answer: bytes = self._database.send(operation, body)
+        return answer

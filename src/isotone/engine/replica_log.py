@@ -1,0 +1,150 @@
+"""What a replica remembers of its writes: who wrote each item last, and what other regions still have to be sent.
+
+    stamps   item key                             → time in µs (8) · region
+    outbox   region · 0 · number (8)              → time sent in µs (8) · stamp time (8) · length of key (4) · key · record
+             0 · region                           → the key that the copy of a new replica has reached
+
+A stamp orders the writes of an item over all regions: the later time wins, and of equal times the greater region. A local
+write always gets a later stamp than the one it replaces. The stamp of a deleted item stays, so that an older write that
+arrives late does not bring the item back. An entry of the outbox without a record is a deletion.
+
+Part of the transaction of the write; `replication` delivers the outbox.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from isotone.engine.engine import Engine
+from isotone.engine.table_indexes import Table
+from isotone.values.attribute_validation import Item
+from isotone.values.size import item_size
+
+_TIME: Final = struct.Struct(">Q")
+_HEAD: Final = struct.Struct(">QQI")
+_MICROSECONDS: Final = 1_000_000
+LEGACY: Final = "2017.11.29"
+CURRENT: Final = "2019.11.21"
+
+
+class Stamp(NamedTuple):
+    """When and where an item was last written; stamps compare as the writes win."""
+
+    time: int
+    region: str
+
+
+NEVER: Final = Stamp(0, "")
+
+
+class Entry(NamedTuple):
+    """One write to send: the key of the outbox, when it was made, its stamp's time, and the item's key and record."""
+
+    place: bytes
+    sent: int
+    time: int
+    key: bytes
+    record: bytes
+
+
+def stamp_of(engine: Engine, table: Table, key: bytes) -> Stamp:
+    """The stamp of the last write of an item; `NEVER` if it was not written since the table has replicas."""
+    assert table.replication is not None
+    stored = engine.store.get(table.replication.stamps, key)
+    if stored is None:
+        return NEVER
+    return Stamp(int.from_bytes(stored[:8], "big"), stored[8:].decode())
+
+
+def next_stamp(engine: Engine, table: Table, key: bytes) -> Stamp:
+    """The stamp of a local write that is made now."""
+    return Stamp(max(now(engine), stamp_of(engine, table, key).time + 1), engine.region)
+
+
+def now(engine: Engine) -> int:
+    """The time in microseconds."""
+    return int(engine.clock.now() * _MICROSECONDS)
+
+
+def shown(table: Table, item: Item, size: int, stamp: Stamp) -> tuple[Item, int]:
+    """The item as it is stored: with the attributes of replication, which the version of 2017 shows."""
+    assert table.replication is not None
+    if table.replication.version != LEGACY:
+        return item, size
+    seconds, rest = divmod(stamp.time, _MICROSECONDS)
+    text = f"{seconds}.{rest:06d}".rstrip("0").rstrip(".")
+    item = {
+        **item,
+        "aws:rep:deleting": {"BOOL": False},
+        "aws:rep:updatetime": {"N": text},
+        "aws:rep:updateregion": {"S": stamp.region},
+    }
+    return item, item_size(item)
+
+
+def record(engine: Engine, table: Table, key: bytes, record: bytes, stamp: Stamp) -> None:
+    """Remember a write; if it was made here, other regions are sent it. `record` is empty for a deletion."""
+    replication = table.replication
+    assert replication is not None
+    stamped = _TIME.pack(stamp.time) + stamp.region.encode()
+    engine.store.put(replication.stamps, key, stamped)
+    if stamp.region != engine.region:
+        return
+    entry = _HEAD.pack(now(engine), stamp.time, len(key)) + key + record
+    for region in replication.regions:
+        if region != engine.region:
+            # Of the count of an outbox, the items are the waiting entries, and the size is the last number.
+            engine.counts.add(replication.outbox, 1, 1)
+            number = engine.counts.of(replication.outbox)[1]
+            place = _outbox(region) + _TIME.pack(number)
+            engine.store.put(replication.outbox, place, entry)
+    engine.home.has_undelivered = True
+
+
+def waiting(engine: Engine, table: Table, region: str) -> Iterator[Entry]:
+    """The writes that a region was not sent yet, in order."""
+    assert table.replication is not None
+    low = _outbox(region)
+    for place, value in engine.store.range(table.replication.outbox, low, low[:-1] + b"\x01"):
+        sent, time, length = _HEAD.unpack_from(value)
+        key_end = _HEAD.size + length
+        yield Entry(place, sent, time, value[_HEAD.size : key_end], value[key_end:])
+
+
+def forget(engine: Engine, table: Table, entries: list[Entry]) -> None:
+    """Remove entries that were sent."""
+    assert table.replication is not None
+    for entry in entries:
+        engine.store.delete(table.replication.outbox, entry.place)
+    engine.counts.add(table.replication.outbox, -len(entries), 0)
+
+
+def count(engine: Engine, table: Table) -> int:
+    """How many writes are waiting to be sent to any region."""
+    return 0 if table.replication is None else engine.counts.of(table.replication.outbox)[0]
+
+
+# The copy of a new replica
+
+
+def set_copied(engine: Engine, table: Table, region: str, key: bytes | None) -> None:
+    """Record the key that the copy to a region has reached; None when all items were copied."""
+    assert table.replication is not None
+    if key is None:
+        engine.store.delete(table.replication.outbox, b"\x00" + region.encode())
+    else:
+        engine.store.put(table.replication.outbox, b"\x00" + region.encode(), key)
+
+
+def copying(engine: Engine, table: Table) -> dict[str, bytes]:
+    """The regions that items are still copied to, with the keys that were reached."""
+    if table.replication is None:
+        return {}
+    copied = engine.store.range(table.replication.outbox, b"\x00", b"\x01")
+    return {place[1:].decode(): key for place, key in copied}
+
+
+def _outbox(region: str) -> bytes:
+    return region.encode() + b"\x00"

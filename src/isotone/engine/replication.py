@@ -1,0 +1,209 @@
+"""Delivers writes to the other replicas of a table, in the region's order, after the lag.
+
+Without a lag, a write is delivered in its own transaction, just before the commit. With one, or while delivery is paused,
+entries wait in the outbox, which is part of the file: maintenance delivers them when they are due, in slices, in this
+process or the next. A delivered write is applied if its stamp wins over that of the item there, so that replicas agree
+in whatever order writes arrive.
+
+Applied writes update indexes, history and the replica's own stream as any write does. They are not sent on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from isotone.engine import items, replica_log, streams
+from isotone.engine.engine import Engine
+from isotone.engine.layout import item_of, size_of
+from isotone.engine.replica_log import Stamp
+from isotone.engine.table_indexes import Table
+from isotone.engine.table_schema import Replication, TableSchema
+
+SLICE: Final = 500  # writes delivered, or items copied, in one transaction
+_SOONEST: Final = 0.01  # seconds between two looks at an outbox
+
+
+def deliver(engine: Engine) -> bool:
+    """Deliver a slice of what is due, in the open transaction; False if nothing was."""
+    home = engine.home
+    home.has_undelivered = False
+    delivered = 0
+    for source, table in _replicated(home):
+        if replica_log.count(source, table):
+            assert table.replication is not None
+            for region in table.replication.regions:
+                if region != source.region:
+                    delivered += _deliver_to(source, table, region)
+    return delivered > 0
+
+
+def _deliver_to(source: Engine, table: Table, region: str) -> int:
+    due = list(islice(_due(source, table, region), SLICE))
+    if not due:
+        return 0
+    target = source.regions.get(region)
+    replica = None if target is None else target.catalog.tables.get(table.name)
+    if target is not None and replica is not None and replica.replication is not None:
+        with target.writing:
+            for entry in due:
+                _apply(target, replica, entry.key, entry.record, Stamp(entry.time, source.region))
+    replica_log.forget(source, table, due)
+    return len(due)
+
+
+def _due(source: Engine, table: Table, region: str) -> Iterator[replica_log.Entry]:
+    """The entries whose time has come, the first first."""
+    home, replication = source.home, table.replication
+    assert replication is not None
+    is_strong = replication.consistency == "STRONG"
+    if home.replication_paused and not is_strong:
+        return
+    latest = replica_log.now(source) - (0 if is_strong else int(home.replication_lag * 1_000_000))
+    for entry in replica_log.waiting(source, table, region):
+        if entry.sent > latest:
+            return
+        yield entry
+
+
+def _apply(engine: Engine, table: Table, key: bytes, record: bytes, stamp: Stamp) -> None:
+    """Write what another region wrote, unless the item was written later here."""
+    if stamp <= replica_log.stamp_of(engine, table, key):
+        return
+    old = engine.store.get(table.tree, key)
+    if record:
+        items.put(engine, table, key, old, None, item_of(record), size_of(record), stamp=stamp)
+    elif old is not None:
+        items.delete(engine, table, key, old, stamp=stamp)
+    else:
+        replica_log.record(engine, table, key, b"", stamp)
+
+
+def _replicated(home: Engine) -> list[tuple[Engine, Table]]:
+    return [
+        (engine, table)
+        for engine in home.regions.values()
+        for table in engine.catalog
+        if table.replication is not None
+    ]
+
+
+# Maintenance
+
+
+def pending(engine: Engine) -> bool:
+    """Whether writes wait to be delivered, or items to be copied."""
+    return any(
+        replica_log.count(source, table) or replica_log.copying(source, table)
+        for source, table in _replicated(engine.home)
+    )
+
+
+def is_wanted(engine: Engine) -> bool:
+    """Whether any table has replicas."""
+    return bool(_replicated(engine.home))
+
+
+def step(engine: Engine) -> bool:
+    """Deliver and copy a slice; False if there was nothing to do."""
+    home = engine.home
+    with home.reading:
+        if not _replicated(home) or not pending(home):
+            return False
+    with home.writing:
+        return deliver(home) | _copy(home)
+
+
+def delay(engine: Engine) -> float | None:
+    """The seconds until something may be due; None while nothing waits."""
+    home = engine.home
+    if home.replication_paused or not _replicated(home):
+        return None
+    if not home.replication_lag and not pending(home):
+        return None
+    return min(max(home.replication_lag / 10, _SOONEST), 1.0)
+
+
+# Replicas
+
+
+def members(engine: Engine, schema: TableSchema) -> Iterator[tuple[Engine, TableSchema]]:
+    """A table in each region that has it, this one first."""
+    yield engine, schema
+    if schema.replication is None:
+        return
+    for region in schema.replication.regions:
+        member = engine.regions.get(region)
+        table = None if member is None else member.catalog.tables.get(schema.name)
+        if member is not None and member is not engine and table is not None:
+            yield member, table.schema
+
+
+def create(engine: Engine, schema: TableSchema, region: str, replication: Replication) -> None:
+    """Create an empty replica of a table in a region, and begin to copy the items to it.
+
+    `replication` is the state of the group with the new region; the caller has saved it in all other regions.
+    """
+    target = engine.open_region(region)
+    with target.writing:
+        new = target.catalog.new_tree
+        replica = msgspec.structs.replace(
+            schema,
+            tree=new("t"),
+            indexes=tuple(
+                msgspec.structs.replace(index, tree=new("i"), status="ACTIVE")
+                for index in schema.indexes
+            ),
+            vectors=tuple(
+                msgspec.structs.replace(index, tree=new("v"), status="ACTIVE")
+                for index in schema.vectors
+            ),
+            ttl=schema.ttl and msgspec.structs.replace(schema.ttl, tree=new("x"), filled=True),
+            stream=None,
+            replication=own_trees(target, replication),
+        )
+        table = target.catalog.save(replica)
+        for tree in table.trees:
+            target.store.create_tree(tree)
+        if schema.stream is not None and schema.stream.shards:
+            target.catalog.save(streams.enable(target, replica, schema.stream.view))
+    replica_log.set_copied(engine, engine.catalog.tables[schema.name], region, b"")
+    _copy(engine.home)
+
+
+def own_trees(engine: Engine, replication: Replication) -> Replication:
+    """The state of the group with trees of its own for a region; the caller creates them."""
+    new = engine.catalog.new_tree
+    return msgspec.structs.replace(replication, stamps=new("m"), outbox=new("q"))
+
+
+def _copy(home: Engine) -> bool:
+    """Copy a slice of items to each new replica; False if there are none."""
+    copied = False
+    for source, table in _replicated(home):
+        for region, reached in replica_log.copying(source, table).items():
+            copied = True
+            target = source.regions.get(region)
+            replica = None if target is None else target.catalog.tables.get(table.name)
+            if target is None or replica is None:
+                replica_log.set_copied(source, table, region, None)
+                continue
+            records = list(islice(source.store.range(table.tree, reached, None), SLICE))
+            with target.writing:
+                # What was there before the replica is not in its stream.
+                silent = Table(msgspec.structs.replace(replica.schema, stream=None))
+                for key, record in records:
+                    stamp = replica_log.stamp_of(source, table, key)
+                    if target.store.get(
+                        replica.tree, key
+                    ) is None and stamp >= replica_log.stamp_of(target, replica, key):
+                        item, size = item_of(record), size_of(record)
+                        items.put(target, silent, key, None, None, item, size, stamp=stamp)
+            last = len(records) < SLICE
+            replica_log.set_copied(
+                source, table, region, None if last else records[-1][0] + b"\x00"
+            )
+    return copied

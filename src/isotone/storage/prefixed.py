@@ -1,0 +1,65 @@
+"""A part of a store: the trees whose names begin with a prefix, as a store of their own.
+
+A database keeps each further region in such a part. So regions share one file, one lock and one transaction, and the
+layers above do not see the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+
+from isotone.storage.interface import Store, Transaction
+
+
+class PrefixedStore:
+    """The trees of `whole` whose names begin with `prefix`. Closing it does nothing: `whole` stays open."""
+
+    __slots__ = ("_prefix", "_whole", "exclusive")
+
+    def __init__(self, whole: Store, prefix: str) -> None:
+        self._whole = whole
+        self._prefix = prefix
+        self.exclusive = whole.exclusive
+
+    def transaction(self) -> Transaction:
+        return self._whole.transaction()
+
+    def abandon(self) -> None:
+        self._whole.abandon()
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        return self._whole.snapshot()
+
+    def create_tree(self, tree: str) -> None:
+        self._whole.create_tree(self._prefix + tree)
+
+    def drop_tree(self, tree: str) -> None:
+        self._whole.drop_tree(self._prefix + tree)
+
+    def trees(self) -> list[str]:
+        start = len(self._prefix)
+        return [tree[start:] for tree in self._whole.trees() if tree.startswith(self._prefix)]
+
+    def get(self, tree: str, key: bytes) -> bytes | None:
+        return self._whole.get(self._prefix + tree, key)
+
+    def put(self, tree: str, key: bytes, value: bytes) -> None:
+        self._whole.put(self._prefix + tree, key, value)
+
+    def delete(self, tree: str, key: bytes) -> None:
+        self._whole.delete(self._prefix + tree, key)
+
+    def range(
+        self, tree: str, low: bytes, high: bytes | None, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        return self._whole.range(self._prefix + tree, low, high, reverse=reverse)
+
+    def changed_elsewhere(self) -> bool:
+        return self._whole.changed_elsewhere()
+
+    def check(self) -> list[str]:
+        return []
+
+    def close(self) -> None:
+        """Do nothing: the whole store is closed by its owner."""
