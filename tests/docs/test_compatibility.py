@@ -852,3 +852,62 @@ def test_36_bytes_are_those_of_items(buckets: Buckets) -> None:
     buckets.write("puts", {"Item": {"p": {"S": "1234"}}})
     assert buckets.bulk("puts")["BulkOperationUsage"][0]["BulkPutBytes"] == 5
     assert buckets.export()["BilledSizeBytes"] == 5
+
+
+def replicated(bench: Bench, **more: Any) -> Any:
+    """A client of another region, to which the table is replicated."""
+    updates = [{"Create": {"RegionName": region}} for region in ("eu-west-1", "eu-west-2")]
+    bench.client.delete_table(TableName="items")
+    bench.client.create_table(
+        TableName="items",
+        KeySchema=TABLE["KeySchema"],
+        AttributeDefinitions=TABLE["AttributeDefinitions"][:2],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    bench.client.update_table(TableName="items", ReplicaUpdates=updates, **more)
+    return bench.database.region("eu-west-1").client()
+
+
+def test_37_replicas_are_never_behind(bench: Bench) -> None:
+    other = replicated(bench)
+    bench.put("1")
+    assert other.scan(TableName="items")["Count"] == 1
+
+
+def test_38_regions_share_their_tables(bench: Bench) -> None:
+    other = bench.database.in_region("eu-west-1").client()
+    assert other.list_tables()["TableNames"] == ["items"]
+    with isotone.open(regions=True) as database:
+        database.client().create_table(**TABLE)
+        assert database.in_region("eu-west-1").client().list_tables()["TableNames"] == []
+
+
+def test_39_attributes_of_replication_come_with_the_write(bench: Bench) -> None:
+    with isotone.open(regions=True) as database:
+        client = database.client()
+        stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+        client.create_table(**TABLE, StreamSpecification=stream)
+        client.create_global_table(
+            GlobalTableName="items", ReplicationGroup=[{"RegionName": "us-east-1"}]
+        )
+        client.put_item(TableName="items", Item=KEY)
+        streams = database.streams_client()
+        (found,) = streams.list_streams()["Streams"]
+        described = streams.describe_stream(StreamArn=found["StreamArn"])["StreamDescription"]
+        records = []
+        for shard in described["Shards"]:
+            iterator = streams.get_shard_iterator(
+                StreamArn=found["StreamArn"],
+                ShardId=shard["ShardId"],
+                ShardIteratorType="TRIM_HORIZON",
+            )["ShardIterator"]
+            records += streams.get_records(ShardIterator=iterator)["Records"]
+        (record,) = records
+        assert "aws:rep:updatetime" in record["dynamodb"]["NewImage"]
+
+
+def test_40_strong_replicas_never_conflict(bench: Bench) -> None:
+    other = replicated(bench, MultiRegionConsistency="STRONG")
+    bench.put("1")
+    other.transact_write_items(TransactItems=[{"Delete": {"TableName": "items", "Key": KEY}}])
+    assert bench.client.scan(TableName="items")["Count"] == 0

@@ -107,6 +107,7 @@ class Database(Native):
         self._worker: _Worker | None = None
         self._worker_lock = threading.Lock()
         self._has_regions = regions
+        self._regions: dict[str, Database] = {}
         self._wake_if_wanted()
 
     def region(self, name: str) -> Database:
@@ -114,15 +115,22 @@ class Database(Native):
 
         The view is open as long as the database; closing it does nothing.
         """
-        engine = self.engine.open_region(name)
-        return self if engine is self.engine else _Region(engine, self)
+        return self._of(self.engine.open_region(name))
 
     def in_region(self, name: str) -> Database:
         """The tables that a request to a region is for: this database's own, unless the region has its own."""
         engine = self.engine.regions.get(name)
-        if engine is None and self._has_regions:
-            engine = self.engine.open_region(name)
-        return self if engine is None or engine is self.engine else _Region(engine, self)
+        if engine is None:
+            return self.region(name) if self._has_regions and name else self
+        return self._of(engine)
+
+    def _of(self, engine: Engine) -> Database:
+        if engine is self.engine:
+            return self
+        known = self._regions.get(engine.region)
+        if known is None or known.engine is not engine:  # one whose creation was undone
+            known = self._regions[engine.region] = _Region(engine, self)
+        return known
 
     def set_replication(self, *, lag: float = 0.0, paused: bool = False) -> None:
         """Deliver writes to other replicas only `lag` seconds later, or not at all while `paused`.
@@ -295,8 +303,9 @@ class _Region(Database):
     """The tables of one more region. The database that it belongs to does its background work."""
 
     def __init__(self, engine: Engine, database: Database) -> None:
+        self.engine = engine
+        self._api = Api(engine)
         self._database = database
-        super().__init__(engine)
 
     def region(self, name: str) -> Database:
         return self._database.region(name)

@@ -158,7 +158,7 @@ def create(engine: Engine, schema: TableSchema, region: str, replication: Replic
                 for index in schema.indexes
             ),
             vectors=tuple(
-                msgspec.structs.replace(index, tree=new("v"), status="ACTIVE")
+                msgspec.structs.replace(index, tree=new("i"), status="ACTIVE")
                 for index in schema.vectors
             ),
             ttl=schema.ttl and msgspec.structs.replace(schema.ttl, tree=new("x"), filled=True),
