@@ -99,7 +99,7 @@ def bench() -> Iterator[Bench]:
     made.database.close()
 
 
-@pytest.mark.parametrize("operation", ["ListGlobalTables", "CreateGlobalTable"])
+@pytest.mark.parametrize("operation", ["DescribeCluster", "CreateTables"])
 def test_missing_actions_say_so(bench: Bench, operation: str) -> None:
     with pytest.raises(UnknownOperationException):
         bench.database.send(operation, b"{}")

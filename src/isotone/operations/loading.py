@@ -344,7 +344,7 @@ def _write(
     engine: Engine, table: Table, prepared: Sequence[_Prepared], usage: _Usage | None
 ) -> list[_Refused]:
     """Put the items whose conditions are true; returns the others."""
-    is_plain = usage is None and table.stream is None and table.history is None
+    is_plain = usage is None and not (table.stream or table.history or table.replication)
     new = [(each.key, each.record, each.item) for each in prepared]
     if is_plain and items.add(engine, table, new):
         return []

@@ -232,6 +232,7 @@ def replica_of(engine: Engine, schema: TableSchema) -> TableSchema:
         recovery=None,
         restored=None,
         policy=None,
+        loading=None,
         kinesis=(),
         insights={},
         tags={},

@@ -6,7 +6,7 @@ layers above do not see the difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 
 from isotone.storage.interface import Store, Transaction
@@ -46,6 +46,9 @@ class PrefixedStore:
 
     def put(self, tree: str, key: bytes, value: bytes) -> None:
         self._whole.put(self._prefix + tree, key, value)
+
+    def add(self, tree: str, entries: Sequence[tuple[bytes, bytes]]) -> int:
+        return self._whole.add(self._prefix + tree, entries)
 
     def delete(self, tree: str, key: bytes) -> None:
         self._whole.delete(self._prefix + tree, key)
