@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from tests.operations.conftest import Asker
 
+from isotone.engine import engine
+
 S = dict[str, Any]
 
 
@@ -592,6 +594,24 @@ def test_a_batch_writes_what_it_can(music: Asker) -> None:
         ),
     ]
     assert item(music, "q") == {"a": {"S": "q"}, "s": {"N": "1"}}
+
+
+def test_a_malformed_statement_does_not_make_a_batch_of_reads_a_write(
+    music: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered: list[object] = []
+    begin = engine._Writing.__enter__
+
+    def enter(writing: engine._Writing) -> None:
+        entered.append(writing)
+        begin(writing)
+
+    monkeypatch.setattr(engine._Writing, "__enter__", enter)
+    read = "SELECT t FROM Music WHERE a='x' AND s=1"
+    answer = batch(music, read, "SELEC * FROM")
+    assert answer["Responses"][0] == {"TableName": "Music", "Item": {"t": {"S": "x-1"}}}
+    assert answer["Responses"][1]["Error"]["Code"] == "ValidationError"
+    assert entered == []
 
 
 def test_a_batch_reads_or_writes_each_item_once(music: Asker) -> None:

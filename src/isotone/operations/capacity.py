@@ -129,8 +129,12 @@ class Metered(Protocol):
 
 def meter_for(request: Metered) -> Meter | None:
     """A meter if the request asks for its consumption."""
-    mode = request.return_consumed_capacity
-    return None if mode is None or mode == "NONE" else Meter(request.table_name)
+    return meter_for_table(request.table_name, request.return_consumed_capacity)
+
+
+def meter_for_table(name: str, mode: str | None) -> Meter | None:
+    """A meter if consumption is reported in this mode."""
+    return None if mode is None or mode == "NONE" else Meter(name)
 
 
 def transaction_meters(

@@ -32,7 +32,7 @@ from isotone.expressions.partiql import (
 from isotone.operations import transactions
 from isotone.operations.action import Answer, action
 from isotone.operations.batches import DUPLICATES
-from isotone.operations.capacity import Meter, add_capacity, meter_for
+from isotone.operations.capacity import Meter, add_capacity, meter_for_table
 from isotone.operations.item_responses import item_in_response, returned
 from isotone.operations.item_writes import Change, execute
 from isotone.operations.query_and_scan import Query
@@ -111,10 +111,10 @@ def _parameters(request: Requested) -> list[AttributeValue]:
     return [canonical_value(value)[0] for value in request.parameters or ()]
 
 
-def _bound(request: Requested) -> tuple[AnyStatement, Values]:
-    """The statement of a request, and the values of its parameters."""
+def _bound(request: Requested, parameters: list[AttributeValue]) -> tuple[AnyStatement, Values]:
+    """The statement of a request, and the values of its parameters, which are in normal form."""
     statement = parse_statement(request.statement)
-    return statement, statement.bind(_parameters(request))
+    return statement, statement.bind(parameters)
 
 
 # ExecuteStatement
@@ -124,7 +124,7 @@ def _bound(request: Requested) -> tuple[AnyStatement, Values]:
 @action("ExecuteStatement", grouped=True)
 def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer:
     """Run one statement: read a page, or write one item."""
-    statement, values = _bound(request)
+    statement, values = _bound(request, _parameters(request))
     match statement:
         case Exists():
             raise ValidationException(messages.EXISTS_ALONE)
@@ -145,16 +145,12 @@ def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer:
                 change = change_of(
                     open_table(engine, statement.table), statement, values, on_failure
                 )
-                meter = _meter(statement, request.return_consumed_capacity)
+                meter = meter_for_table(statement.table, request.return_consumed_capacity)
                 item = _written(engine, statement, change, meter)
             answer: dict[str, Any] = {"Items": [] if item is None else [item]}
             if meter is not None:
                 answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
             return answer
-
-
-def _meter(statement: AnyStatement, mode: ReturnConsumedCapacity | None) -> Meter | None:
-    return meter_for(Query(statement.table, return_consumed_capacity=mode))
 
 
 def _written(engine: Engine, statement: Write, change: Change, meter: Meter | None) -> Any:
@@ -182,6 +178,7 @@ class _Entry:
 
     def __init__(self, request: BatchStatementRequest) -> None:
         self.request = request
+        self.parameters = _parameters(request)
         self.statement: Select | Write | None = None
         self.values: Values = {}
         self.table: Table | None = None
@@ -191,7 +188,7 @@ class _Entry:
 
     def parse(self) -> None:
         """Parse the statement."""
-        statement, self.values = _bound(self.request)
+        statement, self.values = _bound(self.request, self.parameters)
         if isinstance(statement, Exists):
             raise ValidationException(messages.EXISTS_ALONE)
         self.statement = statement
@@ -210,16 +207,21 @@ class _Entry:
             self.change = change_of(self.table, self.statement, self.values, on_failure)
             self.key = self.change.key
 
-    def run(self, engine: Engine, meters: dict[str, Meter]) -> None:
-        """Read or write the item."""
+    def run(
+        self, engine: Engine, meters: dict[str, Meter], mode: ReturnConsumedCapacity | None
+    ) -> None:
+        """Read or write the item; counts what it consumes if that is reported."""
         assert self.statement is not None
         assert self.table is not None
         name = self.statement.table
         self.answer["TableName"] = name
-        meter = meters.setdefault(name, Meter(name))
+        meter = meters.get(name) or meter_for_table(name, mode)
+        if meter is not None:
+            meters[name] = meter
         if isinstance(self.statement, Select):
             record = engine.store.get(self.table.tree, self.key)
-            meter.read(size_of(record), consistent=bool(self.request.consistent_read))
+            if meter is not None:
+                meter.read(size_of(record), consistent=bool(self.request.consistent_read))
             item = None if record is None else item_in_response(record, self.statement.projection)
         else:
             assert self.change is not None
@@ -251,20 +253,19 @@ class _Entry:
 @action("BatchExecuteStatement", grouped=True)
 def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> Answer:
     """Run up to 25 statements, each of which succeeds or fails by itself."""
-    for statement in request.statements:
-        _parameters(statement)
     entries = [_Entry(statement) for statement in request.statements]
     for entry in entries:
         entry.attempt(entry.parse)
-    if len({entry.reads for entry in entries if entry.statement is not None}) > 1:
+    kinds = {entry.reads for entry in entries if entry.statement is not None}
+    if len(kinds) > 1:
         raise ValidationException(messages.READ_AND_WRITE)
     meters: dict[str, Meter] = {}
-    with engine.reading if all(entry.reads for entry in entries) else engine.writing:
+    with engine.writing if False in kinds else engine.reading:
         for entry in entries:
             entry.attempt(partial(entry.locate, engine))
         _refuse_duplicates(entries)
         for entry in entries:
-            entry.attempt(partial(entry.run, engine, meters))
+            entry.attempt(partial(entry.run, engine, meters, request.return_consumed_capacity))
     answer: dict[str, Any] = {"Responses": [entry.answer for entry in entries]}
     add_capacity(answer, request.return_consumed_capacity, meters.values())
     return answer
@@ -282,11 +283,10 @@ def _refuse_duplicates(entries: Sequence[_Entry]) -> None:
 @action("ExecuteTransaction", grouped=True)
 def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer:
     """Run up to 100 statements, all of them or none."""
-    for statement in request.transact_statements:
-        _parameters(statement)
+    parameters = [_parameters(statement) for statement in request.transact_statements]
     entries = [
-        _transactional(place, statement)
-        for place, statement in enumerate(request.transact_statements)
+        _transactional(place, *each)
+        for place, each in enumerate(zip(request.transact_statements, parameters, strict=True))
     ]
     reads = [isinstance(statement, Select) for statement, _ in entries]
     if any(reads) and not all(reads):
@@ -327,10 +327,12 @@ _NOT_A_STATEMENT: Final = tuple(
 )
 
 
-def _transactional(place: int, request: ParameterizedStatement) -> tuple[AnyStatement, Values]:
+def _transactional(
+    place: int, request: ParameterizedStatement, parameters: list[AttributeValue]
+) -> tuple[AnyStatement, Values]:
     """A statement of a transaction; an error in it says which one it is."""
     try:
-        statement, values = _bound(request)
+        statement, values = _bound(request, parameters)
         if isinstance(statement, Update | Delete) and statement.returning is not None:
             raise ValidationException(messages.TRANSACTION_RETURNING)
         if isinstance(statement, Select) and statement.index is not None:
