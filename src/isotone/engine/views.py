@@ -1,17 +1,17 @@
 """Reading a table as it was at a moment, in slices, while it is written to.
 
-    view = views.open_table(engine, table, moment)           the table as of `moment`
-    view = views.open_changes(engine, table, since, until)   what changed after `since`, until `until`
-    view = views.open_tree(engine, tree)                     a tree that nobody writes to: a backup
+    view_id = views.open_table(engine, table, owner, moment)           the table as of `moment`
+    view_id = views.open_changes(engine, table, owner, since, until)   what changed after `since`, until `until`
+    view_id = views.open_tree(engine, tree, owner)                     a tree that nobody writes to: a backup
 
 A view is a job: it is stored, so any process that has the file open can continue it after a `kill -9`. Its user
 calls, in one transaction after the other,
 
     with engine.writing:
-        page = views.read(engine, view, 500)       # or read_changes
+        page = views.read(engine, view_id, 500)       # or read_changes
         ...                                        # store what was read, in the same transaction
         if page.last:
-            views.close(engine, view)
+            views.close(engine, view_id)
 
 until a page is the last one. A page may be empty, and still not be the last. The position in the view is saved in the
 transaction: what is stored in the same transaction is stored exactly once, and what is written elsewhere (a file)
@@ -33,6 +33,7 @@ import msgspec
 from isotone.engine import history
 from isotone.engine.engine import VIEWS, Engine
 from isotone.engine.table_indexes import Table
+from isotone.errors import UsageError
 
 CATCH_UP: Final = 2000  # changes added to an overlay before a page
 _ABSENT: Final = b""  # in an overlay: there was no item
@@ -130,10 +131,10 @@ def open_tree(engine: Engine, tree: str, owner: str) -> str:
     return _open(engine, View(_new_id(engine), owner, tree))
 
 
-def close(engine: Engine, view: str) -> None:
+def close(engine: Engine, view_id: str) -> None:
     """End a view, whether it was read to its end or not."""
-    ended = _find(engine, view)
-    engine.store.delete(VIEWS, _key(view))
+    ended = _find(engine, view_id)
+    engine.store.delete(VIEWS, _key(view_id))
     if ended.log is None:
         return
     engine.store.drop_tree(ended.id)
@@ -197,10 +198,11 @@ def _new_id(engine: Engine) -> str:
 # Read
 
 
-def read(engine: Engine, view: str, most: int) -> Page:
+def read(engine: Engine, view_id: str, most: int) -> Page:
     """The next items of a view of a table or a tree. Reads at most `most` items and 2,000 changes."""
-    state = _find(engine, view)
-    assert state.since is None
+    state = _find(engine, view_id)
+    if state.since is not None:
+        raise UsageError(f"{view_id} is a view of changes; read it with read_changes")
     if not _caught_up(engine, state):
         _save(engine, state)
         return Page([], last=False)
@@ -209,9 +211,11 @@ def read(engine: Engine, view: str, most: int) -> Page:
     return Page(records, last)
 
 
-def read_changes(engine: Engine, view: str, most: int) -> Changes:
+def read_changes(engine: Engine, view_id: str, most: int) -> Changes:
     """The next changes of a view of changes; costs as `read` does."""
-    state = _find(engine, view)
+    state = _find(engine, view_id)
+    if state.since is None:
+        raise UsageError(f"{view_id} is not a view of changes; read it with read")
     if not _caught_up(engine, state):
         _save(engine, state)
         return Changes([], last=False)
@@ -277,9 +281,10 @@ def _note(engine: Engine, view: View, change: history.Change) -> None:
     engine.store.put(view.changed, change.key, _encode(noted))
 
 
-def _find(engine: Engine, view: str) -> View:
-    stored = engine.store.get(VIEWS, _key(view))
-    assert stored is not None, f"there is no view {view}"
+def _find(engine: Engine, view_id: str) -> View:
+    stored = engine.store.get(VIEWS, _key(view_id))
+    if stored is None:
+        raise UsageError(f"there is no open view {view_id}; it was closed, or is of another file")
     return _view(stored)
 
 
@@ -287,6 +292,6 @@ def _save(engine: Engine, view: View) -> None:
     engine.store.put(VIEWS, _key(view.id), _encode(view))
 
 
-def _key(view: str) -> bytes:
+def _key(view_id: str) -> bytes:
     # So that the views come in the order in which they were opened.
-    return b"v" + int(view[1:]).to_bytes(8, "big")
+    return b"v" + int(view_id[1:]).to_bytes(8, "big")
