@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Generic, TypeVar
 
-from isotone.codec.readable.interface import Directed, complement, form_of, malformed, wrong_type
+from isotone.codec.readable.digits import complement
+from isotone.codec.readable.interface import Directed, form_of, malformed, wrong_type
 from isotone.codec.readable.texts import Text
 from isotone.errors import OutOfRange, UsageError
 

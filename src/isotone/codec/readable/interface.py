@@ -176,22 +176,6 @@ def form_of(codec: Directed) -> str:
     return " ".join([type(codec).__name__, *options, *([] if codec.ascending else ["descending"])])
 
 
-# Decimal digits. The complement of a digit is its difference from nine, so the complement of a zero-padded
-# number is the padded difference from the greatest of its width: 00157 becomes 99842. Punctuation stays.
-
-_COMPLEMENT: Final = str.maketrans("0123456789", "9876543210")
-
-
-def complement(text: str) -> str:
-    """Each digit replaced by its difference from nine. Its own inverse."""
-    return text.translate(_COMPLEMENT)
-
-
-def is_digits(text: str, width: int) -> bool:
-    """Whether the text has exactly this many characters, all of them digits from 0 to 9."""
-    return len(text) == width and text.isascii() and text.isdigit()
-
-
 # Errors
 
 

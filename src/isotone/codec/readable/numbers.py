@@ -27,13 +27,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact, Inval
 from typing import Any, ClassVar, Final, Never, TypeVar
 
 from isotone.codec.key_bytes import decode_number, encode_number
-from isotone.codec.readable.interface import (
-    Directed,
-    complement,
-    is_digits,
-    malformed,
-    wrong_type,
-)
+from isotone.codec.readable.digits import complement, is_digits
+from isotone.codec.readable.interface import Directed, malformed, wrong_type
 from isotone.errors import MalformedKey, OutOfRange, UsageError
 from isotone.values.number import canonical_number
 

@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, ClassVar, Final, Literal
 
-from isotone.codec.readable.interface import Directed, complement, malformed, wrong_type
+from isotone.codec.readable.digits import complement
+from isotone.codec.readable.interface import Directed, malformed, wrong_type
 from isotone.codec.readable.numbers import Integer, Natural, whole
 from isotone.errors import MalformedKey, OutOfRange, UsageError
 
