@@ -1,4 +1,4 @@
-"""The nodes of a ranking's tree: their items, their forms in memory, and the walks over them.
+"""The nodes of a ranking's tree: their items, forms in memory and walks, and how many keys one holds.
 
 A leaf is one item. Its keys are the names of a map, so writers of different keys do not fail each other. An
 inner node is two items. COUNTS has a slot for each child, and writers add to it. SHAPE says which child has which
