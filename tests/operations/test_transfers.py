@@ -20,7 +20,7 @@ from tests.operations.test_backups import by_hand, items_of
 
 import isotone
 from isotone.exchange import ion
-from isotone.operations import export_files, loading
+from isotone.operations import export_files, loading, transfers
 
 __all__ = ["by_hand"]
 START = 1_700_000_000
@@ -699,6 +699,41 @@ def test_the_last_of_several_items_with_one_key_remains(ask: Transfers) -> None:
     assert (done["ImportStatus"], done["ImportedItemCount"]) == ("COMPLETED", 2500)
     assert items_of(ask, "again") == [items[-1]]
     assert items_of(ask, "again", IndexName="by_v") == [items[-1]]
+
+
+def test_an_import_is_sorted_in_parts(ask: Transfers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts end within files and after them; a process that is interrupted repeats what was not complete."""
+    monkeypatch.setattr(loading, "SLICE", 7)
+    monkeypatch.setattr(loading, "BUFFER", 40)
+    expected = {}
+    for part in range(3):
+        items = [{"p": {"S": f"{n % 60}"}, "v": {"N": f"{part * 100 + n}"}} for n in range(75)]
+        expected |= {item["p"]["S"]: item for item in items}
+        ask.write("in-here", f"{part}.json", lines(*items) + "bad\n")
+    parameters = {
+        "TableName": "again",
+        "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
+        "KeySchema": key_schema("p"),
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+    arn = ask(
+        "ImportTable",
+        S3BucketSource={"S3Bucket": "in-here"},
+        InputFormat="DYNAMODB_JSON",
+        TableCreationParameters=parameters,
+    )["ImportTableDescription"]["ImportArn"]
+    seen = []
+    for step in range(300):
+        ask.database.maintain()
+        if step % 23 == 22:  # as if another process had gone on
+            transfers._WORKERS[ask.database.engine].buffers.close_all()
+        described = ask("DescribeImport", ImportArn=arn)["ImportTableDescription"]
+        seen.append(described["ProcessedItemCount"])
+    assert len(set(seen)) > 20
+    assert (described["ImportStatus"], described["ErrorCount"]) == ("FAILED", 3)
+    assert (described["ProcessedItemCount"], described["ImportedItemCount"]) == (228, 225)
+    assert {item["p"]["S"]: item for item in items_of(ask, "again")} == expected
+    assert [error["itemS3Pointer"]["itemIndex"] for error in ask.errors(arn)] == [75, 75, 75]
 
 
 def test_a_table_cannot_be_used_while_it_is_imported(ask: Transfers) -> None:

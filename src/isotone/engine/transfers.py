@@ -66,9 +66,9 @@ class Export(msgspec.Struct, frozen=True, tag="export"):
 class Load(msgspec.Struct, frozen=True, tag="load"):
     """An import into a new table, or a bulk operation on an existing one.
 
-    The next record to read is number `index` of object number `object`, at `position`. `known` is whether the
-    objects have been listed. `is_bulk` tells the two apart; only a bulk operation counts `usage`, the bytes
-    that it wrote to the table and to each index.
+    The next record to read is number `index` of object number `object`, at `position`. `ahead` is how many items after it
+    an import has written. `known` is whether the objects have been listed. `is_bulk` tells the two apart; only a
+    bulk operation counts `usage`, the bytes that it wrote to the table and to each index.
     """
 
     id: str
@@ -85,6 +85,7 @@ class Load(msgspec.Struct, frozen=True, tag="load"):
     position: int = 0
     index: int = 0
     items: int = 0
+    ahead: int = 0
     errors: int = 0
     size: int = 0
     read: int = 0

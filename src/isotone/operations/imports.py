@@ -219,7 +219,7 @@ def _description(engine: Engine, job: Load) -> dict[str, Any]:
         **{name: request[name] for name in _ECHOED if name in request},
         "ErrorCount": job.errors,
         "ProcessedSizeBytes": job.size,
-        "ProcessedItemCount": job.items,
-        "ImportedItemCount": job.items - job.errors,
+        "ProcessedItemCount": job.items + job.ahead,
+        "ImportedItemCount": job.items - job.errors + job.ahead,
         **failure_members(job),
     }

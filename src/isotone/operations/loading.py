@@ -1,8 +1,12 @@
 """The background work of imports and bulk operations: from the objects of a bucket to the items of a table.
 
-A slice reads and checks a piece of an object without the lock, and then writes its items, and the position after
-them, in one transaction. So every record is written exactly once, whenever the process is killed. Files are kept open
-between slices. A reader that is behind the job, because another process went on with it, reads on to its position.
+A slice reads and checks records without the lock, or writes items. A bulk operation writes the items of a slice,
+and the position after them, in one transaction. So every record is written exactly once, whenever the process is
+killed.
+
+An import first gathers many slices, and sorts their items by key, because a tree is written fastest in its order. It saves
+its position when all of them are written. A process that is killed before begins again with them: nobody else writes
+to the table, so they are put in place of themselves.
 
 A record that is not an item, or does not fit the table, is counted and reported; the others are written. What cannot
 be read further (a damaged file, a line without end) is one error, and the rest of that object is left out.
@@ -39,7 +43,9 @@ from isotone.operations.request_expressions import Binding, Matches, bound
 from isotone.operations.transfer_requests import job_arn
 from isotone.values.attribute_validation import Item, canonical_item
 
-SLICE: Final = 1000  # records read and written in one transaction
+SLICE: Final = 2000  # records read at once, and items written in one transaction
+BUFFER: Final = 100_000  # records that an import sorts by their keys
+BUFFER_SIZE: Final = 64 << 20  # bytes of them in their files
 
 LOG_BUCKET: Final = "aws-dynamodb"
 _FAILED: Final = Failure(
@@ -55,55 +61,102 @@ _NOT_DATA: Final = re.compile(
 _encode: Final = msgspec.json.Encoder().encode
 
 
-class Readers:
-    """The open files of the jobs that this process works on, one for each job."""
+class Buffers:
+    """What this process has read for the jobs that it works on, one buffer for each job."""
 
-    __slots__ = ("_open",)
+    __slots__ = ("_buffers",)
 
     def __init__(self) -> None:
-        self._open: dict[str, tuple[int, int, ItemFile]] = {}
+        self._buffers: dict[str, _Buffer] = {}
 
-    def at(self, engine: Engine, objects: ObjectStore, job: Load, key: str) -> ItemFile:
-        """The file of the job's present object, at its position."""
-        process, number, file = self._open.get(job.id, (0, -1, None))
-        # A process that was forked shares the position in the file with its parent.
-        if file is not None and process == os.getpid() and number == job.object:
-            if file.position == job.position:
-                return file
-            if file.position < job.position:
-                file.skip_to(job.position)
-                return file
-        self.close(job.id)
-        place = _source(job)
-        raw = objects.open(place["S3Bucket"], key)
-        try:
-            file = ItemFile(
-                decompressed(raw, _compression(job)), _format(job), _csv_options(engine, job)
-            )
-        except BaseException:
-            raw.close()
-            raise
-        self._open[job.id] = (os.getpid(), job.object, file)
-        if job.position > file.position:
-            file.skip_to(job.position)
-        return file
+    def of(self, job: Load, table: Table) -> _Buffer:
+        """The buffer that begins at the position of a job."""
+        buffer = self._buffers.get(job.id)
+        # A process that was forked shares the position in a file with its parent.
+        if buffer is None or buffer.origin != (os.getpid(), job.object, job.position, table.schema):
+            self.close(job.id)
+            buffer = self._buffers[job.id] = _Buffer(job, table)
+        return buffer
 
     def close(self, identity: str) -> None:
-        """Close the file of a job, if one is open."""
-        _, _, file = self._open.pop(identity, (0, 0, None))
-        if file is not None:
-            file.close()
+        """Forget the buffer of a job, and close its file."""
+        buffer = self._buffers.pop(identity, None)
+        if buffer is not None:
+            buffer.close()
 
     def close_all(self) -> None:
-        """Close all files."""
-        for identity in list(self._open):
+        """Forget all buffers."""
+        for identity in list(self._buffers):
             self.close(identity)
 
 
-def step(engine: Engine, objects: ObjectStore, readers: Readers, job: Load) -> None:
+class _Buffer:
+    """Records from a position of a job on: the items to put, and what cannot be put.
+
+    `object`, `position` and `number` are of the next record. A `full` one is in the order of keys, and its first
+    `written` items are in the table.
+    """
+
+    __slots__ = (
+        "_file",
+        "count",
+        "full",
+        "number",
+        "object",
+        "origin",
+        "position",
+        "prepared",
+        "read",
+        "refused",
+        "size",
+        "written",
+    )
+
+    def __init__(self, job: Load, table: Table) -> None:
+        self.object, self.position, self.number = job.object, job.position, job.index
+        self._file: ItemFile | None = None
+        self.restart(table)
+
+    def restart(self, table: Table) -> None:
+        """Begin at the next record, with the file that is open."""
+        self.origin = (os.getpid(), self.object, self.position, table.schema)
+        self.prepared: list[_Prepared] = []
+        self.refused: list[_Refused] = []
+        self.count = self.size = self.read = self.written = 0
+        self.full = False
+
+    def file(self, objects: ObjectStore, job: Load, key: str) -> ItemFile:
+        """The file of the present object, at its position."""
+        if self._file is None:
+            raw = objects.open(_source(job)["S3Bucket"], key)
+            try:
+                content = decompressed(raw, _compression(job))
+                self._file = ItemFile(content, _format(job), _csv_options(job))
+            except BaseException:
+                raw.close()
+                raise
+            if self.position:
+                self._file.skip_to(self.position)
+        return self._file
+
+    def next_object(self, size: int) -> None:
+        """Go on with the next object; `size` is that of the present one."""
+        self.close()
+        self.object += 1
+        self.position = self.number = 0
+        self.read += size
+
+    def close(self) -> None:
+        """Close the file, if one is open."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+
+def step(engine: Engine, objects: ObjectStore, buffers: Buffers, job: Load) -> None:
     """Do a slice of an import or a bulk operation."""
     try:
-        _step(engine, objects, readers, job)
+        _step(engine, objects, buffers, job)
     except ObjectStoreError as error:
         _end(engine, job, "FAILED", Failure(error.code, error.message))
     finally:
@@ -111,10 +164,10 @@ def step(engine: Engine, objects: ObjectStore, readers: Readers, job: Load) -> N
         with engine.reading:
             now = transfers.find(engine, job.id)
         if now is None or now.ended is not None:
-            readers.close(job.id)
+            buffers.close(job.id)
 
 
-def _step(engine: Engine, objects: ObjectStore, readers: Readers, job: Load) -> None:
+def _step(engine: Engine, objects: ObjectStore, buffers: Buffers, job: Load) -> None:
     if job.status == "CANCELLING":
         _report(engine, objects, job)
         _end(engine, job, "CANCELLED", Failure("Cancelled", "The bulk operation was cancelled."))
@@ -128,7 +181,7 @@ def _step(engine: Engine, objects: ObjectStore, readers: Readers, job: Load) -> 
             message = f"Requested resource not found: Table: {job.table} not found"
             _end(engine, job, "FAILED", Failure("ResourceNotFoundException", message))
         elif job.object < len(listed):
-            _load(engine, objects, readers, job, table, listed)
+            _load(engine, objects, buffers, job, table, listed)
         else:
             _finish(engine, objects, job)
 
@@ -154,7 +207,7 @@ def _compression(job: Load) -> Any:
     return (_source(job) if job.is_bulk else job.request).get("InputCompressionType", "NONE")
 
 
-def _csv_options(engine: Engine, job: Load) -> CsvOptions:
+def _csv_options(job: Load) -> CsvOptions:
     given = job.request.get("InputFormatOptions", {}).get("Csv", {})
     definitions = job.request.get("TableCreationParameters", {}).get("AttributeDefinitions", ())
     types = {each["AttributeName"]: each["AttributeType"] for each in definitions}
@@ -187,13 +240,13 @@ def _list_objects(engine: Engine, objects: ObjectStore, job: Load) -> None:
 
 
 class _Prepared(NamedTuple):
-    """An item to put at a key: its record, and its place in its object.
+    """An item to put at a key: its record, and its place, which is an object and a number in it.
 
     It is kept parsed only if something else is to be written with it; `matches` is its condition.
     """
 
     key: bytes
-    number: int
+    place: tuple[str, int]
     record: bytes
     item: Item | None
     matches: Matches | None
@@ -202,97 +255,64 @@ class _Prepared(NamedTuple):
 class _Refused(NamedTuple):
     """A record that is not written."""
 
-    number: int
+    place: tuple[str, int]
     message: str
     item: Item | None = None
     existing: Item | None = None
     kind: str = "ERROR"
 
 
-class _Piece:
-    """A piece of an object: the items to put, and what cannot be put."""
-
-    __slots__ = ("count", "last", "position", "prepared", "refused")
-
-    def __init__(self) -> None:
-        self.prepared: list[_Prepared] = []
-        self.refused: list[_Refused] = []
-        self.count = 0
-        self.position = 0
-        self.last = False
-
-
 def _load(
     engine: Engine,
     objects: ObjectStore,
-    readers: Readers,
+    buffers: Buffers,
     job: Load,
     table: Table,
     listed: transfers.Listing,
 ) -> None:
-    key, size = listed[job.object]
-    piece = _read(engine, objects, readers, job, table, key)
-    with engine.writing:
-        if transfers.find(engine, job.id) != job or _table(engine, job) is not table:
-            return  # another process went on with it, or the table was changed: look again
-        usage = _Usage(job.usage) if job.is_bulk else None
-        refused = piece.refused + _write(engine, table, piece.prepared, usage)
-        errors = sum(each.kind == "ERROR" for each in refused)
-        lines = b"".join(_line(engine, job, key, each) for each in refused if _is_wanted(job, each))
-        if lines:
-            transfers.stage(engine, job.id, job.staged, lines)
-        transfers.save(
-            engine,
-            msgspec.structs.replace(
-                job,
-                object=job.object + piece.last,
-                position=0 if piece.last else piece.position,
-                index=0 if piece.last else job.index + piece.count,
-                items=job.items + piece.count,
-                errors=job.errors + errors,
-                size=job.size + piece.position - job.position,
-                read=job.read + (size if piece.last else 0),
-                staged=job.staged + bool(lines),
-                usage=job.usage if usage is None else usage.sizes,
-            ),
-        )
-    if piece.last:
-        readers.close(job.id)
+    """Read a slice, or write one."""
+    buffer = buffers.of(job, table)
+    if not buffer.full:
+        _read(objects, buffer, job, table, *listed[buffer.object])
+        is_enough = buffer.count >= BUFFER or buffer.size >= BUFFER_SIZE
+        if job.is_bulk or is_enough or buffer.object == len(listed):
+            # Items with equal keys keep their order, so the last one remains.
+            buffer.prepared.sort(key=itemgetter(0))
+            buffer.full = True
+    if buffer.full:
+        _write_slice(engine, buffer, job, table)
 
 
 def _read(
-    engine: Engine,
-    objects: ObjectStore,
-    readers: Readers,
-    job: Load,
-    table: Table,
-    key: str,
-) -> _Piece:
-    """The next records of an object, checked. What cannot be read is an error, and ends the object."""
-    piece = _Piece()
+    objects: ObjectStore, buffer: _Buffer, job: Load, table: Table, key: str, size: int
+) -> None:
+    """Read and check a slice of an object. What cannot be read is an error, and ends the object."""
     needs_item = job.is_bulk or bool(table.indexes)
-    piece.position = job.position
+    begin = buffer.position
     try:
-        file = readers.at(engine, objects, job, key)
+        file = buffer.file(objects, job, key)
         # Each record is made before the next is read: a parsed item lives for a moment only.
         for record in file.read(SLICE):
-            _prepare(table, piece, job.index + piece.count, record, needs_item)
-            piece.count += 1
-        piece.position, piece.last = file.position, file.ended
+            _prepare(table, buffer, (key, buffer.number), record, needs_item)
+            buffer.number += 1
+            buffer.count += 1
+        buffer.position = file.position
+        is_over = file.ended
     except damage() as error:
-        readers.close(job.id)
         message = f"The object cannot be read: {error}"
-        piece.refused.append(_Refused(job.index + piece.count, message))
-        piece.count += 1
-        piece.last = True
-    # Items with equal keys keep their order, so the last one remains.
-    piece.prepared.sort(key=itemgetter(0))
-    return piece
+        buffer.refused.append(_Refused((key, buffer.number), message))
+        buffer.count += 1
+        is_over = True
+    buffer.size += buffer.position - begin
+    if is_over:
+        buffer.next_object(size)
 
 
-def _prepare(table: Table, piece: _Piece, number: int, record: Record, needs_item: bool) -> None:
+def _prepare(
+    table: Table, buffer: _Buffer, place: tuple[str, int], record: Record, needs_item: bool
+) -> None:
     if isinstance(record, Unreadable):
-        piece.refused.append(_Refused(number, record.message))
+        buffer.refused.append(_Refused(place, record.message))
         return
     try:
         item, size = canonical_item(record.item)
@@ -300,9 +320,9 @@ def _prepare(table: Table, piece: _Piece, number: int, record: Record, needs_ite
         matches = None if record.condition_expression is None else _condition(table, record)
         key = table.keyspace.key(item)
         kept = item if needs_item else None
-        piece.prepared.append(_Prepared(key, number, pack(item, size), kept, matches))
+        buffer.prepared.append(_Prepared(key, place, pack(item, size), kept, matches))
     except ApiError as error:
-        piece.refused.append(_Refused(number, error.message, record.item))
+        buffer.refused.append(_Refused(place, error.message, record.item))
 
 
 def _condition(table: Table, record: Put) -> Matches | None:
@@ -314,6 +334,49 @@ def _condition(table: Table, record: Put) -> Matches | None:
 
 
 # Write
+
+
+def _write_slice(engine: Engine, buffer: _Buffer, job: Load, table: Table) -> None:
+    """Write the next items of a full buffer, and after the last ones the position of the job."""
+    end = len(buffer.prepared) if job.is_bulk else buffer.written + SLICE
+    is_last = end >= len(buffer.prepared)
+    with engine.writing:
+        if transfers.find(engine, job.id) != job or _table(engine, job) is not table:
+            return  # another process went on with it, or the table was changed: look again
+        usage = _Usage(job.usage) if job.is_bulk else None
+        unwritten = _write(engine, table, buffer.prepared[buffer.written : end], usage)
+        if is_last:
+            _save_position(engine, buffer, job, buffer.refused + unwritten, usage)
+        else:
+            transfers.save(engine, msgspec.structs.replace(job, ahead=end))
+    buffer.written = end
+    if is_last:
+        buffer.restart(table)
+
+
+def _save_position(
+    engine: Engine, buffer: _Buffer, job: Load, refused: list[_Refused], usage: _Usage | None
+) -> None:
+    errors = sum(each.kind == "ERROR" for each in refused)
+    lines = b"".join(_line(engine, job, each) for each in refused if _is_wanted(job, each))
+    if lines:
+        transfers.stage(engine, job.id, job.staged, lines)
+    transfers.save(
+        engine,
+        msgspec.structs.replace(
+            job,
+            object=buffer.object,
+            position=buffer.position,
+            index=buffer.number,
+            items=job.items + buffer.count,
+            ahead=0,
+            errors=job.errors + errors,
+            size=job.size + buffer.size,
+            read=job.read + buffer.read,
+            staged=job.staged + bool(lines),
+            usage=job.usage if usage is None else usage.sizes,
+        ),
+    )
 
 
 class _Usage:
@@ -349,7 +412,7 @@ def _write(
     if is_plain and items.add(engine, table, new):
         return []
     refused: list[_Refused] = []
-    for key, number, record, parsed, matches in prepared:
+    for key, place, record, parsed, matches in prepared:
         item = item_of(record) if parsed is None else parsed
         old = engine.store.get(table.tree, key)
         old_item = None
@@ -358,7 +421,7 @@ def _write(
             if not matches(old_item or {}):
                 message = "The conditional request failed"
                 kind = "CONDITION_CHECK_FAILURE"
-                refused.append(_Refused(number, message, item, old_item, kind))
+                refused.append(_Refused(place, message, item, old_item, kind))
                 continue
         items.put(engine, table, key, old, old_item, item, size_of(record), usage)
     return refused
@@ -368,9 +431,10 @@ def _is_wanted(job: Load, refused: _Refused) -> bool:
     return not job.is_bulk or refused.kind in job.request["OutputS3Configuration"]["OutputType"]
 
 
-def _line(engine: Engine, job: Load, key: str, refused: _Refused) -> bytes:
+def _line(engine: Engine, job: Load, refused: _Refused) -> bytes:
     """The line of a log or a report that tells of one record."""
-    pointer = {"bucket": _source(job)["S3Bucket"], "key": key, "itemIndex": refused.number}
+    key, number = refused.place
+    pointer = {"bucket": _source(job)["S3Bucket"], "key": key, "itemIndex": number}
     line: dict[str, Any] = {"itemS3Pointer": pointer}
     if job.is_bulk:
         line |= {"bulkOperationArn": job_arn(engine, job), "outputType": refused.kind}

@@ -42,7 +42,7 @@ def step(engine: Engine) -> bool:
             if isinstance(job, Export):
                 export_files.step(engine, objects, job)
             else:
-                loading.step(engine, objects, worker.readers, job)
+                loading.step(engine, objects, worker.buffers, job)
     return True
 
 
@@ -51,8 +51,8 @@ class _Worker:
 
     def __init__(self, engine: Engine) -> None:
         self.lock = threading.Lock()
-        self.readers = loading.Readers()
-        engine.at_close.callback(self.readers.close_all)
+        self.buffers = loading.Buffers()
+        engine.at_close.callback(self.buffers.close_all)
 
 
 _WORKERS: Final[WeakKeyDictionary[Engine, _Worker]] = WeakKeyDictionary()
