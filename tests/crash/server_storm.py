@@ -273,7 +273,10 @@ class _Worker:
     def run(self, url: str) -> None:
         self._call = Caller(url)
         acknowledged = open_ = 0
-        steps = (self._put, self._put, self._count, self._transfer, self._delete, self._batch)
+        steps = (
+            *(self._put, self._put, self._count, self._transfer, self._delete, self._batch),
+            *(self._insert_by_statement, self._delete_by_statement),
+        )
         try:
             while True:
                 self._version += 1
@@ -303,6 +306,35 @@ class _Worker:
         number = self._random.randrange(_KEYS)
         self._write(
             {number: ABSENT}, "DeleteItem", TableName=self._table, Key=key(self._name, number)
+        )
+
+    def _insert_by_statement(self) -> None:
+        absent = [number for number, version in self._known.items() if version == ABSENT]
+        if not absent:
+            self._delete_by_statement()
+            return
+        number = self._random.choice(absent)
+        item = item_of(self._name, number, self._version)
+        value = ", ".join(f"'{name}': ?" for name in item)
+        self._write(
+            {number: self._version},
+            "ExecuteStatement",
+            Statement=f'INSERT INTO "{self._table}" VALUE {{{value}}}',
+            Parameters=[*item.values()],
+        )
+
+    def _delete_by_statement(self) -> None:
+        numbers = self._random.sample(range(_KEYS), 2)
+        names = " AND ".join(f'"{name}" = ?' for name in key(self._name, 0))
+        statements = [
+            {
+                "Statement": f'DELETE FROM "{self._table}" WHERE {names}',
+                "Parameters": [*key(self._name, number).values()],
+            }
+            for number in numbers
+        ]
+        self._write(
+            dict.fromkeys(numbers, ABSENT), "ExecuteTransaction", TransactStatements=statements
         )
 
     def _batch(self) -> None:

@@ -189,6 +189,97 @@ class Tables(RuleBasedStateMachine):
         assert in_order == sorted(in_order, reverse=not forward)
         assert as_set(paged) == as_set(expected)
 
+    def run(self, statement: str, *parameters: Any, **more: Any) -> tuple[str, dict[str, Any]]:
+        """The answer to a PartiQL statement."""
+        if parameters:
+            more["Parameters"] = [*parameters]
+        return self.ask("ExecuteStatement", Statement=statement, **more)
+
+    @rule(item=items)
+    def insert(self, item: dict[str, Any]) -> None:
+        value = ", ".join(f"'{name}': ?" for name in item)
+        code, _ = self.run(f"INSERT INTO tab VALUE {{{value}}}", *item.values())
+        if self.model.get(item) is None:
+            assert code == "ok"
+            self.model.put(item)
+        else:
+            assert code == "DuplicateItemException"
+
+    @rule(key=keys, changes=extras)
+    def update_by_statement(self, key: dict[str, Any], changes: dict[str, Any]) -> None:
+        if not changes:
+            return
+        sets = " ".join(f'SET "{name}" = ?' for name in changes)
+        code, answer = self.run(
+            f"UPDATE tab {sets} WHERE p = ? AND s = ? RETURNING ALL NEW *",
+            *(*changes.values(), key["p"], key["s"]),
+        )
+        if self.model.get(key) is None:
+            assert code == "ConditionalCheckFailedException"
+            return
+        for name, value in changes.items():
+            self.model.set(key, name, value)
+        assert (code, answer["Items"]) == ("ok", [self.model.get(key)])
+
+    @rule(key=keys)
+    def delete_by_statement(self, key: dict[str, Any]) -> None:
+        old = self.model.get(key)
+        statement = "DELETE FROM tab WHERE p = ? AND s = ? RETURNING ALL OLD *"
+        _, answer = self.run(statement, key["p"], key["s"])
+        assert answer["Items"] == ([] if old is None else [old])
+        self.model.delete(key)
+
+    @rule(
+        index=sources,
+        chosen=st.lists(st.one_of(partitions, groups), min_size=1, max_size=3, unique=True),
+        operator=operators,
+        bounds=st.tuples(numbers, numbers),
+        limit=limits,
+        forward=st.booleans(),
+    )
+    def select(
+        self,
+        index: str | None,
+        chosen: list[str],
+        operator: str | None,
+        bounds: tuple[str, str],
+        limit: int,
+        forward: bool,
+    ) -> None:
+        hash_name, range_name = SOURCES[index]
+        ends = sorted(Decimal(bound) for bound in bounds)
+        text, used = condition_text(operator, ends)
+        for name in used:
+            text = text.replace(name, "?")
+        source = "tab" if index is None else f'"tab"."{index}"'
+        statement = (
+            f"SELECT * FROM {source} WHERE {hash_name} IN [{', '.join('?' * len(chosen))}]"
+            f"{text.replace('#r', range_name)} ORDER BY {hash_name}, {range_name}"
+            f"{'' if forward else ' DESC'}"
+        )
+        parameters = [*({"S": name} for name in chosen), *used.values()]
+        found = self.all_of(statement, parameters, limit)
+        assert found == self.all_of(statement, parameters, None)
+        in_order = [(item[hash_name]["S"].encode(), number(item[range_name])) for item in found]
+        expected = sorted(in_order, key=lambda place: place[1], reverse=not forward)
+        assert in_order == sorted(expected, key=lambda place: place[0])
+        every = [self.model.query(index, name, operator, ends) for name in chosen]
+        assert as_set(found) == as_set([item for items in every for item in items])
+        assert len(found) == sum(map(len, every))
+
+    def all_of(self, statement: str, parameters: list[Any], limit: int | None) -> list[Any]:
+        """The items of all pages of a statement."""
+        more: dict[str, Any] = {} if limit is None else {"Limit": limit}
+        found: list[Any] = []
+        while True:
+            code, page = self.run(statement, *parameters, **more)
+            assert code == "ok", page
+            assert len(page["Items"]) <= (limit or 10_000)
+            found += page["Items"]
+            if "NextToken" not in page:
+                return found
+            more["NextToken"] = page["NextToken"]
+
     @rule(index=sources, limit=limits, segments=st.integers(1, 4))
     def scan(self, index: str | None, limit: int, segments: int) -> None:
         found = []
