@@ -28,8 +28,7 @@ from isotone.operations.request_grammar import (
 
 MODELS = [model(service) for service in SERVICES]
 SHAPES = {name: shape for each in MODELS for name, shape in each.shapes.items()}
-# Replicas and witnesses of global tables are accepted only as far as their region; the last three
-# are looser than the model says or are judged elsewhere.
+# Replicas cannot be disassociated, and witnesses share the structure of a region.
 OUTSIDE = {"ReplicaUpdates", "GlobalTableWitnessUpdates"}
 
 

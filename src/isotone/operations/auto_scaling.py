@@ -24,7 +24,7 @@ from isotone.operations.request_members import (
     Structure,
     TableName,
 )
-from isotone.operations.table_lookup import changed_table, described_table
+from isotone.operations.table_lookup import changed_table, described_table, partition_of
 
 Integer = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Direction = Literal["Read", "Write"]
@@ -100,7 +100,7 @@ class DescribeTableReplicaAutoScaling(Structure, frozen=True):
 
 
 _ROLE: Final = (
-    "arn:aws:iam::{account}:role/aws-service-role/dynamodb.application-autoscaling.amazonaws.com/"
+    "arn:{partition}:iam::{account}:role/aws-service-role/dynamodb.application-autoscaling.amazonaws.com/"
     "AWSServiceRoleForApplicationAutoScaling_DynamoDBTable"
 )
 _LEAST_TARGET: Final = 20
@@ -217,7 +217,7 @@ def describe_settings(
         "MaximumUnits": settings["MaximumUnits"],
         "AutoScalingDisabled": False,
         "AutoScalingRoleArn": settings.get("AutoScalingRoleArn")
-        or _ROLE.format(account=engine.account),
+        or _ROLE.format(partition=partition_of(engine.region), account=engine.account),
         "ScalingPolicies": policies,
     }
 

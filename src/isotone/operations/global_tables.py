@@ -28,6 +28,7 @@ from isotone.operations import replicas
 from isotone.operations.action import Answer, action
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import EntityName, PositiveInteger, Structure
+from isotone.operations.table_lookup import partition_of
 from isotone.operations.table_requests import RegionAction
 
 
@@ -243,7 +244,9 @@ def _unfit(engine: Engine, schema: TableSchema, rule: str) -> ValidationExceptio
 def _description(engine: Engine, name: str, group: Replication, status: str) -> dict[str, Any]:
     return {
         "ReplicationGroup": [{"RegionName": region} for region in group.regions],
-        "GlobalTableArn": f"arn:aws:dynamodb::{engine.account}:global-table/{name}",
+        "GlobalTableArn": (
+            f"arn:{partition_of(engine.region)}:dynamodb::{engine.account}:global-table/{name}"
+        ),
         "CreationDateTime": group.created,
         "GlobalTableStatus": status,
         "GlobalTableName": name,
