@@ -61,7 +61,7 @@ redis: $(READY) ## compare sorted sets with a real Redis server (needs redis-ser
 crash: $(READY) ## the long form of the crash tests: a hundred kills
 	ISOTONE_KILLS=100 $(BIN)/pytest -s tests/crash
 
-clients: $(READY) ## install the AWS CLI and the JavaScript SDK, and try every client
+clients: $(READY) ## install the clients that need it, and try every client
 	$(BIN)/python tests/sdks/install.py
 	$(BIN)/pytest -rs tests/sdks
 

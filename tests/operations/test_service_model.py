@@ -27,17 +27,6 @@ from isotone.operations.request_grammar import (
 
 NOT_ANSWERED: Final = {
     **dict.fromkeys(
-        ("ExportTableToPointInTime", "DescribeExport", "ListExports"), "exports: not built yet"
-    ),
-    **dict.fromkeys(("ImportTable", "DescribeImport", "ListImports"), "imports: not built yet"),
-    **dict.fromkeys(
-        (
-            *("StartBulkPutItems", "DescribeBulkOperation"),
-            *("ListBulkOperations", "CancelBulkOperation"),
-        ),
-        "bulk operations: not built yet",
-    ),
-    **dict.fromkeys(
         (
             *("CreateGlobalTable", "UpdateGlobalTable", "DescribeGlobalTable"),
             *("ListGlobalTables", "DescribeGlobalTableSettings", "UpdateGlobalTableSettings"),

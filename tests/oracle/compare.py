@@ -95,7 +95,7 @@ def _is_unordered(step: Step) -> bool:
     if not isinstance(request, dict):
         return False
     if step.operation == "ExecuteStatement":
-        return "ORDER BY" not in request["Statement"]
+        return "ORDER BY" not in str(request.get("Statement"))
     return (step.operation == "Query" and "IndexName" in request) or (
         step.operation == "Scan" and "ExclusiveStartKey" in request
     )

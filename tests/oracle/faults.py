@@ -3,25 +3,22 @@
     python -m tests.oracle.faults Action…            what Isotone and the witnesses say, where they differ
     python -m tests.oracle.faults --pairs Action…    requests with two faults: which of them is reported
 
-The service model is botocore's; `ISOTONE_MODEL` names the JSON of a newer one.
+The service model is the extract in `tests/service_model.json`.
 """
 
 from __future__ import annotations
 
 import copy
-import gzip
 import json
-import os
 import sys
 from collections.abc import Iterator
 from itertools import combinations
-from pathlib import Path
 from typing import Any, Final
 
-import botocore
 from tests.oracle.scripts import INDEXED, Request, n, s
 from tests.oracle.sides import Side
 from tests.oracle.witnesses import shown, witnesses
+from tests.service_model import Model, model
 
 Path_ = tuple[str | int, ...]
 ABSENT: Final = object()
@@ -86,49 +83,25 @@ BASES: Final[dict[str, Request]] = {
 STREAMS: Final = ("ListStreams", "DescribeStream", "GetShardIterator", "GetRecords")
 
 
-class Model:
-    """The shapes of a service model."""
-
-    def __init__(self, service: str) -> None:
-        named = os.environ.get("ISOTONE_MODEL") if service == "dynamodb" else None
-        data = Path(botocore.__file__).parent / "data" / service / "2012-08-10"
-        if named:
-            raw = Path(named).read_bytes()
-        else:
-            packed = data / "service-2.json.gz"
-            raw = (
-                gzip.decompress(packed.read_bytes())
-                if packed.exists()
-                else (data / "service-2.json").read_bytes()
-            )
-        document = json.loads(raw)
-        self.shapes: dict[str, Any] = document["shapes"]
-        self.operations: dict[str, Any] = document["operations"]
-
-    def input_of(self, action: str) -> str:
-        name: str = self.operations[action]["input"]["shape"]
-        return name
-
-    def sample(self, name: str, depth: int = 0) -> Any:
-        """A valid value of a shape, as far as the model tells; required members only."""
-        shape = self.shapes[name]
-        kind = shape["type"]
-        if name == "AttributeValue":
-            return s("a")
-        if kind == "structure":
-            return {
-                member: self.sample(shape["members"][member]["shape"], depth + 1)
-                for member in shape.get("required", [])
-            }
-        if kind == "list":
-            return [self.sample(shape["member"]["shape"], depth + 1)]
-        if kind == "map":
-            return {"tab": self.sample(shape["value"]["shape"], depth + 1)}
-        if kind == "string":
-            return shape["enum"][0] if "enum" in shape else "a" * max(3, shape.get("min", 1))
-        if kind == "boolean":
-            return True
-        return max(1, shape.get("min", 1))
+def sample(model: Model, name: str) -> Any:
+    """A valid value of a shape, as far as the model tells; required members only."""
+    shape = model.shapes[name]
+    kind = shape["type"]
+    if name == "AttributeValue":
+        return s("a")
+    if kind == "structure":
+        return {
+            member: sample(model, shape["members"][member]) for member in shape.get("required", [])
+        }
+    if kind == "list":
+        return [sample(model, shape["member"])]
+    if kind == "map":
+        return {"tab": sample(model, shape["value"])}
+    if kind == "string":
+        return shape["enum"][0] if "enum" in shape else "a" * max(3, shape.get("min", 1))
+    if kind == "boolean":
+        return True
+    return max(1, shape.get("min", 1))
 
 
 def wrong_values(model: Model, name: str) -> Iterator[tuple[str, Any]]:
@@ -169,7 +142,7 @@ def wrong_values(model: Model, name: str) -> Iterator[tuple[str, Any]]:
     elif kind == "list":
         yield "empty", []
         yield "null in it", [None]
-        yield "too many", [model.sample(shape["member"]["shape"])] * (shape.get("max", 100) + 1)
+        yield "too many", [sample(model, shape["member"])] * (shape.get("max", 100) + 1)
     elif kind in ("map", "structure"):
         yield "empty", {}
 
@@ -184,17 +157,17 @@ def members(model: Model, action: str, depth: int = 3) -> Iterator[tuple[Path_, 
             return
         if shape["type"] == "structure":
             for member, each in shape["members"].items():
-                yield (*path, member), each["shape"]
+                yield (*path, member), each
                 content = value.get(member) if isinstance(value, dict) else None
-                yield from inside((*path, member), each["shape"], content, left - 1)
+                yield from inside((*path, member), each, content, left - 1)
         elif shape["type"] == "list":
             content = value[0] if isinstance(value, list) and value else None
-            yield (*path, 0), shape["member"]["shape"]
-            yield from inside((*path, 0), shape["member"]["shape"], content, left)
+            yield (*path, 0), shape["member"]
+            yield from inside((*path, 0), shape["member"], content, left)
         elif shape["type"] == "map":
             key, content = next(iter(value.items())) if value else ("tab", None)
-            yield (*path, key), shape["value"]["shape"]
-            yield from inside((*path, key), shape["value"]["shape"], content, left)
+            yield (*path, key), shape["value"]
+            yield from inside((*path, key), shape["value"], content, left)
 
     yield from inside((), model.input_of(action), base, depth)
 
@@ -208,9 +181,9 @@ def replaced(model: Model, action: str, request: Request, path: Path_, value: An
         name = _shape_at(model, name, element)
         if isinstance(place, list):
             if not place:
-                place.append(model.sample(name))
+                place.append(sample(model, name))
         elif place.get(element) is None:
-            place[element] = model.sample(name)
+            place[element] = sample(model, name)
         place = place[element]
     last: Any = path[-1]
     if value is ABSENT:
@@ -225,13 +198,12 @@ def replaced(model: Model, action: str, request: Request, path: Path_, value: An
 
 def _shape_at(model: Model, name: str, element: str | int) -> str:
     shape = model.shapes[name]
-    found = (
+    found: str = (
         shape["members"][element]
         if shape["type"] == "structure"
         else shape["member" if shape["type"] == "list" else "value"]
     )
-    found_name: str = found["shape"]
-    return found_name
+    return found
 
 
 def single_faults(model: Model, action: str) -> Iterator[tuple[str, Request]]:
@@ -270,7 +242,7 @@ class Prepared:
 
     def __init__(self, side: Side) -> None:
         self.side = side
-        self._names: dict[str, str] = {}
+        self.names: dict[str, str] = {}
         self.prepare()
 
     def prepare(self) -> None:
@@ -285,7 +257,7 @@ class Prepared:
         shard = described["StreamDescription"]["Shards"][0]["ShardId"]
         position = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}
         iterator = self.side.ask("GetShardIterator", position)[1].get("ShardIterator", "")
-        self._names = {
+        self.names = {
             "TABLE_ARN": made["TableArn"],
             "STREAM_ARN": arn,
             "SHARD_ID": shard,
@@ -295,14 +267,14 @@ class Prepared:
     def ask(self, action: str, request: Request) -> str:
         """The answer in one line, with the side's own names replaced."""
         text = json.dumps(request)
-        for name, own in self._names.items():
+        for name, own in self.names.items():
             text = text.replace(f'"{name}"', json.dumps(own))
         answer = self.side.ask(action, text.encode())
         if answer[0] == 200:
             self.prepare()
             return "OK"
         said = shown(answer)
-        for name, own in self._names.items():
+        for name, own in self.names.items():
             said = said.replace(own, name)
         return said
 
@@ -311,7 +283,7 @@ def main(arguments: list[str]) -> int:
     """The command line of this file."""
     make = double_faults if "--pairs" in arguments else single_faults
     actions = [each for each in arguments if not each.startswith("--")] or list(BASES)
-    dynamodb, streams = Model("dynamodb"), Model("dynamodbstreams")
+    dynamodb, streams = model("dynamodb"), model("dynamodbstreams")
     with witnesses() as sides:
         prepared = {name: Prepared(side) for name, side in sides.items()}
         for action in actions:

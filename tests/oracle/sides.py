@@ -22,10 +22,10 @@ class Side(Protocol):
 
 
 class Isotone:
-    """Our own database, in memory, without a socket."""
+    """Our own database, without a socket; in memory, if no file is named."""
 
-    def __init__(self) -> None:
-        self._database = isotone.open(":memory:")
+    def __init__(self, path: str = ":memory:") -> None:
+        self._database = isotone.open(path)
 
     def ask(self, operation: str, request: Request) -> Answer:
         body = request if isinstance(request, bytes) else json.dumps(request).encode()

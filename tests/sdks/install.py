@@ -1,9 +1,12 @@
-"""Install the clients that cannot live in the development environment: the AWS CLI and the JavaScript SDK.
+"""Install the clients that cannot live in the development environment.
+
+These are the AWS CLI, the JavaScript SDK, and `aws-sdk-dynamodb`, AWS's new SDK for Python.
 
 python tests/sdks/install.py
 
-The AWS CLI pins a botocore of its own, so it gets a virtual environment of its own. Both are put under
-`.peers`, in the versions that are pinned beside this file; without node, the JavaScript SDK is left out.
+The AWS CLI pins a botocore of its own, and `aws-sdk-dynamodb` needs Python 3.12 or later: each gets a virtual
+environment of its own. All are put under `.peers`, in the versions that are pinned beside this file. Without node,
+the JavaScript SDK is left out, and without such a Python, `aws-sdk-dynamodb`.
 The tests that find a client missing are skipped.
 """
 
@@ -18,6 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PEERS = HERE.parents[1] / ".peers"
 AWS_CLI = PEERS / "awscli"
+AWS_SDK = PEERS / "awssdk"
 JAVASCRIPT = PEERS / "js"
 HOW = "run `make clients` to install it"
 
@@ -36,6 +40,34 @@ def install_aws_cli() -> None:
     subprocess.run([*pip, "install", "--requirement", pins], check=True)
 
 
+def newer_python() -> str | None:
+    """A Python 3.12 or later: this one, or one that is found by its name."""
+    if sys.version_info >= (3, 12):
+        return sys.executable
+    for minor in range(14, 11, -1):
+        found = shutil.which(f"python3.{minor}")
+        # A shim of pyenv is found for versions that are not selected, and fails.
+        if (
+            found
+            and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0
+        ):
+            return found
+    pyenv = Path.home() / ".pyenv" / "versions"
+    return next((str(each) for each in sorted(pyenv.glob("3.1[2-9]*/bin/python"))), None)
+
+
+def install_aws_sdk() -> None:
+    python = newer_python()
+    if python is None:
+        print("there is no Python 3.12: aws-sdk-dynamodb is left out", file=sys.stderr)
+        return
+    if not (AWS_SDK / "bin" / "python").exists():
+        subprocess.run([python, "-m", "venv", AWS_SDK], check=True)
+    pip = [AWS_SDK / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    pins = HERE / "awssdk" / "requirements.txt"
+    subprocess.run([*pip, "install", "--requirement", pins], check=True)
+
+
 def install_javascript() -> None:
     npm = shutil.which("npm")
     if npm is None:
@@ -51,4 +83,5 @@ def install_javascript() -> None:
 if __name__ == "__main__":
     PEERS.mkdir(exist_ok=True)
     install_aws_cli()
+    install_aws_sdk()
     install_javascript()

@@ -152,3 +152,31 @@ def test_the_resource(url: str, name: str) -> None:
             await table.delete()
 
     asyncio.run(story())
+
+
+def test_statements_and_backups(url: str, name: str) -> None:
+    async def story() -> None:
+        async with shop(url, name) as client:
+            paginator = client.get_paginator("list_tables")
+            assert name in [
+                each async for page in paginator.paginate() for each in page["TableNames"]
+            ]
+            select = f'SELECT * FROM "{name}" WHERE customer = ? ORDER BY placed_at'
+            page = await client.execute_statement(Statement=select, Parameters=[{"S": "ann"}])
+            assert [natural_item(item) for item in page["Items"]] == of_customer("ann")
+            key = orders.key(order(0))
+            delete = f'DELETE FROM "{name}" WHERE customer = ? AND placed_at = ?'
+            one = {"Statement": delete, "Parameters": list(wire_item(key).values())}
+            backup = await client.create_backup(TableName=name, BackupName="nightly")
+            await client.execute_transaction(TransactStatements=[one])
+            answer = await client.get_item(TableName=name, Key=wire_item(key))
+            assert "Item" not in answer
+            arn = backup["BackupDetails"]["BackupArn"]
+            restored = f"{name}-restored"
+            await client.restore_table_from_backup(TargetTableName=restored, BackupArn=arn)
+            await client.get_waiter("table_exists").wait(TableName=restored)
+            answer = await client.get_item(TableName=restored, Key=wire_item(key))
+            assert natural_item(answer["Item"]) == order(0)
+            await client.delete_backup(BackupArn=arn)
+
+    asyncio.run(story())

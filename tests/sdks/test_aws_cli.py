@@ -155,3 +155,34 @@ def test_batches_transactions_and_pages(aws: Aws, client: Any, name: str) -> Non
     ]
     keys = {"Keys": [key(number) for number in (3, 20, 21)]}
     assert len(aws("batch-get-item", request_items={name: keys})["Responses"][name]) == 2
+
+
+def test_statements_and_backups(aws: Aws, client: Any, name: str) -> None:
+    client.create_table(**orders.definition(name))
+    item = {name: value for name, value in wire(0).items() if name in ("customer", "placed_at")}
+    insert = f"INSERT INTO \"{name}\" VALUE {{'customer': ?, 'placed_at': ?}}"
+    aws("execute-statement", statement=insert, parameters=list(item.values()))
+    with pytest.raises(Refused, match="Duplicate primary key exists in table"):
+        aws("execute-statement", statement=insert, parameters=list(item.values()))
+    select = f"SELECT * FROM \"{name}\" WHERE customer = 'ann'"
+    assert aws("execute-statement", statement=select)["Items"] == [item]
+    arn = aws(
+        "create-backup", table_name=name, backup_name="nightly", query="BackupDetails.BackupArn"
+    )
+    listed = aws("list-backups", table_name=name)["BackupSummaries"]
+    assert [each["BackupArn"] for each in listed] == [arn]
+    delete = {
+        "Statement": f'DELETE FROM "{name}" WHERE customer = ? AND placed_at = ?',
+        "Parameters": list(item.values()),
+    }
+    aws("execute-transaction", transact_statements=[delete])
+    assert aws("get-item", table_name=name, key=key(0)) == {}
+    restored = f"{name}-restored"
+    aws("restore-table-from-backup", target_table_name=restored, backup_arn=arn)
+    aws("wait table-exists", table_name=restored)
+    assert aws("get-item", table_name=restored, key=key(0))["Item"] == item
+    aws("delete-backup", backup_arn=arn)
+    points = {"PointInTimeRecoveryEnabled": True}
+    aws("update-continuous-backups", table_name=name, point_in_time_recovery_specification=points)
+    described = aws("describe-continuous-backups", table_name=name)["ContinuousBackupsDescription"]
+    assert described["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"

@@ -318,6 +318,40 @@ test("many calls at once count exactly", async () => {
   await documents.send(new lib.DeleteCommand({ TableName, Key }));
 });
 
+test("statements", async () => {
+  const statement = `SELECT placed_at FROM "${TableName}" WHERE customer = ? ORDER BY placed_at`;
+  const found = await documents.send(
+    new lib.ExecuteStatementCommand({ Statement: statement, Parameters: ["ann"] }),
+  );
+  const expected = ORDERS.filter((item) => item.customer === "ann").toSorted(byTime);
+  assert.deepEqual(times(found.Items), times(expected));
+  const Key = keyOf(order(70));
+  const insert = `INSERT INTO "${TableName}" VALUE {'customer': ?, 'placed_at': ?}`;
+  const [customer, placed_at] = [Key.customer, Key.placed_at];
+  const one = { Statement: insert, Parameters: [customer, placed_at] };
+  await documents.send(new lib.ExecuteTransactionCommand({ TransactStatements: [one] }));
+  const batch = await documents.send(new lib.BatchExecuteStatementCommand({ Statements: [one] }));
+  assert.equal(batch.Responses[0].Error.Code, "DuplicateItem");
+  await documents.send(new lib.DeleteCommand({ TableName, Key }));
+});
+
+test("backups", async () => {
+  const made = await client.send(
+    new sdk.CreateBackupCommand({ TableName, BackupName: "nightly" }),
+  );
+  const { BackupArn } = made.BackupDetails;
+  const TargetTableName = `${TableName}-restored`;
+  await client.send(new sdk.RestoreTableFromBackupCommand({ TargetTableName, BackupArn }));
+  await sdk.waitUntilTableExists({ client, maxWaitTime: 20, minDelay: 1 }, { TableName: TargetTableName });
+  const copy = await documents.send(
+    new lib.ScanCommand({ TableName: TargetTableName, Select: "COUNT" }),
+  );
+  const source = await documents.send(new lib.ScanCommand({ TableName, Select: "COUNT" }));
+  assert.equal(copy.Count, source.Count);
+  await client.send(new sdk.DeleteBackupCommand({ BackupArn }));
+  await client.send(new sdk.DeleteTableCommand({ TableName: TargetTableName }));
+});
+
 test("a refusal says what it is", async () => {
   await assert.rejects(
     client.send(new sdk.GetItemCommand({ TableName, Key: { customer: { S: "ann" } } })),
