@@ -121,7 +121,10 @@ def _compared(
     ours = _rules(shape)
     for rule in _RULES:
         wanted = theirs.get(rule)
-        wanted = sorted(wanted) if rule == "enum" and wanted else wanted
+        if wanted and rule == "enum":
+            wanted = sorted(wanted)
+        if wanted and rule == "pattern":  # which is always about the whole text
+            wanted = wanted.removeprefix("^").removesuffix("$")
         if wanted != ours.get(rule) and not (rule == "min" and not wanted and rule not in ours):
             yield Finding(path, rule, name, wanted, ours.get(rule))
     if isinstance(shape, Record) and name not in inside:

@@ -7,11 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Awaitable
+from typing import Any
 
 from aws_sdk_dynamodb import models
 from aws_sdk_dynamodb.client import AsyncDynamoDBClient
 from aws_sdk_dynamodb.config import AsyncDynamoDBConfig
 from aws_sdk_dynamodb.models import AttributeValue
+
+
+async def refused(answer: Awaitable[object], kind: type[Exception]) -> Any:
+    """The error of a call that must fail."""
+    try:
+        await answer
+    except kind as error:
+        return error
+    raise AssertionError(f"no {kind.__name__}")
 
 
 def s(text: str) -> AttributeValue:
@@ -60,12 +71,9 @@ async def tables(client: AsyncDynamoDBClient, name: str) -> None:
     assert described.table.creation_date_time is not None
     listed = await client.list_tables(models.ListTablesInput())
     assert name in (listed.table_names or [])
-    try:
-        await client.describe_table(models.DescribeTableInput(table_name="absent"))
-    except models.ResourceNotFoundException as error:
-        assert "absent" in str(error.message)
-    else:
-        raise AssertionError("a table that is absent was described")
+    absent = client.describe_table(models.DescribeTableInput(table_name="absent"))
+    error = await refused(absent, models.ResourceNotFoundException)
+    assert "absent" in str(error.message)
 
 
 async def items(client: AsyncDynamoDBClient, name: str) -> None:
@@ -76,12 +84,8 @@ async def items(client: AsyncDynamoDBClient, name: str) -> None:
     await client.put_item(put)
     got = await client.get_item(models.GetItemInput(table_name=name, key=key(1)))
     assert got.item == ORDER, got.item
-    try:
-        await client.put_item(put)
-    except models.ConditionalCheckFailedException as error:
-        assert error.message == "The conditional request failed"
-    else:
-        raise AssertionError("the condition held")
+    error = await refused(client.put_item(put), models.ConditionalCheckFailedException)
+    assert error.message == "The conditional request failed"
     updated = await client.update_item(
         models.UpdateItemInput(
             table_name=name,
@@ -117,13 +121,10 @@ async def transactions(client: AsyncDynamoDBClient, name: str) -> None:
         models.TransactWriteItem(put=put),
         models.TransactWriteItem(condition_check=check),
     ]
-    try:
-        await client.transact_write_items(models.TransactWriteItemsInput(transact_items=both))
-    except models.TransactionCanceledException as error:
-        codes = [reason.code for reason in error.cancellation_reasons or []]
-        assert codes == ["None", "ConditionalCheckFailed"], codes
-    else:
-        raise AssertionError("the transaction was not cancelled")
+    written = client.transact_write_items(models.TransactWriteItemsInput(transact_items=both))
+    error = await refused(written, models.TransactionCanceledException)
+    codes = [reason.code for reason in error.cancellation_reasons or []]
+    assert codes == ["None", "ConditionalCheckFailed"], codes
     await client.transact_write_items(models.TransactWriteItemsInput(transact_items=both[:1]))
     got = await client.transact_get_items(
         models.TransactGetItemsInput(
