@@ -911,3 +911,22 @@ def test_40_strong_replicas_never_conflict(bench: Bench) -> None:
     bench.put("1")
     other.transact_write_items(TransactItems=[{"Delete": {"TableName": "items", "Key": KEY}}])
     assert bench.client.scan(TableName="items")["Count"] == 0
+
+
+def test_41_parameters_of_several_accounts_are_ignored(bench: Bench) -> None:
+    def ask(action: str, **request: Any) -> dict[str, Any]:
+        body = json.dumps({**request, "TableName": "items"}).encode()
+        answer: dict[str, Any] = json.loads(bench.database.send(action, body))
+        return answer
+
+    bench.client.delete_table(TableName="items")
+    source = "arn:aws:dynamodb:us-east-1:123456789012:table/items"
+    mode = {"GlobalTableSettingsReplicationMode": "ENABLED"}
+    ask("CreateTable", **TABLE, **mode, GlobalTableSourceArn=source)
+    protected = {"DisassociationProtectionEnabled": True, "DeletionProtectionEnabled": True}
+    ask("UpdateTable", **mode, **protected)
+    ask("UpdateTable", ReplicaUpdates=[{"Disassociate": {"RegionName": "eu-west-1"}}])
+    described = bench.client.describe_table(TableName="items")["Table"]
+    assert described["DeletionProtectionEnabled"] is True
+    assert "GlobalTableSettingsReplicationMode" not in described
+    assert "Replicas" not in described

@@ -25,33 +25,20 @@ from isotone.operations.request_grammar import (
     shape_of,
 )
 
-NOT_ANSWERED: Final = {
-    **dict.fromkeys(
-        (
-            *("CreateGlobalTable", "UpdateGlobalTable", "DescribeGlobalTable"),
-            *("ListGlobalTables", "DescribeGlobalTableSettings", "UpdateGlobalTableSettings"),
-        ),
-        "global tables: not built yet",
-    ),
-}
+NOT_ANSWERED: Final[dict[str, str]] = {}
 """The actions that are refused with UnknownOperationException."""
 
-_REPLICAS: Final = "replicas: not built yet"
-NOT_KNOWN: Final = {
-    "CreateTable.GlobalTableSourceArn": _REPLICAS,
-    "CreateTable.GlobalTableSettingsReplicationMode": _REPLICAS,
-    "UpdateTable.GlobalTableSettingsReplicationMode": _REPLICAS,
-    "UpdateTable.DisassociationProtectionEnabled": _REPLICAS,
-    "UpdateTable.ReplicaUpdates[].Disassociate": _REPLICAS,
-    **{
-        f"UpdateTable.ReplicaUpdates[].{action}.{name}": _REPLICAS
-        for action in ("Create", "Update")
-        for name in (
-            *("KMSMasterKeyId", "ProvisionedThroughputOverride", "OnDemandThroughputOverride"),
-            *("GlobalSecondaryIndexes", "TableClassOverride"),
-        )
-    },
-}
+_ACCOUNTS: Final = "global tables of several accounts, and disassociation: docs/compatibility.md, 41"
+NOT_KNOWN: Final = dict.fromkeys(
+    (
+        "CreateTable.GlobalTableSourceArn",
+        "CreateTable.GlobalTableSettingsReplicationMode",
+        "UpdateTable.GlobalTableSettingsReplicationMode",
+        "UpdateTable.DisassociationProtectionEnabled",
+        "UpdateTable.ReplicaUpdates[].Disassociate",
+    ),
+    _ACCOUNTS,
+)
 """The parameters that are ignored."""
 
 _LEGACY: Final = "legacy conditions are checked as a whole, in the service's own words"
@@ -68,6 +55,7 @@ STATED_OTHERWISE: Final = {
     ("IndexName", "pattern"): "reads look an index up by any name",
     ("AutoScalingRoleArn", "pattern"): "control characters are not refused",
     ("AutoScalingPolicyName", "pattern"): "control characters are not refused",
+    ("ImportNextToken", "pattern"): "a token that is not ours is refused in other words",
     ("AttributeDefinitions", "required"): "may be left out only with GlobalTableSourceArn",
     ("KeySchema", "required"): "may be left out only with GlobalTableSourceArn",
 }
