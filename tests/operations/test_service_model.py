@@ -28,7 +28,9 @@ from isotone.operations.request_grammar import (
 NOT_ANSWERED: Final[dict[str, str]] = {}
 """The actions that are refused with UnknownOperationException."""
 
-_ACCOUNTS: Final = "global tables of several accounts, and disassociation: docs/compatibility.md, 41"
+_ACCOUNTS: Final = (
+    "global tables of several accounts, and disassociation: docs/compatibility.md, 41"
+)
 NOT_KNOWN: Final = dict.fromkeys(
     (
         "CreateTable.GlobalTableSourceArn",
